@@ -10,11 +10,22 @@ import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 
-/** Finds the operation of a request: by its host if that names content, unless it is one for probes. */
-export function createMatcher(
-  routes: readonly Route[],
-  port: Port,
-): (target: Target, host: string | undefined) => Match | undefined {
+/** Finds the operation of a request. */
+export type Matcher = (target: Target, host: string | undefined) => Match | undefined;
+
+/** By table and listener: all nodes of a process have the same few. */
+const matchers = new WeakMap<readonly Route[], Map<Port, Matcher>>();
+
+export function matcherOf(routes: readonly Route[], port: Port): Matcher {
+  const ofTable = matchers.get(routes) ?? new Map<Port, Matcher>();
+  matchers.set(routes, ofTable);
+  const matcher = ofTable.get(port) ?? createMatcher(routes, port);
+  ofTable.set(port, matcher);
+  return matcher;
+}
+
+/** By the host of a request if that names content, unless its operation is one for probes. */
+function createMatcher(routes: readonly Route[], port: Port): Matcher {
   const router = createRouter(pathsOf(routes, port));
   const [files] = pathsOf([HOST_FILE_ROUTE], port);
   return (target, host) => {

@@ -350,7 +350,12 @@ export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.
 
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
 
+/** All nodes of a process have the same one. */
 export function dialectOf(name: DialectName): Dialect {
+  return DIALECTS[name];
+}
+
+function createDialect(name: DialectName): Dialect {
   const other = COLUMNS[name === 'svc' ? 'swarm' : 'svc'];
   const headers: Partial<Record<HeaderKey, HeaderName>> = {};
   for (const [key, wire] of Object.entries(COMMON_HEADERS)) {
@@ -362,6 +367,11 @@ export function dialectOf(name: DialectName): Dialect {
   }
   return { ...COLUMNS[name], name, headers: headers as Record<HeaderKey, HeaderName> };
 }
+
+const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
+  svc: createDialect('svc'),
+  swarm: createDialect('swarm'),
+};
 
 /** Header names of both families, the active one first: what browsers may send. */
 export function acceptedHeaderNames(dialect: Dialect): string[] {

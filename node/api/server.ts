@@ -10,7 +10,7 @@ import { heapLimit } from '../env/heap.ts';
 import { SharedRoom } from '../env/turns/shared-room.ts';
 import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
-import { createMatcher } from './by-host.ts';
+import { matcherOf } from './by-host.ts';
 import { Reads } from './content/reads.ts';
 import { type Cors, createCors } from './cors.ts';
 import { type DialectName, dialectOf } from './dialect.ts';
@@ -158,7 +158,7 @@ type ListenerDeps = DispatchDeps & {
 };
 
 function createListener(deps: ListenerDeps): Listener {
-  const matchOf = createMatcher(deps.routes, deps.port);
+  const matchOf = matcherOf(deps.routes, deps.port);
   const handle: Listener['handle'] = (request, response) => {
     const { method = '' } = request;
     const { patience } = deps;

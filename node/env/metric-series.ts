@@ -48,19 +48,23 @@ const SUMMARY_PARTS: readonly Part[] = [
   ['_count', ''],
 ];
 
-/** What all kinds share: one record of type `T` per combination of labels used. */
+/**
+ * What all kinds share: one record of type `T` per combination of labels used. Maps are made when they are needed: a
+ * node has hundreds of series, most of them without labels, and a process may hold a thousand nodes.
+ */
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
   readonly #names: readonly string[];
-  readonly #records = new Map<string, T>();
-  /** Record of a series without labels, like most series, which change with every chunk. */
+  /** Of a series without labels. */
   #only: T | undefined;
+  /** Of the others, by their labels' text. */
+  #records: Map<string, T> | undefined;
   /**
    * Records of a series with one label, by its value: building the label text costs more than the rest of an event.
    */
-  readonly #byValue = new Map<string | number, T>();
+  #byValue: Map<string | number, T> | undefined;
   /** Lines of each record up to their values, by its labels: a node at rest is asked for them again and again. */
-  readonly #heads = new Map<string, readonly string[]>();
+  #heads: Map<string, readonly string[]> | undefined;
   protected abstract readonly type: string;
   /** Suffix of the name and own labels of each line of a record. */
   protected abstract readonly parts: readonly Part[];
@@ -78,16 +82,23 @@ abstract class Series<T> {
   protected record(labels: Labels): T {
     if (labels === NO_LABELS && this.#only !== undefined) return this.#only;
     const value = this.#singleValue(labels);
-    const known = value === undefined ? undefined : this.#byValue.get(value);
+    const known = value === undefined ? undefined : this.#byValue?.get(value);
     if (known !== undefined) return known;
     const key = this.#keyOf(labels);
+    if (this.#names.length === 0) {
+      this.#only ??= this.create();
+      return this.#only;
+    }
+    this.#records ??= new Map();
     let record = this.#records.get(key);
     if (record === undefined) {
       record = this.create();
       this.#records.set(key, record);
-      if (labels === NO_LABELS) this.#only = record;
     }
-    if (value !== undefined) this.#byValue.set(value, record);
+    if (value !== undefined) {
+      this.#byValue ??= new Map();
+      this.#byValue.set(value, record);
+    }
     return record;
   }
 
@@ -112,8 +123,9 @@ abstract class Series<T> {
     const { name, help } = this.#spec;
     const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${this.type}`];
     // An untouched series is zero, unless its labels are unknown.
-    if (this.#names.length === 0) this.record(NO_LABELS);
-    for (const [key, record] of this.#records) {
+    const records =
+      this.#names.length === 0 ? [['', this.record(NO_LABELS)] as const] : (this.#records ?? []);
+    for (const [key, record] of records) {
       const heads = this.#headsOf(key);
       const values = this.values(record);
       // An iterator would make an object for each line.
@@ -123,6 +135,7 @@ abstract class Series<T> {
   }
 
   #headsOf(key: string): readonly string[] {
+    this.#heads ??= new Map();
     const known = this.#heads.get(key);
     if (known !== undefined) return known;
     const heads = this.parts.map(([suffix, more]) => {
@@ -190,7 +203,9 @@ export class GaugeSeries extends ValueSeries implements Gauge {
 }
 
 /** Default upper bounds of a histogram, seconds. */
-const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Parts of histograms, which all with the same list of bounds share. */
+const partsByBounds = new WeakMap<readonly number[], readonly Part[]>();
 
 interface Distribution {
   /** Number of values up to each bound and above the previous one; the last counts values above all bounds. */
@@ -207,8 +222,8 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
   constructor(spec: SeriesSpec, bounds: readonly number[] = DEFAULT_BUCKETS) {
     super(spec);
     this.#bounds = bounds;
-    const les = [...bounds, Number.POSITIVE_INFINITY].map((bound) => labelText('le', numberText(bound)));
-    this.parts = [...les.map((le): Part => ['_bucket', le]), ...SUMMARY_PARTS];
+    this.parts = partsByBounds.get(bounds) ?? partsOf(bounds);
+    partsByBounds.set(bounds, this.parts);
   }
 
   /** @throws RangeError for a value that is not finite */
@@ -253,6 +268,11 @@ export class SummarySeries extends Series<{ sum: number; count: number }> implem
   protected values({ sum, count }: { sum: number; count: number }) {
     return [sum, count];
   }
+}
+
+function partsOf(bounds: readonly number[]): readonly Part[] {
+  const les = [...bounds, Number.POSITIVE_INFINITY].map((bound) => labelText('le', numberText(bound)));
+  return [...les.map((le): Part => ['_bucket', le]), ...SUMMARY_PARTS];
 }
 
 function labelText(name: string, value: string | number): string {

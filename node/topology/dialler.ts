@@ -187,7 +187,10 @@ export class Dialler {
       const balanced = balancedCandidates(bin, candidates(), index < radius ? SLOTS : room);
       yield* balanced;
       const left = room - balanced.length;
-      if (left > 0) yield* candidates().filter((peer) => !balanced.includes(peer)).take(left);
+      if (left > 0)
+        yield* candidates()
+          .filter((peer) => !balanced.includes(peer))
+          .take(left);
     }
   }
 

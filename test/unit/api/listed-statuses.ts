@@ -1,6 +1,6 @@
 /** What the served document lists for each operation, statuses and headers, held against what a node answers. */
 import type { InjectOptions, Response } from 'light-my-request';
-import { createMatcher } from '../../../node/api/by-host.ts';
+import { type Matcher, matcherOf } from '../../../node/api/by-host.ts';
 import type { Dialect } from '../../../node/api/dialect.ts';
 import { targetOf } from '../../../node/api/paths.ts';
 import { openApiDocument } from '../../../node/api/route/openapi.ts';
@@ -33,12 +33,12 @@ export function listedStatuses(dialect: Dialect, port: Port, dataOnly = false): 
 export class ListedStatuses {
   readonly #document: Document;
   readonly #segment: string;
-  readonly #match: ReturnType<typeof createMatcher>;
+  readonly #match: Matcher;
 
   constructor(dialect: Dialect, port: Port, routes: readonly Route[]) {
     this.#document = openApiDocument(routes, dialect, port) as unknown as Document;
     this.#segment = dialect.segment;
-    this.#match = createMatcher(routes, port);
+    this.#match = matcherOf(routes, port);
   }
 
   /** @throws for an answer that the document does not list */

@@ -78,7 +78,7 @@ export class PullPeer {
   readonly #againSlot = new Slots(1);
   #listening: Promise<void> | undefined;
   /** Ends when the peer is to be asked about other bins. */
-  #asking = new AbortController();
+  #asking: AbortController | undefined;
   /** Cursors when we met. */
   #cursorsWhenMet: readonly bigint[] | undefined;
   #cursors: Cursors | undefined;
@@ -110,14 +110,14 @@ export class PullPeer {
   async stop(): Promise<void> {
     const reason = new StreamError('STREAM_RESET', 'pulling from the peer has ended');
     this.#ending.abort(reason);
-    this.#asking.abort(reason);
+    this.#asking?.abort(reason);
     await this.pause();
     await this.#listening;
   }
 
   #setWantedBins(bins: PulledBins | undefined): void {
     if (bins?.from !== this.#wantedBins?.from || bins?.to !== this.#wantedBins?.to) {
-      this.#asking.abort(new StreamError('STREAM_RESET', 'other bins are pulled now'));
+      this.#asking?.abort(new StreamError('STREAM_RESET', 'other bins are pulled now'));
     }
     this.#wantedBins = bins;
   }

@@ -19,7 +19,6 @@ import { ApiError } from './errors.ts';
 import type { Answer } from './exchange/answer.ts';
 import { type Exchange, send } from './exchange/exchange.ts';
 import type { Patience } from './exchange/patience.ts';
-import { createRequestIds, REQUEST_ID_HEADER } from './exchange/request-id.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
 import type { Listener, Listening } from './listen.ts';
@@ -30,6 +29,10 @@ import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
+
+const REQUEST_ID_HEADER = 'x-request-id';
+/** Ids of a client or proxy: as long as those in use, and without characters that a log must escape. */
+const WELL_FORMED = /^[\w.~+/=:-]{1,128}$/;
 
 /** Counted for an answer that its client did not await. */
 const CLIENT_GONE_STATUS = 499;
@@ -275,4 +278,18 @@ function observeRequest(exchange: Exchange, deps: AccessDeps): void {
     if (!log.isLevelEnabled('debug')) return;
     log.debug({ id, method, route: exchange.route, status, durationMs, port: deps.port }, 'request answered');
   }
+}
+
+/**
+ * Gives every request its id, which links an answer, a log line and a client's own record: that of its header if
+ * well-formed, otherwise a counted one.
+ * @param prefix distinguishes the ids of one node and start from others; not random, so that a simulation repeats
+ */
+function createRequestIds(prefix: string): (request: IncomingMessage) => string {
+  let count = 0;
+  return ({ headers }) => {
+    const given = headers[REQUEST_ID_HEADER];
+    if (typeof given === 'string' && WELL_FORMED.test(given)) return given;
+    return `${prefix}-${(count++).toString(36)}`;
+  };
 }

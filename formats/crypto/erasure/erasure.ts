@@ -7,7 +7,25 @@
  * encoding and recovery alike: no matrix is inverted.
  */
 import assert from 'node:assert/strict';
-import { combine, FACTORS, MEMORY, SHARDS, SHARDS_MAX, STRIDE } from './wasm.ts';
+import { instantiate } from '../instantiate.ts';
+import { ERASURE_WASM_BASE64 } from './erasure-wasm.gen.ts';
+
+/**
+ * The one instance of the module (`assembly/index.ts`). Its memory never grows, so one view on it stays valid; a call is
+ * synchronous, and its caller first writes everything that it reads.
+ */
+const exports = instantiate(ERASURE_WASM_BASE64) as Exports;
+/**
+ * Makes `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row
+ * by row.
+ */
+const combine = exports.combine;
+const MEMORY = new Uint8Array(exports.memory.buffer);
+const SHARDS = exports.shards.value;
+const SHARDS_MAX = exports.shardsMax.value;
+/** Bytes from one shard to the next. */
+const STRIDE = exports.stride.value;
+const FACTORS = exports.factors.value;
 
 /** Bytes of a shard: a stored chunk, span and payload; shorter ones count as padded with zeros. */
 export const SHARD_SIZE = 4104;
@@ -114,4 +132,13 @@ function logarithmOfDifferences(point: number, points: readonly number[]): numbe
 
 function logarithmOf(element: number): number {
   return LOGARITHMS[element] as number;
+}
+
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly stride: { readonly value: number };
+  readonly shardsMax: { readonly value: number };
+  readonly shards: { readonly value: number };
+  readonly factors: { readonly value: number };
+  readonly combine: (inputs: number, outputs: number) => void;
 }

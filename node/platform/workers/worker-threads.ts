@@ -2,7 +2,7 @@
  * The workers of a node that has a process of its own: threads that start when an upload is fast enough to need them,
  * and end when there is nothing to do. After a thread has failed, the node computes alone for a while.
  */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
@@ -11,7 +11,6 @@ import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { WorkerOptions, Workers } from '../../env/workers.ts';
-import { IdleCores } from './idle-cores.ts';
 import {
   endToEnd,
   GATE,
@@ -330,4 +329,27 @@ class Thread {
     this.#waiting = [];
     for (const resolve of waiting) resolve(undefined);
   }
+}
+
+/** How much the cores of the machine have nothing to do; in a container, those of its host. */
+export class IdleCores {
+  readonly #read: () => number;
+  #last: number;
+
+  /** @param read idle ms of all cores, from any beginning */
+  constructor(read: () => number = idleMs) {
+    this.#read = read;
+    this.#last = read();
+  }
+
+  /** Idle milliseconds of all cores since the last call; 0 where the system does not say. */
+  takeMs(): number {
+    const last = this.#last;
+    this.#last = this.#read();
+    return Math.max(0, this.#last - last);
+  }
+}
+
+function idleMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.idle, 0);
 }

@@ -5,9 +5,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
-import { IdleCores } from '../../../node/platform/workers/idle-cores.ts';
 import {
   createWorkerThreads,
+  IdleCores,
   type WorkerDeps,
   type WorkerThreads,
 } from '../../../node/platform/workers/worker-threads.ts';

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { HarnessError, interrupted, messageOf } from '../../../base/errors.ts';
@@ -20,8 +20,9 @@ import {
 import { commandOf, type K6Folders } from './command.ts';
 import { AUTHORIZATION_VARIABLE, CONFIG_VARIABLE } from './config.ts';
 import type { K6 } from './find-k6.ts';
-import { LineTail } from './line-tail.ts';
 import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
+
+const PIECE_BYTES = 1 << 20;
 
 const SAMPLE_MS = 250;
 /** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
@@ -231,5 +232,47 @@ class Usage {
   share(): number | undefined {
     if (this.#first === undefined || this.#last === undefined || this.#first === this.#last) return undefined;
     return (this.#last.cpuMs - this.#first.cpuMs) / (this.#last.atMs - this.#first.atMs);
+  }
+}
+
+/** Lines appended to a file, which need not exist yet. */
+class LineTail {
+  readonly #path: string;
+  readonly #piece = Buffer.alloc(PIECE_BYTES);
+  #file: number | undefined;
+  #rest = '';
+  readonly #decoder = new TextDecoder();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @returns those that have ended since the last call */
+  read(): string[] {
+    this.#file ??= this.#open();
+    if (this.#file === undefined) return [];
+    const lines: string[] = [];
+    for (let size = 1; size > 0; ) {
+      size = readSync(this.#file, this.#piece, 0, PIECE_BYTES, null);
+      const text = this.#rest + this.#decoder.decode(this.#piece.subarray(0, size), { stream: true });
+      const all = text.split('\n');
+      this.#rest = all.pop() ?? '';
+      lines.push(...all);
+    }
+    return lines;
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #open(): number | undefined {
+    try {
+      return openSync(this.#path, 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
   }
 }

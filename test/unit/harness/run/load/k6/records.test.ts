@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { classOfFailure, recordOf, requestOf } from '../../../../../../harness/run/load/k6/records.ts';
+import { classOfFailure, recordOf, requestOf } from '../../../../../../harness/run/load/load-book.ts';
 
 test('a line of the helper library is an operation, a line of the script is not', () => {
   expect(recordOf('svcnet {"operation":"upload","node":"node-0"}')).toEqual({

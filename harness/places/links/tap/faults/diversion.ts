@@ -225,9 +225,11 @@ export class Diversion {
     direction: Direction,
     { id, flags }: Pick<YamuxFrame, 'id' | 'flags'>,
   ): boolean {
-    if (direction === deaf) return false;
-    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(deaf === undefined ? [direction] : []));
-    else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
+    if (direction !== deaf) {
+      if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(deaf === undefined ? [direction] : []));
+      else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
+    }
+    // Also by what is said in the place of the end that has just been heard for the last time.
     if (!stream.isDoomed) return false;
     this.#reset(id, stream, 'up', 'down');
     return true;

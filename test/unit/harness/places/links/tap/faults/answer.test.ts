@@ -106,6 +106,19 @@ test.each(['ended', 'reset'])('an opener that has %s meanwhile leaves no stream 
   expect(ends.map(({ name }) => name)).toEqual([how === 'ended' ? 'closed' : 'reset']);
 });
 
+test('an answer that another rule resets is a reset stream for both ends', async () => {
+  const { tap, open, streams } = await asked();
+  await tap.beginMessages('s', { ...RULE, message: 'delivery', actions: { drop: 'reset' } });
+  const [stream, other] = await open();
+  other.write(Buffer.concat([lines, headers]));
+  for (const end of [stream, other]) {
+    await expect(all(end)).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  }
+  await rest();
+  expect(streams()).toEqual([0, 0]);
+  expect(await tap.messageEffect('s')).toMatchObject({ 'messages dropped': 1 });
+});
+
 test('a request that the peer has answered already arrives, and does not count', async () => {
   const { open, effect } = await asked({ share: 1, first: 1 });
   // Only a stream that is asked later shows it: here the answer comes before the request.

@@ -130,17 +130,26 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
 
 /** Time after a fault in which its nodes may lack connections. */
 const REDIAL_MS = 10_000;
+/** Time in which a node may write nothing: one without work records several blocks at once. */
+const QUIET_MS = 10_000;
 /** Fields of a link fault that only resets. */
 const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);
 
 /**
- * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left
- * its nodes without connections.
+ * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
+ * without connections, nor is a slow disk if its node may have written nothing meanwhile.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(
-    (fault) => !hadEffect(fault) && !(isReset(fault) && faults.some((other) => parted(other, fault))),
+    (fault) =>
+      !hadEffect(fault) &&
+      !isBriefSlowDisk(fault) &&
+      !(isReset(fault) && faults.some((other) => parted(other, fault))),
   );
+}
+
+function isBriefSlowDisk({ kind, at, endAt = Infinity }: Fault): boolean {
+  return kind === 'disk-slow' && endAt - at < QUIET_MS;
 }
 
 function isReset({ kind, request }: Fault): boolean {

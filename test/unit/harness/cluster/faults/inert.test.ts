@@ -28,3 +28,18 @@ test('a reset may find no connection soon after another fault of its nodes, and 
   const message = { kind: 'message', from: ['node-0'], to: ['all'], reset: true };
   expect(idsOf(kill, fault('f2', 2000, { kind: 'message', request: message }))).toEqual(['f2']);
 });
+
+test('a disk may be slow for a few seconds in which its node writes nothing', () => {
+  const slow = (id: string, endAt: number | undefined): Fault => ({
+    id,
+    kind: 'disk-slow',
+    request: { kind: 'disk-slow', node: 'node-0' },
+    text: id,
+    targets: ['node-0'],
+    at: 1000,
+    ...(endAt === undefined ? {} : { endAt }),
+    effect: { 'writes delayed': 0 },
+  });
+  const inert = inertAmong([slow('brief', 7000), slow('long', 12_000), slow('active', undefined)]);
+  expect(inert.map(({ id }) => id)).toEqual(['long', 'active']);
+});

@@ -5,11 +5,11 @@
  *                          /run/<part>.json where a node or the chain runs, one file each
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
- *                          /saving-<pid>.json  processes that save it, see `saving.ts`
+ *                          /saving-<pid>.json  processes that save it, see `change.ts`
  *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
  *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
- *                          /upgrading-<node>-<pid>.json  the one that upgrades this node, see `upgrading.ts`
- *                          /joining/<node>.json  the one that adds this node, see `joining.ts`
+ *                          /upgrading-<node>-<pid>.json  the one that upgrades this node, see `change.ts`
+ *                          /joining/<node>.json  the one that adds this node, see `change.ts`
  *                          /ports-<token>   see `portKeeper`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts

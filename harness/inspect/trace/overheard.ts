@@ -103,7 +103,7 @@ export class Listener {
     return this.#told.get(node) ?? [];
   }
 
-  /** Of all nodes of which something was heard. */
+  /** Of the nodes that said or heard something. */
   testimonies(): Testimony[] {
     return Array.from(this.#told, ([node, events]) => ({ node, overlay: this.#overlay(node), events }));
   }

@@ -15,7 +15,7 @@ export interface RecordedTrace {
   readonly chunk: string;
   /** Clusters of the run whose nodes spoke of the chunk. */
   readonly clusters: readonly RecordedRoute[];
-  /** All clusters of which messages are kept. */
+  /** All clusters whose messages are kept. */
   readonly recorded: readonly string[];
   /** What is missing. */
   readonly notes: readonly string[];

@@ -8,7 +8,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { enoughFor } from '../../metrics/distribution.ts';
 
-/** Metrics that the helper library writes (`scenarios/k6/lib/metrics.js`). */
+/** Metrics that the helper library writes (`scenarios/k6/lib/operations.js`). */
 const METRICS = {
   latency: 'svcnet_latency',
   errors: 'svcnet_errors',

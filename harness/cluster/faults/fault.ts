@@ -163,9 +163,16 @@ function parted(other: Fault, { at, targets }: Fault): boolean {
   return isBefore && other.targets.some((target) => targets.includes(target));
 }
 
-/** `4,096 bytes delayed, 2 connections cut`; `no effect` */
+/** The noun of an effect, its first word in the plural: `power cuts`, `nodes that left`. */
+const NOUN = /\b(\w+)s\b/;
+
+/** `4,096 bytes delayed, 1 connection cut`; `no effect` */
 export function effectText(effect: Effect): string {
   const counted = Object.entries(effect).filter(([, count]) => count > 0);
   if (counted.length === 0) return 'no effect';
-  return counted.map(([what, count]) => `${count.toLocaleString('en-US')} ${what}`).join(', ');
+  return counted
+    .map(
+      ([what, count]) => `${count.toLocaleString('en-US')} ${count === 1 ? what.replace(NOUN, '$1') : what}`,
+    )
+    .join(', ');
 }

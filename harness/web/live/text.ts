@@ -50,7 +50,7 @@ function trafficText(model: Model): string {
   if (model.rows.length < 2) return 'Rates are known after the second look.';
   if (rates.length === 0)
     return isEmpty(model)
-      ? `No node stores a chunk. To see chunks move: svcnet run upload --name ${model.cluster.name}`
+      ? `No chunk is stored yet. To see chunks move: svcnet run upload --name ${model.cluster.name}`
       : 'No chunk moves at the moment.';
   const texts = rates.map(
     ({ name, rate }) => `${name} ${quantity(Math.max(1, Math.round(rate ?? 0)), 'count')}`,

@@ -73,7 +73,7 @@ test('a fault is an event with its effect, and what it did to its own targets is
     { ...killed('chain', 14), targets: [] },
   ];
   expect(eventsOf(broken, 5)).toEqual([
-    { kind: 'fault', at: 10, endAt: 20, part: 'node-0', text: 'kills node-0 (1 nodes killed)' },
+    { kind: 'fault', at: 10, endAt: 20, part: 'node-0', text: 'kills node-0 (1 node killed)' },
     { kind: 'fault', at: 12, part: 'node-0', text: 'node-0 was killed' },
     { kind: 'fault', at: 13, endAt: 19, part: 'node-1', text: 'node-1 was killed' },
     { kind: 'fault', at: 14, text: 'chain was killed' },

@@ -465,6 +465,9 @@ describe('the effect of a fault', () => {
   it('is reported by its counters', () => {
     expect(effectText({ 'bytes delayed': 4096, 'connections cut': 0 })).toBe('4,096 bytes delayed');
     expect(effectText({ 'bytes delayed': 0 })).toBe('no effect');
+    expect(effectText({ 'power cuts': 1, 'nodes that left for good': 1 })).toBe(
+      '1 power cut, 1 node that left for good',
+    );
     expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);
     expect(hadEffect({ effect: { 'bytes delayed': 0 } })).toBe(false);
   });

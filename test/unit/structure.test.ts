@@ -235,7 +235,9 @@ test('what test files share registers nothing when it is loaded, which happens o
     ({ path }) => !path.endsWith('.test.ts'),
   );
   const wrong = shared.filter(({ text }) =>
-    /^(export )?(const .* = use\w+|(before|after)(All|Each)|test|describe)\b(\.each)?\(/m.test(text),
+    /^(export )?(const .* = (use\w+|temporaryFolder)|(before|after)(All|Each)|test|describe)\b(\.each)?\(/m.test(
+      text,
+    ),
   );
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });

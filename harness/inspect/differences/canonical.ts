@@ -12,6 +12,8 @@ export interface Fact {
   /** Unique within a network. */
   readonly what: string;
   readonly seen: string;
+  /** Shown with a difference, and not compared: figures of the moment. */
+  readonly detail?: string;
   /** Its occurrence depends on the moment: absence elsewhere says nothing. */
   readonly ifBoth?: true;
 }

@@ -50,10 +50,8 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
   const there = new Map(other.facts.map((fact) => [keyOf(fact), fact]));
   const here = new Set(one.facts.map(keyOf));
   const pairs = [
-    ...one.facts.map((fact) => ({ fact, seen: [fact.seen, there.get(keyOf(fact))?.seen] as const })),
-    ...other.facts
-      .filter((fact) => !here.has(keyOf(fact)))
-      .map((fact) => ({ fact, seen: [undefined, fact.seen] as const })),
+    ...one.facts.map((fact) => pairOf(fact, there.get(keyOf(fact)))),
+    ...other.facts.filter((fact) => !here.has(keyOf(fact))).map((fact) => pairOf(undefined, fact)),
   ];
   const unlike = pairs.filter(({ fact, seen: [left, right] }) => left !== right && isTold(fact, left, right));
   const otherwise = new Set(
@@ -64,7 +62,7 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
       const at = exchangeOf(fact);
       return at === undefined || at.place === STATUS || !otherwise.has(at.exchange);
     })
-    .map(({ fact, seen: [left, right] }): Difference => {
+    .map(({ fact, seen: [left, right], shown }): Difference => {
       const row = known.find((candidate) =>
         isKnown(candidate, fact, [
           { ...one, seen: left },
@@ -74,7 +72,7 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
       return {
         kind: fact.kind,
         what: fact.what,
-        seen: { [one.name]: left, [other.name]: right },
+        seen: { [one.name]: shown[0], [other.name]: shown[1] },
         ...(row === undefined ? {} : { accepted: `${row.kind}: ${row.why}` }),
       };
     });
@@ -86,6 +84,16 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
     accepted: countsBy(differences, ({ accepted }) => accepted),
     compared: one.facts.filter((fact) => there.has(keyOf(fact))).length,
   };
+}
+
+/** @param one undefined: not seen; not both are */
+function pairOf(one: Fact | undefined, other: Fact | undefined) {
+  const shown = [shownOf(one), shownOf(other)] as const;
+  return { fact: (one ?? other) as Fact, seen: [one?.seen, other?.seen] as const, shown };
+}
+
+function shownOf(fact: Fact | undefined): string | undefined {
+  return fact?.detail === undefined ? fact?.seen : `${fact.seen}: ${fact.detail}`;
 }
 
 function isTold({ ifBoth }: Fact, left: string | undefined, right: string | undefined): boolean {

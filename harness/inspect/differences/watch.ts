@@ -185,7 +185,9 @@ export class ScenarioWatch {
     const ends: Fact = {
       kind: 'money',
       what: 'both ends of each link',
-      seen: typeof settled === 'string' ? settled : 'count the same',
+      ...(typeof settled === 'string'
+        ? { seen: 'count differently', detail: settled }
+        : { seen: 'count the same' }),
     };
     return [ends, ...links, ...batches.flat()];
   }

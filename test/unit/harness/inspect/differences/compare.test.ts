@@ -37,6 +37,18 @@ test('how often a state of the moment was asked for is no difference, what it lo
   expect(compared([shape('b', '1')], [shape('b', '2')]).counts).toEqual({ shape: 1 });
 });
 
+test('a detail is shown where the facts differ, and is none of what they are compared by', () => {
+  const ends = (seen: string, detail?: string): Fact => ({
+    kind: 'money',
+    what: 'ends',
+    seen,
+    ...(detail === undefined ? {} : { detail }),
+  });
+  expect(compared([ends('differ', '1 of 2')], [ends('differ', '3 of 4')]).differences).toEqual([]);
+  const { differences } = compared([ends('agree')], [ends('differ', '3 of 4')]);
+  expect(differences.map(({ seen }) => seen)).toEqual([{ svc: 'agree', bee: 'differ: 3 of 4' }]);
+});
+
 const KNOWN: KnownDifference = {
   where: /^http .*body\.seen$/,
   between: ['bee', 'svc'],

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
+import { HarnessError } from '../../../../../harness/base/errors.ts';
 import type { ExchangeOutcome, RequestOptions } from '../../../../../harness/client/http.ts';
 import { ScenarioWatch, type Watched } from '../../../../../harness/inspect/differences/watch.ts';
 
 const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
 const [OWN, BOUGHT, EARLIER] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 
-/** One node that only answers. */
-function watched() {
+/** One node that only answers. @param settled what is said of the ends of its links */
+function watched(settled: Watched['cluster']['settled'] = () => Promise.resolve([])) {
   let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;
   const client = {
     observe: (observer: typeof hear) => {
@@ -17,7 +18,7 @@ function watched() {
   const cluster = {
     nodes: [{ name: 'node-0', overlay: '00', running: true, mode: 'full', client }],
     batches: [{ id: OWN, node: 'node-0' }],
-    settled: () => Promise.resolve([]),
+    settled,
     driver: 'process',
     chain: { contracts: {}, words: () => Promise.resolve([1n]) },
   };
@@ -35,7 +36,7 @@ function watched() {
         ifBoth ? `${seen}, if both` : seen,
       ]),
     );
-  return { ask, facts };
+  return { ask, facts, watch };
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -72,4 +73,15 @@ test('a transfer that ends early is part of the status, and so is that no answer
   expect(Object.keys(seen).filter((what) => what.includes('/metrics'))).toEqual([]);
   expect(seen['node-0 GET /bytes/ab → status']).toBe('200, then client.short_body');
   expect(seen['node-0 GET /bytes/cd → status']).toBe('no answer, then client.timeout');
+});
+
+test('ends of links that do not come to agree are one fact, and by how much is its detail', async () => {
+  const late = new HarnessError('WAIT_TIMEOUT', 'the nodes have not settled within 1 m: node-0 says 7');
+  const { watch } = watched(() => Promise.reject(late));
+  expect(await watch.facts()).toContainEqual({
+    kind: 'money',
+    what: 'try: both ends of each link',
+    seen: 'count differently',
+    detail: late.message,
+  });
 });

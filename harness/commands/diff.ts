@@ -125,6 +125,7 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     () => {
       facts.length = 0;
       prices.length = 0;
+      ended.clear();
       return runScenarios({
         ...options,
         observe: (context, name) => {
@@ -149,6 +150,8 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     throw new HarnessError('RUN_INVALID', `${cut.name} on ${side.name}: ${cut.result} before its end`, {
       hint: `Its report and logs: ${run.report}`,
     });
+  if (prices.length === 0)
+    say(`  ! no prices of ${side.name}: that takes running full nodes that do not share a process\n`);
   for (const { name, result } of run.scenarios)
     facts.push({ kind: 'result', what: `${name}: ends as`, seen: result });
   for (const { name } of run.scenarios.filter(({ result }) => result === 'failed'))

@@ -3,7 +3,6 @@ import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { Mismatch } from '../../conformance/row.ts';
 import { termsOf } from '../../conformance/wire/prices.ts';
-import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { Fact } from './canonical.ts';
 
@@ -11,14 +10,15 @@ const DIGITS_SHOWN = 8;
 
 /**
  * Uses the network: chunks are stored, and stamps of the nodes' batches.
- * @returns none for nodes that share a process: no peer from outside reaches them
+ * @returns none with a driver whose nodes may share a process, where no peer from outside reaches them, so that all
+ * networks of a comparison have them or none has
  */
 export async function priceFacts(
   { nodes, chain, clock, driver }: Pick<Cluster, 'nodes' | 'chain' | 'clock' | 'driver'>,
   signal: AbortSignal,
 ): Promise<Fact[]> {
   const networkId = BigInt(chain.networkId);
-  if (DRIVER_FACTS[driver].shared && nodes.every((node) => flavourOf(node).embedded !== undefined)) return [];
+  if (DRIVER_FACTS[driver].shared) return [];
   const priced = nodes.filter(({ running, mode }) => running && mode === 'full');
   const facts = priced.map(async ({ name, overlay, p2p, client }): Promise<Fact[]> => {
     const stamp = (address: string) => client.chunks.stamp(address, { signal });

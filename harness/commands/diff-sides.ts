@@ -1,4 +1,5 @@
 /** The networks that `svcnet diff --flavours` asks for. */
+import { existsSync, statSync } from 'node:fs';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
@@ -39,11 +40,11 @@ export function sidesNamed(given: readonly string[], beeBinary?: string): Promis
     given.map(async (text, index): Promise<Side> => {
       const before = given.slice(0, index).filter((other) => other === text).length;
       const name = before === 0 ? text : `${text} (${before + 1})`;
-      const [flavour = '', ...path] = text.split('@');
+      const [flavour, program] = parted(text);
       if (HONEST_FLAVOURS.some((own) => own === flavour)) {
-        const binary = path.length > 0 ? path.join('@') : beeBinary;
+        const binary = program ?? beeBinary;
         const takesOne = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]].binaryVariable !== undefined;
-        if (!takesOne && path.length > 0)
+        if (!takesOne && program !== undefined)
           throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
         return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
       }
@@ -55,8 +56,23 @@ export function sidesNamed(given: readonly string[], beeBinary?: string): Promis
         );
       }
       const declared = await readFlavour(flavour, '--flavours');
-      const binary = path.length > 0 ? path.join('@') : undefined;
-      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, binary, declared };
+      return {
+        name,
+        folder: `${index + 1}-${declared.name}`,
+        flavour: declared.name,
+        binary: program,
+        declared,
+      };
     }),
   );
+}
+
+/** A program is behind the first `@` after a flavour or its file, whose path may have some of its own. */
+function parted(text: string): readonly [flavour: string, program: string | undefined] {
+  const parts = text.split('@');
+  const before = (count: number) => parts.slice(0, count).join('@');
+  const isFlavour = (name: string) =>
+    HONEST_FLAVOURS.some((own) => own === name) || (existsSync(name) && statSync(name).isFile());
+  const count = parts.findIndex((_, index) => isFlavour(before(index + 1))) + 1 || 1;
+  return [before(count), count < parts.length ? parts.slice(count).join('@') : undefined];
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { diff } from '../../../../harness/commands/diff.ts';
@@ -57,6 +57,17 @@ test('one flavour file is several networks, each with the program behind its @',
     ['beefile', 'beefile', '/bees/2.7.1'],
     ['beefile', 'beefile', '/bees/2.8.1'],
     ['beefile', 'beefile', undefined],
+  ]);
+});
+
+test('an @ in the path of a flavour file is part of it', async () => {
+  const folder = join(temporaryFolder('svcnet-diff-at'), '@acme');
+  const file = join(folder, 'bee@home.flavour.yaml');
+  cpSync(join(import.meta.dirname, '../../../../examples/bee-flavour/bee.flavour.yaml'), file);
+  const sides = await sidesOf({ flavours: `${file},${file}@/bees/@2.8.1` });
+  expect(sides.map(({ declared, binary }) => [declared?.name, binary])).toEqual([
+    ['beefile', undefined],
+    ['beefile', '/bees/@2.8.1'],
   ]);
 });
 

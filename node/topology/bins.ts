@@ -49,7 +49,8 @@ export class Bins {
   }
 
   connect(peer: Peer): void {
-    this.addKnown(peer.overlayHex, peer.overlay);
+    // A copy: it stays when the peer has left, and is a view of a handshake's message.
+    this.addKnown(peer.overlayHex, new Uint8Array(peer.overlay));
     (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.overlayHex, peer);
     this.#connectedIds.add(peer.overlayHex);
     this.#flat = undefined;

@@ -242,6 +242,13 @@ test('what test files share registers nothing when it is loaded, which happens o
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
+test('no beforeAll makes a temporary folder, which nothing would remove', () => {
+  const wrong = readSources(/^test\//).filter(({ text }) =>
+    /\bbeforeAll\([^\n]*(?:\{\n(?:(?!\n *\}\);).)*)?\btemporaryFolder\(/s.test(text),
+  );
+  expect(wrong.map(({ path }) => path)).toEqual([]);
+});
+
 test('imports name the file that defines the thing', () => {
   const wrong = files.flatMap(({ path, imports }) =>
     imports.filter((target) => !/\.(ts|json)$/.test(target)).map((target) => `${path} imports ${target}`),

@@ -7,11 +7,8 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = temporaryFolder('svcnet-diff');
-  writeProgram(join(folder, 'other'), join(import.meta.dirname, 'other.ts'));
-});
+const folder = temporaryFolder('svcnet-diff');
+beforeAll(() => writeProgram(join(folder, 'other'), join(import.meta.dirname, 'other.ts')));
 
 /** @param change as `other.ts` names it @returns path of the flavour file */
 function other(change: string): string {

@@ -16,12 +16,10 @@ import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-let folder: string;
-let file: string;
+const folder = temporaryFolder('svcnet-flavour');
+const file = join(folder, 'ant.flavour.yaml');
 
 beforeAll(() => {
-  folder = temporaryFolder('svcnet-flavour');
-  file = join(folder, 'ant.flavour.yaml');
   cpSync(join(HERE, 'ant.flavour.yaml'), file);
   writeProgram(join(folder, 'ant'), join(HERE, 'ant.ts'));
 });

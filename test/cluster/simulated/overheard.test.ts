@@ -8,6 +8,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { bytesOf } from '../node/kit.ts';
 
 const SIGNAL = new AbortController().signal;
+const stateDir = temporaryFolder('svcnet-simulated-overheard');
 let net: Cluster;
 
 beforeAll(async () => {
@@ -33,7 +34,7 @@ beforeAll(async () => {
         ['node-4', 'node-5'],
       ],
     },
-    stateDir: temporaryFolder('svcnet-simulated-overheard'),
+    stateDir,
   });
 });
 afterAll(() => net.stop());

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../../../formats/crypto/hex.ts';
 import { decryptKey } from '../../../../../formats/crypto/keystore.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
@@ -12,8 +12,7 @@ import { flavourFile } from '../../../../../harness/flavours/declared/file.ts';
 import { keyFiles, peerIdOf } from '../../../../../harness/flavours/declared/keys.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-let folder: string;
-beforeAll(() => void (folder = temporaryFolder('svcnet-flavour')));
+const folder = temporaryFolder('svcnet-flavour');
 
 const KEYS = 'keys: { libp2p: { type: ed25519, path: p2p.key } }';
 

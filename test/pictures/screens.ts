@@ -66,7 +66,7 @@ async function liveScreen(browser: Browser, stateDir: string): Promise<Screen> {
       '.network > .quiet',
       '.happenings h2',
       '.head-facts span',
-      '.events .fault:last-child span',
+      '.events :nth-last-child(1 of .fault) span',
     ]);
   } finally {
     ending.abort();

@@ -25,9 +25,12 @@ test('a recording keeps its words, whatever they are', () => {
   ]);
 });
 
-test('times, ports and dates do not count, other words do', () => {
+test('times, ports, dates and effects do not count, other words do', () => {
   expect(comparable(['✔ mesh  2 links  1.5 s', '', 'at 127.0.0.1:80'])).toEqual(
     comparable(['at 127.0.0.1:99', '✔ mesh 2 links     20 ms']),
+  );
+  expect(comparable(['0:01.5 cuts the power of node-0 (1 power cut, 38 transactions lost)'])).toEqual(
+    comparable(['0:00.0 cuts the power of node-0 (1 power cut, 1 slot torn)']),
   );
   expect(comparable(['3 of 3'])).not.toEqual(comparable(['2 of 3']));
 });

@@ -68,7 +68,10 @@ function shell(command: string, folder: string): Promise<string> {
   });
 }
 
-/** What two recordings of the same program share: times, ports and the order of concurrent steps differ. */
+/**
+ * What two recordings share: times, ports and the order of concurrent steps differ, and with every change of a node what
+ * exactly a fault has hit.
+ */
 export function comparable(rows: readonly string[]): string[] {
   return rows
     .map((row) =>
@@ -78,6 +81,8 @@ export function comparable(rows: readonly string[]): string[] {
         .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
         .replace(/net-[0-9a-f]{8}/g, 'NET')
         .replace(/\b[\d.,]+ (?:ms|s|min)\b/g, 'TIME')
+        .replace(/\b\d+:\d\d\.\d\b/g, 'TIME')
+        .replace(/\(\d[^()]*\)/g, '(EFFECT)')
         .replace(/\s+/g, ' ')
         .trim(),
     )

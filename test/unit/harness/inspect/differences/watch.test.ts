@@ -85,3 +85,22 @@ test('ends of links that do not come to agree are one fact, and by how much is i
     detail: late.message,
   });
 });
+
+test.each([
+  [20_000n, 'a multiple of 10000'],
+  [20_001n, 'no multiple of 10000'],
+])(
+  'outside of virtual time a debt of %d, partly paid, is told as the price that it consists of',
+  async (cost, seen) => {
+    const paid = { timeSent: 0n, timeReceived: 4321n, chequeSent: 0n, chequeReceived: 1000n };
+    const link = { peer: '11', limit: undefined, balance: cost - 4321n - 1000n, ...paid };
+    const books = { name: 'node-0', overlay: '00', account: '', chequebook: undefined, links: [link] };
+    const { watch } = watched(() => Promise.resolve([books]));
+    expect(await watch.facts()).toContainEqual({
+      kind: 'money',
+      what: 'try: what node-0 and 11 did',
+      seen,
+      ifBoth: true,
+    });
+  },
+);

@@ -10,14 +10,12 @@ import type { Opening } from '../grade.ts';
 import { must } from '../row.ts';
 import { ANSWER_MS } from './conversation.ts';
 import type { Counterpart } from './counterpart.ts';
-import { retrieve } from './rows/retrieval.ts';
+import { retrieve, SEARCH_MS } from './rows/retrieval.ts';
 import { Memory } from './subject.ts';
 import { Transcript } from './transcript.ts';
 
 /** Proximity orders that are tried, from 0: nearer chunks take twice as long to find for each step. */
 const PROXIMITIES = 10;
-/** A push may be passed on. */
-const PUSH_MS = 35_000;
 
 /** A node, and what its API tells about its peers. */
 export interface PricedNode {
@@ -66,12 +64,13 @@ export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
       const costs = { node, peer, clock: run.clock, signal: run.signal };
       const address = toHex(chunk.address);
       const stamp = fromHex(await node.stamp(address));
+      // Both may be passed on.
       const pushed = await costOf(costs, 0n, async () => {
         const delivery = [Delivery, { ...chunk, stamp }, 'Delivery'] as const;
-        const { err } = await peer.ask(PUSHSYNC.id, delivery, [Receipt, 'Receipt', PUSH_MS]);
+        const { err } = await peer.ask(PUSHSYNC.id, delivery, [Receipt, 'Receipt', SEARCH_MS]);
         must(err === '', `Err: ${err}`);
       });
-      const fetched = await costOf(costs, pushed, () => retrieve(peer, chunk.address));
+      const fetched = await costOf(costs, pushed, () => retrieve(peer, chunk.address, SEARCH_MS));
       prices.push({ service: 'pushsync', chunk: address, proximity, charged: pushed });
       prices.push({ service: 'retrieval', chunk: address, proximity, charged: fetched });
       await peer.leave();

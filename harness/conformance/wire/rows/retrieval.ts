@@ -11,7 +11,7 @@ import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, valid } from './pullsync.ts';
 
 /** A search over the network ends after this time, whatever the result. */
-const SEARCH_MS = 35_000;
+export const SEARCH_MS = 35_000;
 /** Accounting units of one step of proximity. */
 const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
@@ -100,11 +100,15 @@ async function notDelivered(desk: Desk, addr: Uint8Array, expected: string, with
   await conversation.expectEnd();
 }
 
-/** @throws Mismatch */
-export async function retrieve(peer: Counterpart, address: Uint8Array): Promise<void> {
+/** @param withinMs more for a chunk that the node may have to ask others for @throws Mismatch */
+export async function retrieve(
+  peer: Counterpart,
+  address: Uint8Array,
+  withinMs: number = ANSWER_MS,
+): Promise<void> {
   const conversation = await peer.converse(RETRIEVAL.id);
   conversation.send(Request, { addr: address }, 'Request');
-  const { data, err } = await conversation.receive(Delivery, 'Delivery');
+  const { data, err } = await conversation.receive(Delivery, 'Delivery', withinMs);
   must(err === '', `Err: ${err}`);
   valid(address, data);
   conversation.end();

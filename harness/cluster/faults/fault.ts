@@ -131,30 +131,40 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
 /** Time after a fault in which its nodes may lack connections. */
 const REDIAL_MS = 10_000;
 /** Time in which a node may write nothing: one without work records several blocks at once. */
-const QUIET_MS = 10_000;
+const QUIET_DISK_MS = 10_000;
+/** Time in which nodes without work may say nothing. */
+const QUIET_LINK_MS = 2_000;
+const SELECTING = ['kind', 'from', 'to', 'oneWay', 'share'];
 /** Fields of a link fault that only resets. */
-const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);
+const RESETTING = new Set([...SELECTING, 'reset']);
+/** Fields of a link fault that only acts on what passes. */
+const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidth', 'loss']);
 
 /**
  * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections, nor is a slow disk if its node may have written nothing meanwhile.
+ * without connections, nor is a brief fault of a disk that may not have been written, or of links that may have been
+ * silent.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(
     (fault) =>
       !hadEffect(fault) &&
-      !isBriefSlowDisk(fault) &&
-      !(isReset(fault) && faults.some((other) => parted(other, fault))),
+      !isBrief(fault) &&
+      !(isLink(fault, RESETTING) && faults.some((other) => parted(other, fault))),
   );
 }
 
-function isBriefSlowDisk({ kind, at, endAt = Infinity }: Fault): boolean {
-  return kind === 'disk-slow' && endAt - at < QUIET_MS;
+function isBrief(fault: Fault): boolean {
+  const lasted = (fault.endAt ?? Infinity) - fault.at;
+  return fault.kind === 'disk-slow'
+    ? lasted < QUIET_DISK_MS
+    : isLink(fault, SHAPING) && lasted < QUIET_LINK_MS;
 }
 
-function isReset({ kind, request }: Fault): boolean {
+/** Whether it is a fault of links with no other fields. */
+function isLink({ kind, request }: Fault, fields: ReadonlySet<string>): boolean {
   const asked = Object.keys(request).filter((field) => request[field] !== undefined);
-  return kind === 'link' && request['reset'] === true && asked.every((field) => RESETTING.has(field));
+  return kind === 'link' && asked.every((field) => fields.has(field));
 }
 
 /** Whether the first may have ended the second's connections. */

@@ -135,7 +135,7 @@ export const STORMS: readonly Mutation[] = [
   [
     'storm',
     SLOW,
-    history((faults) => faults.map((fault) => ({ ...fault, effect: {} }))),
+    history((faults) => faults.map((fault) => ({ ...fault, endAt: fault.at + 60_000, effect: {} }))),
     /every fault has an effect/,
   ],
   [

@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest';
 import { type Fault, inertAmong } from '../../../../../harness/cluster/faults/fault.ts';
 
+const fault = (id: string, at: number, more: Partial<Fault> = {}): Fault => ({
+  id,
+  kind: 'link',
+  request: { kind: 'link', from: ['node-0'], to: ['all'], share: 1, reset: true, oneWay: undefined },
+  text: id,
+  targets: ['node-0'],
+  at,
+  endAt: at + 100,
+  effect: { 'connections reset': 0 },
+  ...more,
+});
+
 test('a reset may find no connection soon after another fault of its nodes, and nothing else may', () => {
-  const fault = (id: string, at: number, more: Partial<Fault> = {}): Fault => ({
-    id,
-    kind: 'link',
-    request: { kind: 'link', from: ['node-0'], to: ['all'], share: 1, reset: true, oneWay: undefined },
-    text: id,
-    targets: ['node-0'],
-    at,
-    endAt: at + 100,
-    effect: { 'connections reset': 0 },
-    ...more,
-  });
   const kill = fault('f1', 50, {
     kind: 'kill',
     request: { kind: 'kill', node: 'node-0' },
@@ -29,17 +30,26 @@ test('a reset may find no connection soon after another fault of its nodes, and 
   expect(idsOf(kill, fault('f2', 2000, { kind: 'message', request: message }))).toEqual(['f2']);
 });
 
-test('a disk may be slow for a few seconds in which its node writes nothing', () => {
-  const slow = (id: string, endAt: number | undefined): Fault => ({
+test.each([
+  ['a disk may be slow for a few seconds in which its node writes nothing', 'disk-slow', {}, 10_000],
+  ['links may be slow for a moment in which nothing passes', 'link', { latency: 400, jitter: 10 }, 2000],
+])('%s', (_what, kind, fields, quiet) => {
+  const slow = (id: string, lasted: number | undefined, more = {}): Fault => ({
     id,
-    kind: 'disk-slow',
-    request: { kind: 'disk-slow', node: 'node-0' },
+    kind,
+    request: { kind, ...fields, ...more },
     text: id,
     targets: ['node-0'],
     at: 1000,
-    ...(endAt === undefined ? {} : { endAt }),
-    effect: { 'writes delayed': 0 },
+    ...(lasted === undefined ? {} : { endAt: 1000 + lasted }),
+    effect: {},
   });
-  const inert = inertAmong([slow('brief', 7000), slow('long', 12_000), slow('active', undefined)]);
-  expect(inert.map(({ id }) => id)).toEqual(['long', 'active']);
+  const faults = [slow('brief', quiet - 1), slow('long', quiet), slow('active', undefined)];
+  expect(inertAmong(faults).map(({ id }) => id)).toEqual(['long', 'active']);
+});
+
+test('a link that was to be cut at once was cut', () => {
+  const request = { kind: 'link', from: ['node-0'], to: ['all'], latency: 400, refuse: true };
+  const cut = fault('f1', 1000, { kind: 'link', request, endAt: 1500 });
+  expect(inertAmong([cut])).toEqual([cut]);
 });

@@ -49,7 +49,7 @@ describe('when a scenario has ended', () => {
   });
 
   test('a fault without effect and a fault that cannot be healed are reported', async () => {
-    const inert = fault('f1', { effect: { 'bytes delayed': 0 } });
+    const inert = fault('f1', { endAt: 60_000, effect: { 'bytes delayed': 0 } });
     // Ended by another process: what it did since the last look is unknown.
     const { endAt: _, ...unknown } = fault('f2', { effect: {} });
     const healOwn = () => Promise.reject(new Error('cannot heal f3'));

@@ -63,8 +63,9 @@ async function followed(parts: readonly Part[], limit: number, context: CommandC
 }
 
 async function noteEmpty(parts: readonly Part[], context: CommandContext): Promise<void> {
-  for (const { part, log } of parts) {
-    if ((await log.tail(1)).length === 0) context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
+  const last = await Promise.all(parts.map(async ({ log }) => await log.tail(1)));
+  for (const [at, { part, log }] of parts.entries()) {
+    if (last[at]?.length === 0) context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
   }
 }
 

@@ -151,7 +151,7 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
       hint: `Its report and logs: ${run.report}`,
     });
   if (prices.length === 0)
-    say(`  ! no prices of ${side.name}: that takes running full nodes that do not share a process\n`);
+    say(`  ! no prices of ${side.name}: only running full nodes with a process of their own have them\n`);
   for (const { name, result } of run.scenarios)
     facts.push({ kind: 'result', what: `${name}: ends as`, seen: result });
   for (const { name } of run.scenarios.filter(({ result }) => result === 'failed'))

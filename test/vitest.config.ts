@@ -10,7 +10,9 @@ const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
 
 /** Cluster tests whose files are many and short, so that to load all modules again for each file is much of their time. */
 const SHARING = [
-  'test/cluster/{api,chain,harness,node,official-client,onchain,p2p,platform,postage,store,swap,ui}/**/*.test.ts',
+  'test/cluster/{api,chain,harness,node,official-client,onchain,p2p,postage,store,swap,ui}/**/*.test.ts',
+  // That one judges by what its whole process has open.
+  'test/cluster/platform/!(embedded).test.ts',
 ];
 
 /** What all unit tests together run at the least, in whole per cents. Most of `chain` and of commands runs in clusters. */
@@ -63,6 +65,7 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: SHARING,
+          setupFiles: './test/suite/nothing-left.ts',
           // The same.
           isolate: false,
           restoreMocks: true,

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Client, request } from 'undici';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeSpan } from '../../../formats/chunk/span.ts';
@@ -19,9 +19,10 @@ async function start(clock?: Clock): Promise<Running & { main: string }> {
   return { ...started, main: `http://${started.address}` };
 }
 
-/** Opens a socket and writes; the test reads and ends it. */
+/** Opens a socket, which ends with the test, and writes. */
 async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
   await new Promise((resolve) => socket.once('connect', resolve));
   // The server may cut the connection, which some of the tests expect.
   socket.on('error', () => undefined);
@@ -303,7 +304,6 @@ describe('connections', () => {
       'GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /node HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n',
     );
     const answer = await text(socket);
-    socket.end();
     expect(answer.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(2);
     expect(answer).toMatch(/^Keep-Alive: timeout=30/im);
   });
@@ -315,30 +315,38 @@ describe('connections', () => {
     await once(greedy, 'readable');
     const other = await raw(port, 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n');
     const metrics = await text(other);
-    other.end();
     // The answer says how many requests the node had begun before it.
     expect(Number(/^svc_api_request_count (\d+)$/m.exec(metrics)?.[1])).toBeLessThan(200);
     greedy.write('GET /node HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n');
     const answers = await text(greedy);
-    greedy.end();
     expect(answers.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(count + 1);
   });
 
   test.each([
-    ['GARBAGE\r\n\r\n', 400, 'Bad Request'],
-    ['GET / HTTP/9.9\r\n\r\n', 400, 'Bad Request'],
-    ['GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nbad header\r\n\r\n', 400, 'Bad Request'],
-    ['POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n', 400, 'Bad Request'],
+    ['no HTTP', 'GARBAGE\r\n\r\n', 400, 'Bad Request'],
+    ['a version that HTTP has not', 'GET / HTTP/9.9\r\n\r\n', 400, 'Bad Request'],
     [
+      'a header without a colon',
+      'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nbad header\r\n\r\n',
+      400,
+      'Bad Request',
+    ],
+    [
+      'a length that is no number',
+      'POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n',
+      400,
+      'Bad Request',
+    ],
+    [
+      'a header of 100,000 bytes',
       `GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
       431,
       'Request Header Fields Too Large',
     ],
-  ])('%j is answered and the connection closed', async (bytes, code, message) => {
+  ])('%s is answered and the connection closed', async (_what, bytes, code, message) => {
     const { port } = await start();
     const socket = await raw(port, bytes);
     const answer = await text(socket);
-    socket.end();
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `));
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({ code, message });
   });

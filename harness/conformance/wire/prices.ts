@@ -55,22 +55,22 @@ export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
   const { p2p, networkId } = node;
   const target = { address: withoutPeerId(p2p), peerId: peerIdOf(p2p) ?? '', networkId, hostile: false };
   const memory = new Memory(target, run);
+  const costs = new Costs(node, run);
   const prices: Price[] = [];
   let threshold: bigint | undefined;
   try {
     for (const [proximity, chunk] of chunksFor(fromHex(node.overlay)).entries()) {
       const peer = await memory.introduced(new Transcript(() => undefined), {});
       threshold ??= peer.unsolicited.pricing.value?.threshold;
-      const costs = { node, peer, clock: run.clock, signal: run.signal };
       const address = toHex(chunk.address);
       const stamp = fromHex(await node.stamp(address));
+      const delivery = [Delivery, { ...chunk, stamp }, 'Delivery'] as const;
       // Both may be passed on.
-      const pushed = await costOf(costs, 0n, async () => {
-        const delivery = [Delivery, { ...chunk, stamp }, 'Delivery'] as const;
-        const { err } = await peer.ask(PUSHSYNC.id, delivery, [Receipt, 'Receipt', SEARCH_MS]);
-        must(err === '', `Err: ${err}`);
-      });
-      const fetched = await costOf(costs, pushed, () => retrieve(peer, chunk.address, SEARCH_MS));
+      const { err } = await peer.ask(PUSHSYNC.id, delivery, [Receipt, 'Receipt', SEARCH_MS]);
+      must(err === '', `Err: ${err}`);
+      const pushed = await costs.of('pushsync', peer, 0n);
+      await retrieve(peer, chunk.address, SEARCH_MS);
+      const fetched = await costs.of('retrieval', peer, pushed);
       prices.push({ service: 'pushsync', chunk: address, proximity, charged: pushed });
       prices.push({ service: 'retrieval', chunk: address, proximity, charged: fetched });
       await peer.leave();
@@ -92,26 +92,41 @@ function chunksFor(overlay: Uint8Array) {
   return found;
 }
 
-interface Costs extends Opening {
-  readonly node: PricedNode;
-  readonly peer: Counterpart;
-}
+/** What single services of a node cost, by its books. */
+export class Costs {
+  readonly #balance: PricedNode['balance'];
+  readonly #run: Opening;
+  /** Of each something was not booked in time. */
+  readonly #unbooked = new Set<Price['service']>();
 
-/** A node books a chunk after it has answered. @param before what the peer owed */
-async function costOf(
-  { node, peer, clock, signal }: Costs,
-  before: bigint,
-  serve: () => Promise<void>,
-): Promise<bigint> {
-  await serve();
-  const probe = async () => {
-    const units = (await node.balance(toHex(peer.overlay))) - before;
-    return units === 0n ? { missing: 'the balance is as before' } : { done: units };
-  };
-  try {
-    return await until('no price was booked', probe, { clock, timeoutMs: ANSWER_MS, signal });
-  } catch (error) {
-    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return 0n;
-    throw error;
+  constructor({ balance }: Pick<PricedNode, 'balance'>, run: Opening) {
+    this.#balance = balance;
+    this.#run = run;
+  }
+
+  /**
+   * To be called after the node has ended the stream: it books before that, or soon after. A service that it has once
+   * not booked is not waited for again.
+   * @param before what the peer owed before the service, accounting units
+   * @returns what it owes for it, accounting units
+   */
+  async of(
+    service: Price['service'],
+    { overlay }: Pick<Counterpart, 'overlay'>,
+    before: bigint,
+  ): Promise<bigint> {
+    const charged = async () => (await this.#balance(toHex(overlay))) - before;
+    if (this.#unbooked.has(service)) return charged();
+    const probe = async () => {
+      const units = await charged();
+      return units === 0n ? { missing: 'the balance is as before' } : { done: units };
+    };
+    try {
+      return await until('no price was booked', probe, { ...this.#run, timeoutMs: ANSWER_MS });
+    } catch (error) {
+      if (!(error instanceof HarnessError && error.code === 'WAIT_TIMEOUT')) throw error;
+      this.#unbooked.add(service);
+      return 0n;
+    }
   }
 }

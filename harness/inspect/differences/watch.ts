@@ -2,7 +2,8 @@
 import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
 import type { ExchangeOutcome, RequestOptions } from '../../client/http.ts';
-import type { Link } from '../../cluster/books/books.ts';
+import type { Link, NodeBooks } from '../../cluster/books/books.ts';
+import { probeLinks } from '../../cluster/books/node-books.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
@@ -25,6 +26,9 @@ import {
 
 /** Chunks arrive within seconds in a quiet network; the rest is reported. */
 const PLACED_TIMEOUT_MS = 60_000;
+const BOOKS_TIMEOUT_MS = 30_000;
+/** Books that say the same for so long, with nothing under way between their nodes, are final. */
+const BOOKS_STILL_MS = 10_000;
 /** Accounting units per chunk and bit of distance, by default. */
 const PRICE_UNIT = 10_000n;
 /** Requests that read: only what they were last answered counts, however often something was asked for again. */
@@ -42,7 +46,7 @@ interface Exchange {
 }
 
 export interface Watched {
-  readonly cluster: Pick<Cluster, 'nodes' | 'batches' | 'clock' | 'settled' | 'chain' | 'driver'>;
+  readonly cluster: Pick<Cluster, 'nodes' | 'batches' | 'clock' | 'chain' | 'driver'>;
   readonly ledger: Pick<Ledger, 'entries'>;
   readonly signal: AbortSignal;
 }
@@ -151,7 +155,7 @@ export class ScenarioWatch {
   async #money(nodes: readonly ClusterNode[]): Promise<Fact[]> {
     const { cluster, signal } = this.#watched;
     const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
-    const settled = await inTime(cluster.settled({ signal }));
+    const settled = await settledBooks(cluster, signal);
     // Which links count differently then is chance.
     const books = typeof settled === 'string' ? [] : settled;
     const [rate = 1n] = await cluster.chain.words(cluster.chain.contracts.swapPriceOracle, 'getPrice()');
@@ -191,6 +195,24 @@ export class ScenarioWatch {
     };
     return [ends, ...links, ...batches.flat()];
   }
+}
+
+/** @returns the books once both ends of each link agree, or how they differ once that does not change */
+async function settledBooks(
+  { nodes, clock }: Pick<Cluster, 'nodes' | 'clock'>,
+  signal: AbortSignal,
+): Promise<readonly NodeBooks[] | string> {
+  let gap: string | undefined;
+  let since = 0;
+  const probe = async (limit: AbortSignal) => {
+    const books = await probeLinks(nodes, limit);
+    if ('done' in books) return books;
+    const now = clock.monotonic();
+    if (books.missing !== gap) [gap, since] = [books.missing, now];
+    return now - since < BOOKS_STILL_MS ? books : { done: books.missing };
+  };
+  const limits = { clock, timeoutMs: BOOKS_TIMEOUT_MS, signal };
+  return inTime(until<readonly NodeBooks[] | string>('the nodes have not settled', probe, limits));
 }
 
 /**

@@ -1,24 +1,52 @@
 import { expect, test } from 'vitest';
-import { HarnessError } from '../../../../../harness/base/errors.ts';
 import type { ExchangeOutcome, RequestOptions } from '../../../../../harness/client/http.ts';
 import { ScenarioWatch, type Watched } from '../../../../../harness/inspect/differences/watch.ts';
+import { VirtualClock } from '../../../onchain/virtual-clock.ts';
 
 const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
 const [OWN, BOUGHT, EARLIER] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 
-/** One node that only answers. @param settled what is said of the ends of its links */
-function watched(settled: Watched['cluster']['settled'] = () => Promise.resolve([])) {
+/** What node-1 owes node-0: accounting units, and token units of cheques. */
+interface Debt {
+  readonly balance: bigint;
+  readonly byTime?: bigint;
+  readonly byCheques?: bigint;
+}
+
+/** @param debt of the node itself, or of its peer @param read at each reading */
+function books(peer: string, debt: 'sent' | 'received', read: () => Debt) {
+  const settlements = (amount = 0n) =>
+    Promise.resolve({ settlements: [{ peer, sent: 0n, received: 0n, [debt]: amount }] });
+  const sign = debt === 'sent' ? -1n : 1n;
+  return {
+    balances: () => Promise.resolve([{ peer, balance: sign * read().balance }]),
+    accounting: () => Promise.resolve([]),
+    timeSettlements: () => settlements(read().byTime),
+    settlements: () => settlements(read().byCheques),
+    chequebook: { address: () => Promise.resolve('00') },
+    peers: () => Promise.resolve([]),
+  };
+}
+
+/** A node that only answers, and its debtor. @param claimed by the first @param admitted by the other */
+function watched(claimed: () => Debt = () => ({ balance: 0n }), admitted = claimed) {
+  const clock = new VirtualClock();
   let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;
   const client = {
+    ...books('11', 'received', claimed),
     observe: (observer: typeof hear) => {
       hear = observer ?? hear;
     },
     stamps: { list: () => Promise.resolve([OWN, BOUGHT, EARLIER].map((batchID) => ({ ...STAMP, batchID }))) },
   };
+  const debtor = { ...books('00', 'sent', admitted), observe: () => undefined };
   const cluster = {
-    nodes: [{ name: 'node-0', overlay: '00', running: true, mode: 'full', client }],
+    nodes: [
+      { name: 'node-0', overlay: '00', running: true, mode: 'full', client },
+      { name: 'node-1', overlay: '11', running: true, mode: 'boot', client: debtor },
+    ],
     batches: [{ id: OWN, node: 'node-0' }],
-    settled,
+    clock,
     driver: 'process',
     chain: { contracts: {}, words: () => Promise.resolve([1n]) },
   };
@@ -36,7 +64,7 @@ function watched(settled: Watched['cluster']['settled'] = () => Promise.resolve(
         ifBoth ? `${seen}, if both` : seen,
       ]),
     );
-  return { ask, facts, watch };
+  return { ask, facts, watch, clock };
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -75,15 +103,28 @@ test('a transfer that ends early is part of the status, and so is that no answer
   expect(seen['node-0 GET /bytes/cd → status']).toBe('no answer, then client.timeout');
 });
 
-test('ends of links that do not come to agree are one fact, and by how much is its detail', async () => {
-  const late = new HarnessError('WAIT_TIMEOUT', 'the nodes have not settled within 1 m: node-0 says 7');
-  const { watch } = watched(() => Promise.reject(late));
+test('ends of links that differ are one fact as soon as they stand still, and by how much is its detail', async () => {
+  const { watch, clock } = watched(
+    () => ({ balance: 7n }),
+    () => ({ balance: 8n }),
+  );
   expect(await watch.facts()).toContainEqual({
     kind: 'money',
     what: 'try: both ends of each link',
     seen: 'count differently',
-    detail: late.message,
+    detail: 'node-0 says 7 of node-1, which says -8',
   });
+  expect(clock.monotonic()).toBeLessThan(12_000);
+});
+
+test('ends of links that come nearer to each other are waited for', async () => {
+  const steps = 25;
+  const { facts, clock } = watched(
+    () => ({ balance: 7n }),
+    () => ({ balance: 7n + BigInt(Math.max(0, steps - Math.floor(clock.monotonic() / 1_000))) }),
+  );
+  expect((await facts())['both ends of each link']).toBe('count the same');
+  expect(clock.monotonic()).toBeGreaterThan(20_000);
 });
 
 test.each([
@@ -92,13 +133,10 @@ test.each([
 ])(
   'outside of virtual time a debt of %d, partly paid, is told as the price that it consists of',
   async (cost, seen) => {
-    const paid = { timeSent: 0n, timeReceived: 4321n, chequeSent: 0n, chequeReceived: 1000n };
-    const link = { peer: '11', limit: undefined, balance: cost - 4321n - 1000n, ...paid };
-    const books = { name: 'node-0', overlay: '00', account: '', chequebook: undefined, links: [link] };
-    const { watch } = watched(() => Promise.resolve([books]));
+    const { watch } = watched(() => ({ balance: cost - 4321n - 1000n, byTime: 4321n, byCheques: 1000n }));
     expect(await watch.facts()).toContainEqual({
       kind: 'money',
-      what: 'try: what node-0 and 11 did',
+      what: 'try: what node-0 and node-1 did',
       seen,
       ifBoth: true,
     });

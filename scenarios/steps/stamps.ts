@@ -42,6 +42,12 @@ async function missingSlots<T extends ParameterTable>(
       context.unchecked(`slots of batch ${batch.slice(0, 8)}…: ${name} has left, and its counts with it`);
       continue;
     }
+    if (owner.wipes > 0) {
+      context.unchecked(
+        `slots of batch ${batch.slice(0, 8)}…: ${name} has lost its data, and its counts with it`,
+      );
+      continue;
+    }
     const now = `${entries.length} uploads, ${owner.changes} changes`;
     if (right.get(batch) === now) continue;
     const { immutableFlag } = await owner.stamps.get(batch, signal);

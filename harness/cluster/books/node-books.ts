@@ -15,6 +15,8 @@ export interface AccountedNode {
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
   readonly running: boolean;
+  /** How often its data was removed. */
+  readonly wipes: number;
   readonly client: Pick<
     NodeClient,
     'balances' | 'accounting' | 'timeSettlements' | 'settlements' | 'chequebook' | 'peers'
@@ -71,6 +73,7 @@ export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): 
     name: node.name,
     overlay: node.overlay,
     account: node.ethereum,
+    wipes: node.wipes,
     chequebook: has ? chequebook : undefined,
     links,
   };

@@ -57,6 +57,7 @@ export class ClusterNode extends KnownNode {
   readonly #deps: ClusterNodeDeps;
   readonly #run: NodeRun;
   #retired = false;
+  #wipes = 0;
   /** Where its log ended at its last launch. */
   #launchedAt: LogPosition | undefined;
 
@@ -104,6 +105,11 @@ export class ClusterNode extends KnownNode {
   /** How often this process has changed its state. @internal */
   get changes(): number {
     return this.#run.changes;
+  }
+
+  /** How often this process has removed what it had stored. @internal */
+  get wipes(): number {
+    return this.#wipes;
   }
 
   /** Gives it the list of what this process breaks. @internal */
@@ -282,7 +288,10 @@ export class ClusterNode extends KnownNode {
   /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
   async wipe(): Promise<void> {
     const driver = this.#able('wipe', 'data');
-    await driver.wipe(await this.#stored('wipe'));
+    const stored = await this.#stored('wipe');
+    // First: it may fail half-way.
+    this.#wipes++;
+    await driver.wipe(stored);
   }
 
   /**

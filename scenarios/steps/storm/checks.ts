@@ -192,18 +192,19 @@ export function placed(context: StormContext, { departures }: Operations): Promi
   });
 }
 
-/** No node blocklists another: all of them have behaved. */
+/** No node blocklists another: all of them have behaved, but for those that lost their data, and their counts with it. */
 export function refusals(context: StormContext): Promise<void> {
   return context.step('refusals', async () => {
     const { cluster, signal } = context;
     const nodes = cluster.nodes.filter((node) => node.running);
-    const nameOf = (overlay: string) =>
-      cluster.nodes.find((node) => node.overlay === overlay)?.name ?? overlay.slice(0, 8);
+    const nodeOf = (overlay: string) => cluster.nodes.find((node) => node.overlay === overlay);
     const lists = await Promise.all(
       nodes.map(async (node) =>
-        (await node.client.blocklist(signal)).map(
-          ({ address, reason }) => `${node.name} refuses ${nameOf(address)}: ${reason}`,
-        ),
+        (await node.client.blocklist(signal)).flatMap(({ address, reason }) => {
+          const refused = nodeOf(address);
+          if (node.wipes + (refused?.wipes ?? 0) > 0) return [];
+          return [`${node.name} refuses ${refused?.name ?? address.slice(0, 8)}: ${reason}`];
+        }),
       ),
     );
     expectNone(context, 'no node refuses another', lists.flat(), plural(nodes.length, 'node'));

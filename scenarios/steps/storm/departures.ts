@@ -1,6 +1,7 @@
 /**
- * Nodes that leave a storm for good. A receipt says that its node has stored the chunk; the neighbours pull it a little
- * later. A node that leaves in between takes the chunk with it, in every network of this protocol.
+ * Nodes that leave a storm for good, or lose all that they have stored. A receipt says that its node has stored the
+ * chunk; the neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every network of
+ * this protocol.
  */
 import { type Diagnosis, diagnose, fromHex, type Loss, rankStorers } from 'svcnet/scenario';
 import { heldByNobody, storers } from '../presence.ts';
@@ -17,9 +18,11 @@ const PREFIX_DIGITS = 8;
 
 interface Departure {
   readonly name: string;
+  /** As diagnoses name it: digits of its overlay once it has left, its name while it is there. */
   readonly prefix: string;
-  /** When the node was last seen in the cluster, ms of its clock. */
+  /** When the node was last seen in the cluster, or with its data, ms of its clock. */
   readonly at: number;
+  readonly wipes: number;
 }
 
 export class Departures implements Disposable {
@@ -29,6 +32,8 @@ export class Departures implements Disposable {
   #timer: Disposable | undefined;
   /** By the first digits of the overlay. */
   readonly #seen = new Map<string, Departure>();
+  /** Nodes that have lost their data, each time. */
+  readonly #emptied: Departure[] = [];
 
   constructor(context: StormContext) {
     this.#context = context;
@@ -46,9 +51,12 @@ export class Departures implements Disposable {
 
   look(): void {
     const { nodes, clock } = this.#context.cluster;
-    for (const { name, overlay } of nodes) {
+    for (const { name, overlay, wipes } of nodes) {
       const prefix = overlay.slice(0, PREFIX_DIGITS);
-      this.#seen.set(prefix, { name, prefix, at: clock.now() });
+      const before = this.#seen.get(prefix);
+      const now = { name, prefix, at: clock.now(), wipes };
+      if (before !== undefined && before.wipes < wipes) this.#emptied.push({ ...before, prefix: name });
+      this.#seen.set(prefix, now);
     }
   }
 
@@ -59,8 +67,10 @@ export class Departures implements Disposable {
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
     const left = this.#left();
     for (const diagnosis of diagnoses) {
-      const { acknowledgedAtMs = 0 } = ledger.originOf(diagnosis.chunk) ?? {};
-      if (isTaken(diagnosis, acknowledgedAtMs, left)) this.taken.add(diagnosis.chunk);
+      const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
+      // Without its counts a node gives the slots of its batch again.
+      const isReplaced = this.#emptied.some(({ name }) => name === node);
+      if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, left)) this.taken.add(diagnosis.chunk);
     }
     ledger.release(this.taken);
     return missing.filter((chunk) => !this.taken.has(chunk));
@@ -81,7 +91,7 @@ export class Departures implements Disposable {
 
   #left(): readonly Departure[] {
     const here = new Set(this.#context.cluster.nodes.map(({ overlay }) => overlay.slice(0, PREFIX_DIGITS)));
-    return [...this.#seen.values()].filter(({ prefix }) => !here.has(prefix));
+    return [...[...this.#seen.values()].filter(({ prefix }) => !here.has(prefix)), ...this.#emptied];
   }
 }
 
@@ -92,18 +102,10 @@ function isTaken(
   left: readonly Departure[],
 ): boolean {
   if (had.length > 0) return false;
-  const soon = (gone: Departure | undefined, at: number) =>
-    gone !== undefined && gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS;
-  if (receiptAt === null) {
-    const gone = left.find(({ name }) => name === uploader);
-    return soon(gone, acknowledgedAt);
-  }
-  return receipts.every((receipt) =>
-    soon(
-      left.find(({ prefix }) => prefix === receipt),
-      receiptAt,
-    ),
-  );
+  const soon = (isIt: (gone: Departure) => boolean, at: number) =>
+    left.some((gone) => isIt(gone) && gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS);
+  if (receiptAt === null) return soon(({ name }) => name === uploader, acknowledgedAt);
+  return receipts.every((receipt) => soon(({ prefix }) => prefix === receipt, receiptAt));
 }
 
 /** @param chunks of the ledger */

@@ -25,6 +25,8 @@ export interface Uploaded {
   /** For a deferred upload: its chunks are promised once it is synced. */
   readonly tag: number | undefined;
   readonly requestedAtMs: number;
+  /** How often the node had lost its data by then. */
+  readonly wipes: number;
 }
 
 /** Name and type of every file: a manifest holds them. */
@@ -54,13 +56,17 @@ export class Operations {
     this.#isQuiet = isQuiet;
   }
 
-  /** Uploads that stay, at the end: a node that has left for good took with it what it had not pushed, or alone had. */
+  /**
+   * Uploads that stay, at the end: a node that has left for good, or lost its data, took with it what it had not pushed,
+   * or alone had.
+   */
   get promised(): readonly Uploaded[] {
     const { nodes } = this.#context.cluster;
     const { taken } = this.departures;
     return [...this.uploaded.values()].filter(
-      ({ node, tag, chunks }) =>
-        (tag === undefined || nodes.includes(node)) && !chunks.some((chunk) => taken.has(chunk)),
+      ({ node, wipes, tag, chunks }) =>
+        (tag === undefined || (nodes.includes(node) && node.wipes === wipes)) &&
+        !chunks.some((chunk) => taken.has(chunk)),
     );
   }
 
@@ -73,6 +79,7 @@ export class Operations {
     const node = runningNode(this.#context.cluster, operation.node);
     if (node === undefined) return 'refused';
     const requestedAtMs = this.#context.cluster.clock.now();
+    const { wipes } = node;
     const data = this.payload(operation);
     const { reference, tag, expected } = await this.#send(operation, node, data);
     if (reference !== expected.reference)
@@ -80,7 +87,7 @@ export class Operations {
         `${node.name} calls upload ${operation.n} ${reference}, expected ${expected.reference}`,
       );
     const { chunks } = expected;
-    const uploaded = { operation, node, reference, chunks, tag, requestedAtMs };
+    const uploaded = { operation, node, reference, chunks, tag, requestedAtMs, wipes };
     this.uploaded.set(operation.n, uploaded);
     this.readable.push(operation.n);
     if (tag !== undefined) return 'done';

@@ -52,6 +52,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
     mode: 'full',
     state: 'running',
     running: true,
+    wipes: 0,
     client: {
       clock,
       status: () => Promise.resolve({ storageRadius: 0 }),
@@ -81,4 +82,61 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   expect(await departures.unexplained([CHUNK], signal)).toEqual(one.taken ? [] : [CHUNK]);
   expect([...departures.taken]).toEqual(one.taken ? [CHUNK] : []);
   expect(ledger.acknowledgedChunks()).toBe(one.taken ? 0 : 1);
+});
+
+test('what a node without its data had stamped or had alone is excused, and nothing else', async () => {
+  const clock = new VirtualClock();
+  const [soon, long] = [clock.now() + 9000, clock.now() + 1000];
+  const [stamped, kept] = [`22${'00'.repeat(31)}`, `33${'00'.repeat(31)}`];
+  const node = {
+    name: 'node-0',
+    overlay: STAYED,
+    mode: 'full',
+    state: 'running',
+    running: true,
+    wipes: 0,
+    client: {
+      clock,
+      status: () => Promise.resolve({ storageRadius: 0 }),
+      chunkEvents: () =>
+        Promise.resolve({
+          capacity: 100,
+          lost: 0,
+          last: 0,
+          events: [
+            { kind: 'synced', address: CHUNK, at: soon, peer: LEFT },
+            { kind: 'synced', address: kept, at: long, peer: LEFT },
+          ],
+        }),
+      stamps: { list: () => Promise.resolve([]) },
+    },
+  };
+  const started = {
+    ...node.client,
+    chunkEvents: () => Promise.resolve({ capacity: 100, lost: 0, last: 0, events: [] }),
+  };
+  const emptied = { ...node, name: 'node-1', overlay: LEFT, client: started };
+  const nodes = [node, emptied];
+  const ledger = new Ledger();
+  const about = { kind: 'chunk', batch: 'aa', size: 1, mode: 'direct', level: 'api' } as const;
+  for (const [name, chunk] of [
+    ['node-0', CHUNK],
+    ['node-0', kept],
+    ['node-1', stamped],
+  ] as const)
+    await ledger.add({
+      ...about,
+      node: name,
+      reference: chunk,
+      chunks: [chunk],
+      requestedAtMs: 0,
+      acknowledgedAtMs: long,
+    });
+  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  await clock.advance(9500);
+  departures.look();
+  emptied.wipes = 1;
+  await clock.advance(200);
+  departures.look();
+  expect(await departures.unexplained([CHUNK, kept, stamped], signal)).toEqual([kept]);
 });

@@ -38,6 +38,7 @@ describe('differences that grow', () => {
     overlay: name,
     account: name,
     chequebook: undefined,
+    wipes: 0,
     links: [{ ...NONE, peer, ...counts }],
   });
   const pair = (a: Partial<Link>, b: Partial<Link>) => [node('a', 'b', a), node('b', 'a', b)];

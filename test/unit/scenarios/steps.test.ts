@@ -61,10 +61,12 @@ test('the buckets of a batch are asked for again after more uploads and after a 
   const owner = {
     name: 'node-0',
     changes: 1,
+    wipes: 0,
     stamps: { get: async () => ({ immutableFlag: true }), buckets: asked },
   };
-  const always = vi.fn<ScenarioContext['always']>();
-  watchSlots({ cluster: { nodes: [owner] }, ledger: { entries }, always } as unknown as ScenarioContext);
+  const [always, unchecked] = [vi.fn<ScenarioContext['always']>(), vi.fn()];
+  const context = { cluster: { nodes: [owner] }, ledger: { entries }, always, unchecked };
+  watchSlots(context as unknown as ScenarioContext);
   const look = () => always.mock.calls[0]?.[0].check(new AbortController().signal);
   expect(await look()).toEqual([]);
   expect(await look()).toEqual([]);
@@ -77,6 +79,11 @@ test('the buckets of a batch are asked for again after more uploads and after a 
   expect(await look()).toEqual(['node-0, bucket 255: 0 slots for 2 chunks']);
   expect(await look()).toHaveLength(1);
   expect(asked).toHaveBeenCalledTimes(4);
+  owner.wipes = 1;
+  expect(await look()).toEqual([]);
+  expect(unchecked).toHaveBeenCalledWith(
+    'slots of batch b…: node-0 has lost its data, and its counts with it',
+  );
 });
 
 test('a bucket that has given fewer slots than it has chunks is named', () => {

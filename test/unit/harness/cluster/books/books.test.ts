@@ -28,7 +28,7 @@ function link(peer: Name, more: Partial<Link> = {}): Link {
 }
 
 function node(name: Name, ...links: Link[]): NodeBooks {
-  return { name, overlay: PEERS[name], account: ACCOUNTS[name], chequebook: BOOK[name], links };
+  return { name, overlay: PEERS[name], account: ACCOUNTS[name], chequebook: BOOK[name], wipes: 0, links };
 }
 
 /** `a` has promised 70 to `b`, which has cashed 50 of it; 10 staked, a batch of 4 x 2^2, a pot of 3. */
@@ -154,6 +154,18 @@ test('a cheque that promises less than the one before is named at either end', (
     nodes: [node('b', link('a', { chequeReceived: 70n })), node('a', link('b', { chequeSent: 70n }))],
   });
   expect(violations(forgotten, books())).toEqual([]);
+});
+
+test('the books of a node begin anew when its data is removed', () => {
+  const wiped = (name: Name, ...links: Link[]) => ({ ...node(name, ...links), wipes: 1 });
+  const other = node('b', link('a', { balance: 5n, timeReceived: 8n, chequeReceived: 70n }));
+  const afterwards = books({ nodes: [wiped('a', link('b', { balance: -5n, timeSent: 3n })), other] });
+  expect(violations(afterwards, books())).toEqual([]);
+  const again = [wiped('a', link('b', { balance: -5n, chequeSent: 9n })), other];
+  const fallen = [wiped('a', link('b', { balance: -5n, chequeSent: 6n })), other];
+  expect(violations(books({ nodes: fallen }), books({ nodes: again }))).toEqual([
+    'a: what was promised to bbbbbbbb fell from 9 to 6',
+  ]);
 });
 
 test('while payments are under way only what can never be is wrong', () => {

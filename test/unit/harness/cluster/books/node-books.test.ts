@@ -45,6 +45,7 @@ function node(name: string, told: Told | Error): AccountedNode {
     overlay: overlayOf(name),
     ethereum: `account of ${name}`,
     running: given.running ?? true,
+    wipes: 0,
     client: {
       balances: () => (told instanceof Error ? Promise.reject(told) : Promise.resolve(rows)),
       accounting: () => Promise.resolve(rows),
@@ -74,6 +75,7 @@ test('a node’s books have a row for each peer with which it has an account', a
     overlay: overlayOf('a'),
     account: 'account of a',
     chequebook: '0b',
+    wipes: 0,
     links: [
       { ...nothing, peer: overlayOf('b'), balance: 70n, limit: 1000n },
       { ...nothing, peer: overlayOf('c'), timeSent: 5n, timeReceived: 2n },

@@ -42,8 +42,8 @@ function watched(claimed: () => Debt = () => ({ balance: 0n }), admitted = claim
   const debtor = { ...books('00', 'sent', admitted), observe: () => undefined };
   const cluster = {
     nodes: [
-      { name: 'node-0', overlay: '00', running: true, mode: 'full', client },
-      { name: 'node-1', overlay: '11', running: true, mode: 'boot', client: debtor },
+      { name: 'node-0', overlay: '00', running: true, wipes: 0, mode: 'full', client },
+      { name: 'node-1', overlay: '11', running: true, wipes: 0, mode: 'boot', client: debtor },
     ],
     batches: [{ id: OWN, node: 'node-0' }],
     clock,

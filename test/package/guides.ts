@@ -16,6 +16,7 @@ const PAGES = [
   ...readdirSync(join(DOCS, 'guides')).map((name) => `guides/${name}`),
   'quick-start.md',
   'reference/conformance.md',
+  'reference/test-runners.md',
   'comparing.md',
 ];
 
@@ -102,7 +103,7 @@ const GIVEN: Readonly<Record<string, string>> = {
 
 /** Pages one after the other, because they use the same ports or install packages; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
-  ['guides/in-tests.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
+  ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
   ['guides/attach.md', 'guides/preset-factory.md'],
   [
     'guides/conformance.md',

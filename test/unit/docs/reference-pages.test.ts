@@ -25,6 +25,7 @@ const BY_HAND = [
   'limits.md',
   'load.md',
   'storms.md',
+  'test-runners.md',
   'traces.md',
   'troubleshooting.md',
   'wire-conformance.md',

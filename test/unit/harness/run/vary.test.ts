@@ -80,7 +80,7 @@ test('nodes are never fewer than a scenario needs, and a parameter that suits on
 });
 
 test('the documentation has the bounds of the table', () => {
-  const page = readFileSync(new URL('../../../../docs/guides/virtual-time.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../../docs/reference/storms.md', import.meta.url), 'utf8');
   for (const [name, { bounds }] of Object.entries(VARIED))
     expect(page).toContain(`- \`--${name}\`: ${bounds}\n`);
 });

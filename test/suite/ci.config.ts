@@ -1,0 +1,11 @@
+/** As `.ci/run` runs tests: what takes too long is stopped, and named. */
+import { mergeConfig } from 'vitest/config';
+import config from '../vitest.config.ts';
+
+export default mergeConfig(config, {
+  test: {
+    // A list is added to what is there.
+    setupFiles: ['./test/suite/patience.ts'],
+    reporters: ['default', 'json', './test/suite/unfinished.ts'],
+  },
+});

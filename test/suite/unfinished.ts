@@ -1,0 +1,70 @@
+/**
+ * Reporter of a run that may take too long. At SIGUSR2, which ends the workers as well where they belong to the same group
+ * of processes, it says which tests had not ended, writes the JSON report of those that had, and ends.
+ */
+import { writeFileSync } from 'node:fs';
+import type { Reporter, TestCase, TestModule, TestSpecification, Vitest } from 'vitest/node';
+
+export default class Unfinished implements Reporter {
+  readonly #running = new Set<TestCase>();
+  #files = 0;
+
+  onInit(vitest: Vitest): void {
+    process.once('SIGUSR2', () => {
+      const modules = vitest.state.getTestModules();
+      const lines = [
+        ...modules.filter(isOpen).map((file) => this.#lineOf(file)),
+        `  ${this.#files - modules.length} of ${this.#files} files had not begun`,
+      ];
+      process.stdout.write(`\nnot ended when the run was stopped:\n${lines.join('\n')}\n`);
+      const { outputFile } = vitest.config;
+      if (typeof outputFile === 'object' && outputFile['json'] !== undefined)
+        writeFileSync(outputFile['json'], JSON.stringify(reportOf(modules)));
+      process.exit(1);
+    });
+  }
+
+  onTestRunStart(specifications: readonly TestSpecification[]): void {
+    this.#files = specifications.length;
+  }
+
+  onTestCaseReady(test: TestCase): void {
+    this.#running.add(test);
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    this.#running.delete(test);
+  }
+
+  #lineOf(file: TestModule): string {
+    const tests = [...file.children.allTests()];
+    const running = tests.filter((test) => this.#running.has(test)).map(({ fullName }) => `'${fullName}'`);
+    const waiting = tests.filter((test) => test.result().state === 'pending').length - running.length;
+    // In a hook, or while the file is loaded, no test runs.
+    return `  ${file.relativeModuleId}: ${running.join(', ') || 'no test runs'}, ${waiting} more wait`;
+  }
+}
+
+function isOpen(file: TestModule): boolean {
+  return ['queued', 'pending'].includes(file.state());
+}
+
+/** Of vitest's JSON report, what is read of it. A file that is not loaded counts as a test that has not ended. */
+function reportOf(modules: readonly TestModule[]): object {
+  const testResults = modules.map((file) => ({
+    name: file.moduleId,
+    assertionResults: [
+      ...Array.from(file.children.allTests(), (test) => ({
+        fullName: test.fullName,
+        status: test.result().state,
+      })),
+      ...(file.children.size === 0 ? [{ fullName: file.relativeModuleId, status: 'pending' }] : []),
+    ],
+  }));
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  return {
+    numTotalTests: tests.length,
+    numPassedTests: tests.filter(({ status }) => status === 'passed').length,
+    testResults,
+  };
+}

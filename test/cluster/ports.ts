@@ -10,12 +10,12 @@ const TRIES = 20;
 const SHIFT_MIN = 100;
 
 /**
- * @param ports that are needed @param reserved why the usual ones are left to others, if they are
+ * @param ports that are needed
  * @returns what to add to each of them: 0 where they are free, which is what machines of continuous integration have;
  * anything else is said, with what is in the way
  */
-export async function portShift(ports: readonly number[], reserved?: string): Promise<number> {
-  const why = reserved ?? (await busy(ports, 0));
+export async function portShift(ports: readonly number[]): Promise<number> {
+  const why = await busy(ports, 0);
   if (why === undefined) return 0;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const shift = randomInt(SHIFT_MIN, PICKED_FROM - Math.max(...ports));

@@ -40,7 +40,7 @@ docker() {
 `;
 
 test('the commands of the guide to containers work as written', async () => {
-  const shift = await portShift(NAMED_PORTS, 'test/cluster/factory may run beside this');
+  const shift = await portShift(NAMED_PORTS);
   // Inside of the container they stay: only what is published, and asked from here, moves.
   const commands = played('guides/containers.md').map((command) =>
     command.replace(/(?<=-p |127\.0\.0\.1:)\d{4}\b/g, (port) => String(Number(port) + shift)),

@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bee, type BZZ } from '@ethersphere/bee-js';
-import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
-import { eventually } from '../node/kit.ts';
-import { portShift } from '../ports.ts';
-import { startSvcnet } from '../svcnet.ts';
+import type { ClusterDocument } from '../../harness/cluster/cluster-document.ts';
+import { eventually } from '../cluster/node/kit.ts';
+import { portShift } from '../cluster/ports.ts';
+import { startSvcnet } from '../cluster/svcnet.ts';
 
 const START_LIMIT = '120s';
 

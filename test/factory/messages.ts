@@ -1,6 +1,6 @@
 import { NULL_IDENTIFIER, Topic, Utils } from '@ethersphere/bee-js';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../node/kit.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { batchOf, payee, payer, queen } from './kit.ts';
 
 export function messageTests(): void {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MantarayNode, RedundancyLevel } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bytesOf, eventually, sameBytes } from '../node/kit.ts';
+import { bytesOf, eventually, sameBytes } from '../cluster/node/kit.ts';
 import { batchOf, payee, queen, reader } from './kit.ts';
 
 /** The reference of 'Hello, Swarm!' on any network. */

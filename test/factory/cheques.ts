@@ -1,6 +1,6 @@
 import type { Bee } from '@ethersphere/bee-js';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../node/kit.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { bees, mined, payee, payer } from './kit.ts';
 
 export function chequeTests(): void {

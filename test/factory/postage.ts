@@ -1,6 +1,6 @@
 import { BatchId } from '@ethersphere/bee-js';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../node/kit.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { batchOf, bees, mined, payee, queen } from './kit.ts';
 
 const AMOUNT = '1098006401';

@@ -1,6 +1,6 @@
 import { BZZ } from '@ethersphere/bee-js';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../node/kit.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { becomes, bees, mined, queen, reader, WITHDRAWAL } from './kit.ts';
 
 const TEN = BZZ.fromFloat(10);

@@ -1,7 +1,7 @@
 import { JsonRpcProvider, Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
-import { PRESET_ACCOUNT_KEYS } from '../../../harness/cluster/plan/presets/presets.ts';
-import { eventually } from '../node/kit.ts';
+import { PRESET_ACCOUNT_KEYS } from '../../harness/cluster/plan/presets/presets.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { bees, chainPort, queen, started } from './kit.ts';
 
 /** Blocks of a round of the storage game. */

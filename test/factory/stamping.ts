@@ -1,8 +1,8 @@
 import { MerkleTree, PrivateKey, Stamper } from '@ethersphere/bee-js';
 import { Contract, hexlify, JsonRpcProvider, randomBytes, Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
-import { PRESET_ACCOUNT_KEYS } from '../../../harness/cluster/plan/presets/presets.ts';
-import { eventually } from '../node/kit.ts';
+import { PRESET_ACCOUNT_KEYS } from '../../harness/cluster/plan/presets/presets.ts';
+import { eventually } from '../cluster/node/kit.ts';
 import { batchOf, payee, queen, reader, started, svcnet } from './kit.ts';
 
 const DEPTH = 17;

@@ -158,5 +158,5 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     say(`  ! ${name} failed on ${side.name}: ${run.report}\n`);
   const all = [...prices, ...facts];
   writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(all, undefined, 2)}\n`);
-  return { name: side.name, flavour: side.flavour, version, facts: all };
+  return { name: side.name, version, facts: all };
 }

@@ -100,16 +100,21 @@ const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
   },
 ];
 
+/** @param version such as `2.8.1`, or `2.8.1-dev` of a build */
+export function isOf({ versions }: Known, version = ''): boolean {
+  const [release = '', build] = version.split('-');
+  // Our nodes report their dialect's version.
+  return build !== 'svcnet' && versions.includes(release);
+}
+
 /**
  * @param implementation `version 2.8.1-dev` over HTTP, `bee/2.8.1-dev go1.26 linux/amd64` on the wire
  * @returns such as `bug: ends the connection`; undefined: unknown
  */
 export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'>): string | undefined {
-  const [, version, build] = /^(?:version |bee\/)(\d+\.\d+\.\d+)(?:-(\S+))?/.exec(implementation) ?? [];
-  // Our nodes report their dialect's version.
-  if (version === undefined || build === 'svcnet') return undefined;
+  const [, version] = /^(?:version |bee\/)(\S+)/.exec(implementation) ?? [];
   const known = KNOWN_DEVIATIONS.find(
-    ({ versions, rows }) => versions.includes(version) && rows.some((start) => id.startsWith(start)),
+    (one) => isOf(one, version) && one.rows.some((start) => id.startsWith(start)),
   );
   return known === undefined ? undefined : `${known.kind}: ${known.why}`;
 }

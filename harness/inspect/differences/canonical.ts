@@ -54,6 +54,8 @@ const TAG_HEADER = /^(?:swarm|svc)-tag(?:-uid)?$/;
 const UNSAID = new Set(['authorization', 'connection', 'content-length', 'content-type']);
 const BATCH_HEADER = /^(?:swarm|svc)-postage-batch-id$/;
 const HASH_DIGITS = 8;
+/** Of a body, whatever its type. */
+const NOTHING = 'nothing';
 const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
 
 /** User content, compared byte by byte. */
@@ -128,7 +130,7 @@ export class ContentText {
 
   toString(): string {
     const hash = this.#hash.copy().digest('hex').slice(0, HASH_DIGITS);
-    return this.#length === 0 ? 'nothing' : `${this.#length} bytes ${hash}`;
+    return this.#length === 0 ? NOTHING : `${this.#length} bytes ${hash}`;
   }
 }
 
@@ -239,7 +241,8 @@ export function answerParts(
 
 function bodyParts(body: Answered['body'], names: Names): [place: string, seen: string][] {
   if (body === undefined) return [];
-  return 'content' in body ? [['body', body.content]] : leaves('body', orText(body.json), names);
+  if ('content' in body) return [['body', body.content]];
+  return body.json === '' ? [['body', NOTHING]] : leaves('body', orText(body.json), names);
 }
 
 function leaves(place: string, value: unknown, names: Names, moving = MOVING): [string, string][] {

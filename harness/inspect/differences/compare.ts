@@ -1,4 +1,5 @@
 /** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
+import { isOf } from '../../conformance/known-deviations.ts';
 import type { KnownDifference } from '../../conformance/known-differences.ts';
 import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 
@@ -6,8 +7,6 @@ import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 export interface Observation {
   /** As asked for, such as `svc` or `bee@/path`. */
   readonly name: string;
-  /** The flavour of its nodes. */
-  readonly flavour: string;
   /** What its nodes call themselves, such as `2.8.1`. */
   readonly version: string;
   /** In the order in which they were seen. */
@@ -100,26 +99,15 @@ function isTold({ ifBoth }: Fact, left: string | undefined, right: string | unde
   return ifBoth !== true || (left !== undefined && right !== undefined);
 }
 
-type Side = Pick<Observation, 'flavour' | 'version'> & { readonly seen: string | undefined };
-
-function isKnown(
-  { where, seen, between, versions }: KnownDifference,
-  { kind, what }: Fact,
-  sides: readonly [Side, Side],
-): boolean {
-  const [first] = between;
-  const [left, right] = sides[0].flavour === first ? sides : sides.toReversed();
-  return (
-    [left?.flavour, right?.flavour].join() === between.join() &&
-    sides.some(({ flavour, version }) => flavour !== 'svc' && versions.includes(releaseOf(version))) &&
-    where.test(`${kind} ${what}`) &&
-    (seen === undefined || seen.test(`${left?.seen} / ${right?.seen}`))
-  );
+interface Side extends Pick<Observation, 'version'> {
+  readonly seen: string | undefined;
 }
 
-/** `2.8.1-dev` is one of 2.8.1. */
-function releaseOf(version: string): string {
-  return version.split('-')[0] ?? '';
+/** @param sides one of which, or both, are what the row is about */
+function isKnown(row: KnownDifference, { kind, what }: Fact, [left, right]: readonly [Side, Side]): boolean {
+  const isThis = (theirs: Side, other: Side) =>
+    isOf(row, theirs.version) && row.isThis(theirs.seen, other.seen);
+  return row.where.test(`${kind} ${what}`) && (isThis(left, right) || isThis(right, left));
 }
 
 function keyOf({ kind, what }: Fact): string {

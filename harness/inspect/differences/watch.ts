@@ -8,7 +8,7 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { PlacementWatch } from '../ledger/placement.ts';
+import { type Placement, PlacementWatch } from '../ledger/placement.ts';
 import {
   type Answered,
   answerParts,
@@ -240,13 +240,14 @@ async function placement(
   const storers = nodes.filter(({ mode }) => mode === 'full');
   if (storers.length === 0 || chunks.length === 0) return [];
   const watch = new PlacementWatch(chunks, storers);
-  const late = await inTime(
-    until('chunks are not where they belong', (limit) => watch.probe(limit), {
-      clock,
-      timeoutMs: PLACED_TIMEOUT_MS,
-      signal,
-    }),
-  );
+  const others = nodes.filter(({ mode }) => mode !== 'full');
+  const probe = async (limit: AbortSignal) => {
+    const placed = await watch.probe(limit);
+    const isOver = watch.astray.length > 0 && (await areNowhere(watch.astray, others, limit));
+    return isOver ? { done: watch.placed } : placed;
+  };
+  const limits = { clock, timeoutMs: PLACED_TIMEOUT_MS, signal };
+  const late = await inTime(until('chunks are not where they belong', probe, limits));
   const found = [...watch.placed, ...watch.astray];
   if (found.length === 0 && typeof late === 'string') throw new HarnessError('RUN_INVALID', late);
   return found.map(({ chunk, wanted, lacking }) => ({
@@ -256,6 +257,17 @@ async function placement(
     // Its reference, in an answer, tells what another network has instead.
     ifBoth: true,
   }));
+}
+
+/** No node can bring these chunks. @param others nodes that do not store for the network */
+async function areNowhere(
+  astray: readonly Placement[],
+  others: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (astray.some(({ holders }) => holders.length > 0)) return false;
+  const held = astray.flatMap(({ chunk }) => others.map((node) => node.holds(chunk, signal)));
+  return (await Promise.all(held)).every((holds) => !holds);
 }
 
 function bodyOf({ document, content }: Exchange): Answered['body'] {

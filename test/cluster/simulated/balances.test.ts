@@ -16,7 +16,7 @@ async function observed(name: string, chunkPrice: number): Promise<Observation> 
   const watch = new ScenarioWatch(watched, 'upload');
   const { reference } = await net.node(0).bytes.upload(bytesOf('balances', 20_000), { redundancyLevel: 0 });
   await net.synced(reference);
-  return { name, flavour: 'svc', version: '1', facts: await watch.facts() };
+  return { name, version: '1', facts: await watch.facts() };
 }
 
 test('what nodes owe each other is the same again, and a price off by one is named by both balances', async () => {

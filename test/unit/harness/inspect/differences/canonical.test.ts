@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  type Answered,
   answerParts,
   ContentText,
   isDocument,
@@ -138,6 +139,12 @@ test('content is compared by length and hash, headers that say nothing are left 
     ['swarm-feed-index', '0'],
     ['body', '3 bytes 709e80c8'],
   ]);
+});
+
+test('an empty body is nothing, whatever its type', () => {
+  const empty = (body: Answered['body']) =>
+    answerParts({ status: 204, headers: {}, body }, { names: new Names(), momentary: false });
+  expect(empty({ json: '' })).toEqual(empty({ content: String(new ContentText()) }));
 });
 
 test('a text that claims to be JSON and is none stays a text', () => {

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { KnownDifference } from '../../../../../harness/conformance/known-differences.ts';
+import {
+  KNOWN_DIFFERENCES,
+  type KnownDifference,
+} from '../../../../../harness/conformance/known-differences.ts';
 import type { Fact } from '../../../../../harness/inspect/differences/canonical.ts';
 import { compareObservations, type Observation } from '../../../../../harness/inspect/differences/compare.ts';
 
 function observed(name: string, facts: readonly Fact[]): Observation {
-  return { name, flavour: name, version: name === 'bee' ? '2.8.1-dev' : '2.8.1-svcnet', facts };
+  return { name, version: name === 'bee' ? '2.8.1-dev' : '2.8.1-svcnet', facts };
 }
 const http = (what: string, seen: string): Fact => ({ kind: 'http', what, seen });
 
@@ -51,13 +54,13 @@ test('a detail is shown where the facts differ, and is none of what they are com
 
 const KNOWN: KnownDifference = {
   where: /^http .*body\.seen$/,
-  between: ['bee', 'svc'],
+  isThis: () => true,
   versions: ['2.8.1'],
   kind: 'version',
   why: 'counts otherwise',
 };
 
-test('what is known is accepted by its reason, for its flavours and its versions alone', () => {
+test('what is known is accepted by its reason, for its versions alone', () => {
   const left = [http('tag body.seen', '1'), http('tag body.sent', '1')];
   const right = [http('tag body.seen', '2'), http('tag body.sent', '2')];
   const { counts, accepted, differences } = compared(left, right, [KNOWN]);
@@ -66,21 +69,42 @@ test('what is known is accepted by its reason, for its flavours and its versions
   expect(differences.map((one) => one.accepted)).toEqual(['version: counts otherwise', undefined]);
   // The version of ours is that of the dialect, and says nothing.
   expect(compared(left, right, [{ ...KNOWN, versions: ['2.7.1'] }]).counts).toEqual({ http: 2 });
-  expect(compared(left, right, [{ ...KNOWN, between: ['svc', 'ant'] }]).counts).toEqual({ http: 2 });
 });
 
 test('what is known of two sights is known of these alone, whichever network is the first', () => {
   const row: KnownDifference = {
     ...KNOWN,
     where: /→ status$/,
-    between: ['svc', 'bee'],
-    seen: /^500 \/ 200$/,
+    isThis: (theirs, other) => theirs === '200' && other === '500',
   };
   const [bad, good] = [[http('x → status', '500')], [http('x → status', '200')]];
   expect(compared(bad, good, [row]).counts).toEqual({});
   expect(compared(good, bad, [row]).counts).toEqual({ http: 1 });
   const [turned] = compareObservations([observed('bee', good), observed('svc', bad)], [row]);
   expect(turned?.accepted).toEqual({ 'version: counts otherwise': 1 });
+  const bees = [observed('bee', bad), { ...observed('bee', good), name: 'bee (2)' }] as const;
+  expect(compareObservations(bees, [row])[0]?.counts).toEqual({});
+});
+
+const SHAPE = '{ block: number, minimumValidityBlocks: number, totalAmount: string }';
+const TAG = 'http upload: node-0 GET /tags/{tag of node-0 POST /bytes} → body.sent';
+
+test.each<[fact: string, other: string | undefined, theirs: string | undefined, isKnown: boolean]>([
+  [TAG, '65', '66', true],
+  [TAG, '65', '64', false],
+  [TAG, '65', undefined, false],
+  [TAG, '65', '"66 chunks"', false],
+  [TAG.replace('sent', 'seen'), '65', '66', false],
+  ['shape x: node-0 GET /chainstate → body', SHAPE, '{ block: number, totalAmount: string }', true],
+  ['shape x: node-0 GET /chainstate → body', SHAPE, '{ totalAmount: string }', false],
+  ['shape x: node-0 GET /chainstate → body', '{ block: number }', '{ totalAmount: string }', false],
+  ['http x: node-0 DELETE /tags/7 → content-type', undefined, 'application/json; charset=utf-8', true],
+  ['http x: node-0 DELETE /tags/7 → content-type', undefined, 'text/plain', false],
+  ['http x: node-0 GET /stamps → body.stamps[0].utilizationRatio', '0.5', undefined, true],
+  ['http x: node-0 GET /stamps → body.stamps[0].utilizationRatio', '0.5', '0.25', false],
+])('%s: %s here and %s in Bee 2.7.1 is accepted: %s', (fact, other, theirs, isKnown) => {
+  const row = KNOWN_DIFFERENCES.find(({ where, versions }) => where.test(fact) && versions.includes('2.7.1'));
+  expect(row?.isThis(theirs, other) ?? false).toBe(isKnown);
 });
 
 test('of an answer of another status, or of none, the status alone is told', () => {

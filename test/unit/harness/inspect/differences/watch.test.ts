@@ -4,7 +4,8 @@ import { ScenarioWatch, type Watched } from '../../../../../harness/inspect/diff
 import { VirtualClock } from '../../../onchain/virtual-clock.ts';
 
 const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
-const [OWN, BOUGHT, EARLIER] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
+const NODE = { running: true, wipes: 0 };
+const [OWN = '', BOUGHT = '', EARLIER = ''] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 
 /** What node-1 owes node-0: accounting units, and token units of cheques. */
 interface Debt {
@@ -28,29 +29,57 @@ function books(peer: string, debt: 'sent' | 'received', read: () => Debt) {
   };
 }
 
-/** A node that only answers, and its debtor. @param claimed by the first @param admitted by the other */
-function watched(claimed: () => Debt = () => ({ balance: 0n }), admitted = claimed) {
+interface Seen {
+  /** What node-1 owes node-0, by node-0. */
+  readonly claimed?: () => Debt;
+  /** The same by node-1; default: what is claimed. */
+  readonly admitted?: () => Debt;
+  /** The chunk of the scenario; node-1 has what belongs on node-0. */
+  readonly chunk?: { readonly onNode0: () => boolean; readonly onNode1: boolean };
+}
+
+/** A node that only answers, and a light one. */
+function watched({ claimed = () => ({ balance: 0n }), admitted = claimed, chunk }: Seen = {}) {
   const clock = new VirtualClock();
   let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;
+  const stamps = (ids: readonly string[]) => ({
+    list: () => Promise.resolve(ids.map((batchID) => ({ ...STAMP, batchID }))),
+  });
   const client = {
     ...books('11', 'received', claimed),
     observe: (observer: typeof hear) => {
       hear = observer ?? hear;
     },
-    stamps: { list: () => Promise.resolve([OWN, BOUGHT, EARLIER].map((batchID) => ({ ...STAMP, batchID }))) },
+    status: () => Promise.resolve({ storageRadius: 0 }),
+    stamps: stamps([OWN, BOUGHT, EARLIER]),
   };
-  const debtor = { ...books('00', 'sent', admitted), observe: () => undefined };
+  const debtor = { ...books('00', 'sent', admitted), observe: () => undefined, stamps: stamps([]) };
+  const holds =
+    (isHeld: () => boolean | undefined = () => false) =>
+    () =>
+      Promise.resolve(isHeld() ?? false);
   const cluster = {
     nodes: [
-      { name: 'node-0', overlay: '00', running: true, wipes: 0, mode: 'full', client },
-      { name: 'node-1', overlay: '11', running: true, wipes: 0, mode: 'boot', client: debtor },
+      { ...NODE, name: 'node-0', overlay: '00', mode: 'full', client, holds: holds(chunk?.onNode0) },
+      {
+        ...NODE,
+        name: 'node-1',
+        overlay: '11',
+        mode: 'light',
+        client: debtor,
+        holds: holds(() => chunk?.onNode1),
+      },
     ],
     batches: [{ id: OWN, node: 'node-0' }],
     clock,
     driver: 'process',
     chain: { contracts: {}, words: () => Promise.resolve([1n]) },
   };
-  const given = { cluster, ledger: { entries: [] }, signal: new AbortController().signal };
+  const given = {
+    cluster,
+    ledger: { entries: chunk === undefined ? [] : [{ chunks: ['cc'] }] },
+    signal: new AbortController().signal,
+  };
   const watch = new ScenarioWatch(given as unknown as Watched, 'try');
   const ask = (request: RequestOptions) => {
     const outcome = hear?.('node-0', request);
@@ -104,10 +133,10 @@ test('a transfer that ends early is part of the status, and so is that no answer
 });
 
 test('ends of links that differ are one fact as soon as they stand still, and by how much is its detail', async () => {
-  const { watch, clock } = watched(
-    () => ({ balance: 7n }),
-    () => ({ balance: 8n }),
-  );
+  const { watch, clock } = watched({
+    claimed: () => ({ balance: 7n }),
+    admitted: () => ({ balance: 8n }),
+  });
   expect(await watch.facts()).toContainEqual({
     kind: 'money',
     what: 'try: both ends of each link',
@@ -119,10 +148,10 @@ test('ends of links that differ are one fact as soon as they stand still, and by
 
 test('ends of links that come nearer to each other are waited for', async () => {
   const steps = 25;
-  const { facts, clock } = watched(
-    () => ({ balance: 7n }),
-    () => ({ balance: 7n + BigInt(Math.max(0, steps - Math.floor(clock.monotonic() / 1_000))) }),
-  );
+  const { facts, clock } = watched({
+    claimed: () => ({ balance: 7n }),
+    admitted: () => ({ balance: 7n + BigInt(Math.max(0, steps - Math.floor(clock.monotonic() / 1_000))) }),
+  });
   expect((await facts())['both ends of each link']).toBe('count the same');
   expect(clock.monotonic()).toBeGreaterThan(20_000);
 });
@@ -133,7 +162,8 @@ test.each([
 ])(
   'outside of virtual time a debt of %d, partly paid, is told as the price that it consists of',
   async (cost, seen) => {
-    const { watch } = watched(() => ({ balance: cost - 4321n - 1000n, byTime: 4321n, byCheques: 1000n }));
+    const debt = { balance: cost - 4321n - 1000n, byTime: 4321n, byCheques: 1000n };
+    const { watch } = watched({ claimed: () => debt });
     expect(await watch.facts()).toContainEqual({
       kind: 'money',
       what: 'try: what node-0 and node-1 did',
@@ -142,3 +172,14 @@ test.each([
     });
   },
 );
+
+test('a chunk that a node can still bring is waited for', async () => {
+  const { facts, clock } = watched({ chunk: { onNode0: () => clock.monotonic() > 40_000, onNode1: true } });
+  expect((await facts())['chunk cc']).toBe('node-0, if both');
+});
+
+test('a chunk that no node has is not waited for', async () => {
+  const { facts, clock } = watched({ chunk: { onNode0: () => false, onNode1: false } });
+  expect((await facts())['chunk cc']).toBe('not on node-0, if both');
+  expect(clock.monotonic()).toBe(0);
+});

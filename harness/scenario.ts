@@ -147,8 +147,9 @@ export {
   LINK_WORDS,
   MACHINE_WORDS,
   POWER_CUT,
-  type RandomIntegers,
 } from './run/schedule/draw.ts';
+export { MESSAGE_FAULT } from './run/schedule/draw-message.ts';
+export type { RandomIntegers } from './run/schedule/random.ts';
 export { type Progress, runSchedule, type ScheduleDeps } from './run/schedule/run-schedule.ts';
 export {
   type FaultTrigger,

@@ -13,6 +13,7 @@ import {
   LINK_WORDS,
   linkGaps,
   MACHINE_WORDS,
+  MESSAGE_FAULT,
   POWER_CUT,
   parseScheduleDocument,
   pause,
@@ -61,6 +62,7 @@ export default defineScenario({
     neighbourhoods: NEIGHBOURHOODS,
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
     machineFaults: ({ faults }) => faults.some((word) => MACHINE_WORDS.includes(word)),
+    tap: ({ faults }) => faults.includes(MESSAGE_FAULT),
     optionsFor: ({ reserve, faults }) => ({
       'reserve-capacity': reserve,
       // Others confirm what they have not synced.
@@ -80,6 +82,7 @@ export default defineScenario({
     if (faults.includes(DISK_SLOW)) context.requires('disk');
     const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
     if (kinds.some((kind) => kind === ARRIVAL || kind === DEPARTURE)) requireElastic(context);
+    if (kinds.includes(MESSAGE_FAULT)) context.requires('tap');
     const short = await shortBatch(context);
     const before = await checkBooks(context);
     const uses = await usesOf(context);

@@ -27,7 +27,7 @@ export function kindWanted(
     depending,
     links,
     machines: machinesFail({ cluster, needs }, parameters),
-    tap: isTapped({ needs }),
+    tap: isTapped({ cluster, needs }, parameters),
   });
 }
 
@@ -49,9 +49,13 @@ export function machinesFail(
   return parameters !== undefined && cluster.machineFaults?.(parameters) === true;
 }
 
-/** Whether it reads or changes what nodes say to each other. */
-export function isTapped({ needs }: Pick<Scenario, 'needs'>): boolean {
-  return needs.capabilities?.includes('tap') === true;
+/** Whether it reads or changes what nodes say to each other. @param parameters absent: as above */
+export function isTapped(
+  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  parameters?: ParametersOf<ParameterTable>,
+): boolean {
+  if (needs.capabilities?.includes('tap') === true) return true;
+  return parameters !== undefined && cluster.tap?.(parameters) === true;
 }
 
 /** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */

@@ -139,7 +139,7 @@ function kindOf(
     credit,
     ...(!images && machinesFail(scenario, parameters) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
-    ...(!images && isTapped(scenario) ? { tap: true } : {}),
+    ...(!images && isTapped(scenario, parameters) ? { tap: true } : {}),
     ...definition,
   };
 }

@@ -140,6 +140,8 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     linkFaults?(parameters: ParametersOf<T>): boolean;
     /** The same of the clocks, disks and power of its nodes. */
     machineFaults?(parameters: ParametersOf<T>): boolean;
+    /** Whether it reads or changes what its nodes say to each other. */
+    tap?(parameters: ParametersOf<T>): boolean;
     /** Those options that depend on parameters. */
     optionsFor?(parameters: ParametersOf<T>): NodeOptionsInput;
   };

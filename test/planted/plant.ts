@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BLIND_BUGS } from './blind.ts';
 import { BUGS, type Edit } from './bugs.ts';
+import { MESSAGE_BUGS } from './messages.ts';
 
 const NODE = join(import.meta.dirname, '../../node');
 
@@ -41,7 +42,7 @@ export function plant(edits: readonly Edit[]): void {
 
 const name = process.env['SVCNET_PLANTED'];
 if (name !== undefined) {
-  const bugs = [...BUGS, ...BLIND_BUGS];
+  const bugs = [...BUGS, ...BLIND_BUGS, ...MESSAGE_BUGS];
   const bug = bugs.find((one) => one.name === name);
   if (bug === undefined)
     throw new Error(

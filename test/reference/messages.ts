@@ -53,6 +53,35 @@ export function messagesPage(): string {
       ],
     ),
     'The proxy answers after the headers of the acceptor. The fault spares a message that has its answer already. The field `fault` says `answered` of the message, and `made up` of the answer, which other faults treat as any message.',
+    '## Storms',
+    'The word `message` lets a storm draw faults on the messages between one node and all others, and gives its cluster a tap: `--set faults=kill,message`, or `draw: [message]` in a [schedule](../storms.md). `--vary` draws it on simulated clusters. The faults heal before the storm checks anything.',
+    table(
+      ['Fault', 'Messages', 'At most', 'The storm accepts'],
+      [
+        [
+          'lost, answered with an error, late, cut off, sent again later',
+          'of `pushsync` and `retrieval`',
+          '40',
+          'ends of a link that count differently by no more than the credit of one link',
+        ],
+        [
+          'lost, sent again later',
+          'payments of `pseudosettle`, cheques of `swap`',
+          '1',
+          'the same for a lost one and for a payment; a cheque counts once',
+        ],
+        ['late, sent twice', 'payments and cheques', 'any number', 'nothing'],
+        ['lost by a reset, late, out of turn', 'of `pullsync`', 'any number', 'nothing'],
+        ['sent twice', 'of `pushsync` and `retrieval`', 'any number', 'nothing'],
+        [
+          'changed: `data`, `address`, `stamp`, `signature`',
+          'deliveries, receipts',
+          '2',
+          'the same as for a lost one, and no blocklisted peer: nodes bear 16 such mistakes',
+        ],
+      ],
+    ),
+    'Nodes must serve right bytes and keep what they acknowledge, whatever the fault. A fault of less than 10 s may meet no message.',
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds: decoded fields, no contents of chunks. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     '```\ntshark -X lua_script:svcnet.lua -r out.pcapng -Y \'svcnet.message == "receipt"\'\n```',
@@ -63,6 +92,7 @@ export function messagesPage(): string {
       '- Drivers are `process`, on Linux alone, and `embedded` and `simulated` for svc nodes, which need no proxy. svcnet lacks the keys of networks that it did not start.',
       "- The folder of a tapped cluster also holds the nodes' libp2p keys (`.svcnet/clusters/NAME`, readable by its owner alone).",
       '- Connections from programs outside the cluster pass through undecoded.',
+      '- A delayed message still waits out its delay after healing.',
       '- [Link faults](../faults.md#links) work as well. A cluster of processes with a tap takes no new nodes.',
     ].join('\n'),
   );

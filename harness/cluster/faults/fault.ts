@@ -134,6 +134,8 @@ const REDIAL_MS = 10_000;
 const QUIET_DISK_MS = 10_000;
 /** Time in which nodes without work may say nothing. */
 const QUIET_LINK_MS = 2_000;
+/** Time in which nodes may say nothing that a fault of messages means. */
+const QUIET_MESSAGES_MS = 10_000;
 const SELECTING = ['kind', 'from', 'to', 'oneWay', 'share'];
 /** Fields of a link fault that only resets. */
 const RESETTING = new Set([...SELECTING, 'reset']);
@@ -142,7 +144,7 @@ const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidt
 
 /**
  * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections, nor is a brief fault of a disk that may not have been written, or of links that may have been
+ * without connections, nor is a brief fault of a disk that may not have been written, or of links or messages that may have been
  * silent.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
@@ -156,6 +158,7 @@ export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
 
 function isBrief(fault: Fault): boolean {
   const lasted = (fault.endAt ?? Infinity) - fault.at;
+  if (fault.kind === 'message') return lasted < QUIET_MESSAGES_MS;
   return fault.kind === 'disk-slow'
     ? lasted < QUIET_DISK_MS
     : isLink(fault, SHAPING) && lasted < QUIET_LINK_MS;

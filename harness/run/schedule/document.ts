@@ -12,7 +12,8 @@ import { HarnessError } from '../../base/errors.ts';
 import { textAs, waitMs } from '../../base/fields.ts';
 import { mistakeLines } from '../../base/foreign-text.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
-import { drawFaults, FAULTS_MAX, type RandomIntegers } from './draw.ts';
+import { drawFaults, FAULTS_MAX } from './draw.ts';
+import type { RandomIntegers } from './random.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
 
 const EVENT_EXPECTED = `a count of ${MILESTONES.join(', ')}, such as 500 ${MILESTONES[0]}`;

@@ -2,12 +2,9 @@
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, suggestion } from '../../base/format.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
+import { drawMessage, MESSAGE_FAULT } from './draw-message.ts';
+import { oneOf, type RandomIntegers } from './random.ts';
 import type { ScheduledFault } from './schedule.ts';
-
-/** Source of random integers: `below` returns one from 0 to `bound` - 1. */
-export interface RandomIntegers {
-  below(bound: number): number;
-}
 
 /** What faults are drawn from, and how many. */
 export interface DrawBounds {
@@ -55,6 +52,7 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
   [DISK_SLOW]: (nodes, random) => ({ kind: DISK_SLOW, node: oneOf(nodes, random), by: slowBy(random) }),
   [ARRIVAL]: () => ({ kind: ARRIVAL }),
+  [MESSAGE_FAULT]: drawMessage,
 };
 
 /** Words whose faults need a cluster with link faults. */
@@ -128,10 +126,6 @@ function gap(everyMs: number, random: RandomIntegers): number {
 
 function slowBy(random: RandomIntegers): number {
   return LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS);
-}
-
-function oneOf<T>(list: readonly T[], random: RandomIntegers): T {
-  return list[random.below(list.length)] as T;
 }
 
 /** Two groups of all nodes; the first has at least one node, and at most half of them. */

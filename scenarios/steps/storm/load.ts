@@ -6,6 +6,7 @@ import { ClientError, type Clock, type ClusterNode, type Fault } from 'svcnet';
 import { ARRIVAL, CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
 import { runningNode, workingNodes } from '../steps.ts';
 import { drawOperation, drawPair, type PlannedKill } from './drawn.ts';
+import { harmsOf } from './harm.ts';
 import { Messages } from './messages.ts';
 import { Operations } from './operations.ts';
 import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
@@ -77,12 +78,13 @@ export class StormLoad {
   }
 
   /** A fault has begun, or has ended, or both: some are over at once. */
-  mark({ id, at, kind, targets, endAt, request: { rounds = 1 } }: Fault): void {
+  mark(fault: Fault): void {
+    const { id, at, kind, targets, endAt } = fault;
     // Nothing is done to those that are there.
     if (kind === ARRIVAL) return;
     // Ids are used again.
     const key = `${id} ${at}`;
-    const times = this.#marked.has(key) ? 0 : Number(rounds);
+    const times = this.#marked.has(key) ? 0 : harmsOf(fault);
     this.#marked.add(key);
     const affected = targets.length > 0 ? targets : this.#context.cluster.nodes.map(({ name }) => name);
     for (const target of affected) {

@@ -3,6 +3,7 @@ import {
   ARRIVAL,
   DISK_SLOW,
   DRAWN_FAULTS,
+  MESSAGE_FAULT,
   POWER_CUT,
   parameter,
   type ScenarioContext,
@@ -14,7 +15,11 @@ export const STORM_PARAMETERS = {
     'list',
     ['kill', 'pause', 'partition', 'slow'],
     'kinds of faults to draw from; none: only the load',
-    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL] },
+    {
+      oneOf: DRAWN_FAULTS,
+      vary: DRAWN_FAULTS,
+      varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL, MESSAGE_FAULT],
+    },
   ),
   'fault-every': parameter('duration', 5000, 'average interval between faults', {
     min: 1,

@@ -9,6 +9,7 @@ import { expect, test } from 'vitest';
 import { BLIND_BUGS } from '../../planted/blind.ts';
 import { BUGS } from '../../planted/bugs.ts';
 import { hunt, isSmall, sight } from '../../planted/hunt.ts';
+import { MESSAGE_BUGS } from '../../planted/messages.ts';
 import { edited } from '../../planted/plant.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
@@ -18,12 +19,15 @@ const HUNT_TIMEOUT_MS = 900_000;
 
 const stateDir = temporaryFolder('svcnet-planted');
 
-test.each([...BUGS, ...BLIND_BUGS])('$name can be applied to the sources: $about', ({ edits }) => {
-  for (const edit of edits) {
-    const source = readFileSync(join(NODE, edit.file), 'utf8');
-    expect(edited(source, edit)).not.toBe(source);
-  }
-});
+test.each([...BUGS, ...BLIND_BUGS, ...MESSAGE_BUGS])(
+  '$name can be applied to the sources: $about',
+  ({ edits }) => {
+    for (const edit of edits) {
+      const source = readFileSync(join(NODE, edit.file), 'utf8');
+      expect(edited(source, edit)).not.toBe(source);
+    }
+  },
+);
 
 test('an edit whose place is missing or ambiguous is an error', () => {
   const edit = { file: 'x.ts', from: 'one', to: 'two' };
@@ -52,6 +56,19 @@ test(
     const settings = BLIND_BUGS.find(({ name }) => name === 'gsoc-by-address')?.storm ?? [];
     const { seed, why } = await sight({ bug: 'gsoc-by-address', stateDir, seeds: 1, settings });
     expect({ seed, why }).toEqual({ seed: 1, why: ['every payload sent to one address is heard'] });
+  },
+  HUNT_TIMEOUT_MS,
+);
+
+test.each([
+  ['unverified-delivery', 'no node has served or named anything wrong'],
+  ['cheque-again', 'nothing is lost or made: balances, cheques and tokens add up'],
+])(
+  'a storm with faults of single messages finds %s: %s',
+  async (bug, condition) => {
+    const settings = MESSAGE_BUGS.find(({ name }) => name === bug)?.storm ?? [];
+    const { why } = await sight({ bug, stateDir, seeds: 1, settings });
+    expect(why).toEqual([condition]);
   },
   HUNT_TIMEOUT_MS,
 );

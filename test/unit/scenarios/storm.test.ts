@@ -5,6 +5,7 @@ import type { FaultRequest } from '../../../harness/cluster/faults/fault.ts';
 import { Ledger } from '../../../harness/inspect/ledger/ledger.ts';
 import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
+import { harmsOf } from '../../../scenarios/steps/storm/harm.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
@@ -60,6 +61,22 @@ test('a fault harms its nodes once, also one that is over at once, and one witho
   expect(harmed()).toEqual([1, 3, 2]);
   fault('f1', 80, ['node-0'], 90, { kind: 'churn', rounds: 3 });
   expect(harmed()).toEqual([4, 3, 2]);
+  fault('f1', 100, ['node-2'], 110, { kind: 'message', protocol: 'pushsync', drop: true });
+  expect(harmed()).toEqual([4, 3, 3]);
+});
+
+test.each([
+  ['a repeated cheque', 0, { protocol: 'swap', message: 'cheque', duplicate: true }],
+  ['a cheque that is sent again later', 0, { protocol: 'swap', message: 'cheque', replay: 300 }],
+  ['a late payment', 0, { protocol: 'pseudosettle', message: 'payment', delay: 700 }],
+  ['a chunk that comes twice', 0, { protocol: 'pushsync', message: 'delivery', duplicate: true }],
+  ['a chunk that is synced wrongly', 0, { protocol: 'pullsync', message: 'delivery', corrupt: 'data' }],
+  ['a lost cheque', 1, { protocol: 'swap', message: 'cheque', drop: true }],
+  ['a payment that is sent again later', 1, { protocol: 'pseudosettle', message: 'payment', replay: 300 }],
+  ['a chunk that is pushed again later', 1, { protocol: 'pushsync', message: 'delivery', replay: 300 }],
+  ['a chunk that comes late', 1, { protocol: 'retrieval', message: 'delivery', delay: 700 }],
+])('%s excuses %i differences between the ends of a link', (_what, times, fields) => {
+  expect(harmsOf({ kind: 'message', request: { kind: 'message', ...fields } })).toBe(times);
 });
 
 test('a lane keeps its pace on average, however fast the network answers', async () => {

@@ -27,12 +27,20 @@ test('a reset may find no connection soon after another fault of its nodes, and 
   const slow = { kind: 'link', from: ['node-0'], to: ['all'], reset: true, latency: 5 };
   expect(idsOf(kill, fault('f2', 2000, { request: slow }))).toEqual(['f2']);
   const message = { kind: 'message', from: ['node-0'], to: ['all'], reset: true };
-  expect(idsOf(kill, fault('f2', 2000, { kind: 'message', request: message }))).toEqual(['f2']);
+  expect(idsOf(kill, fault('f2', 2000, { kind: 'message', request: message, endAt: 20_000 }))).toEqual([
+    'f2',
+  ]);
 });
 
 test.each([
   ['a disk may be slow for a few seconds in which its node writes nothing', 'disk-slow', {}, 10_000],
   ['links may be slow for a moment in which nothing passes', 'link', { latency: 400, jitter: 10 }, 2000],
+  [
+    'nodes may say nothing for some seconds that is meant',
+    'message',
+    { protocol: 'swap', drop: true },
+    10_000,
+  ],
 ])('%s', (_what, kind, fields, quiet) => {
   const slow = (id: string, lasted: number | undefined, more = {}): Fault => ({
     id,

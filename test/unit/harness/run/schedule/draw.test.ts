@@ -61,7 +61,9 @@ test('a word that cannot be drawn is refused, with the nearest one', () => {
 });
 
 test('a drawn partition separates all nodes into two groups, and every word gives a valid request', () => {
-  const faults = drawn('7', { faults: ['partition', 'isolate', 'slow', 'reset', 'power-cut', 'disk-slow'] });
+  const faults = drawn('7', {
+    faults: ['partition', 'isolate', 'slow', 'reset', 'power-cut', 'disk-slow', 'message'],
+  });
   for (const { request } of faults) {
     const kind = FAULT_KINDS.find(({ name }) => name === request.kind);
     const { kind: _kind, ...fields } = request;

@@ -1,0 +1,24 @@
+/** How often a fault may leave the ends of a link with different counts. */
+import type { Fault } from 'svcnet';
+import { MESSAGE_FAULT } from 'svcnet/scenario';
+
+/** Everything that can be done to a message. */
+const ACTIONS = ['drop', 'delay', 'duplicate', 'reorder', 'replay', 'cut', 'corrupt', 'answer'] as const;
+type Action = (typeof ACTIONS)[number];
+
+/** What has no such effect, by protocol: a cheque and a payment count once, however late they come. */
+const HARMLESS: Readonly<Record<string, readonly Action[]>> = {
+  swap: ['delay', 'duplicate', 'reorder', 'replay'],
+  pseudosettle: ['delay', 'duplicate', 'reorder'],
+  // Costs nothing.
+  pullsync: ACTIONS,
+};
+/** Who waits too long for a chunk goes elsewhere. */
+const HARMLESS_TO_CHUNKS: readonly Action[] = ['duplicate', 'reorder'];
+
+export function harmsOf({ kind, request }: Pick<Fault, 'kind' | 'request'>): number {
+  if (kind !== MESSAGE_FAULT) return Number(request['rounds'] ?? 1);
+  const harmless = HARMLESS[String(request['protocol'])] ?? HARMLESS_TO_CHUNKS;
+  const harmful = ACTIONS.filter((action) => !harmless.includes(action));
+  return harmful.some((action) => request[action] !== undefined) ? 1 : 0;
+}

@@ -387,10 +387,10 @@ async function runStep<R>(
       },
       progress: (done, total, unit) => display?.progress(done, total, unit),
     });
-    display?.end(true);
+    display?.end(true, clock.now() - at);
     return result;
   } catch (error) {
-    display?.end(false);
+    display?.end(false, clock.now() - at);
     throw error;
   } finally {
     const endAt = clock.now();

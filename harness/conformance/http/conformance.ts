@@ -53,7 +53,8 @@ async function open(
 ): Promise<Opened<HttpSubject>> {
   const urls: Urls = {
     main: target,
-    ...(debugTarget === undefined ? {} : { debug: debugTarget }),
+    // The environment of a cluster names one interface twice where a node has only one.
+    ...(debugTarget === undefined || debugTarget === target ? {} : { debug: debugTarget }),
     ...(second === undefined ? {} : { second }),
   };
   const transport = new NodeTransport(urls, token);

@@ -13,6 +13,8 @@ const run = { clock: MACHINE_CLOCK, signal: new AbortController().signal };
 let answers: Readonly<Record<string, readonly [status: number, body: object]>>;
 let server: Server;
 let target: string;
+/** Interfaces of the last one opened. */
+let places: readonly string[];
 
 beforeAll(async () => {
   server = createServer(({ url = '' }, response) => {
@@ -32,6 +34,7 @@ const GONE = 'http://127.0.0.1:1';
 
 async function open(more: { debugTarget?: string; second?: string; batch?: string } = {}): Promise<string> {
   const opened = await httpConformance({ target, dialect: 'svc', ...more }).open(run);
+  places = [...opened.subject.places];
   await opened.close();
   return opened.implementation;
 }
@@ -41,6 +44,12 @@ test('a node reports its version; one without a health endpoint is recognised by
   expect(await open()).toBe('version 1.2');
   answers = { '/node': [200, { beeMode: 'full' }] };
   expect(await open()).toBe('');
+});
+
+test('a node with one interface has no debug interface, although its address is given as one', async () => {
+  answers = NODE;
+  await open({ debugTarget: target });
+  expect(places).toEqual(['main']);
 });
 
 test.each([

@@ -28,7 +28,7 @@ function scenarioFile(name: string, run: string, parameters = ''): string {
      export default defineScenario({
        name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: { ${parameters} },
        needs: { nodes: 2 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
-       async run({ cluster, expect, figure, random, parameters }) {
+       async run({ cluster, expect, figure, random, parameters, step }) {
          const put = (data) => cluster.node(0).bytes.upload(data).then(({ reference }) => cluster.synced(reference));
          ${run}
        },
@@ -69,6 +69,16 @@ test('a figure replaces an earlier one of its name and owner', async () => {
     ['node-1', 1],
     ['node-2', 2],
   ]);
+});
+
+test('a step takes as long as it does for the nodes', async () => {
+  const waiting = scenarioFile(
+    'waiting',
+    `await step('nothing', () => cluster.clock.sleep(30_000));
+     expect('it took time', true, { observed: cluster.clock.now(), expected: 'some' });`,
+  );
+  const { stdout } = await svcnet(['run', waiting, '--driver', 'simulated']);
+  expect(stdout).toMatch(/^ {2}✔ nothing +30\.0 s$/m);
 });
 
 test('one that uploads other data in each run differs, and the first different frame is named', async () => {
@@ -120,7 +130,7 @@ test('every seed is run, failures are grouped by kind, and the line of each repe
   const run = JSON.parse(ended.stdout) as SeedsRun;
   expect(run).toMatchObject({ passed: false, ran: 4, of: 4 });
   expect(run.kinds).toEqual({
-    'planted: not so: no seed is divided by <number>': [3, 6],
+    'planted: not met: no seed is divided by <number>': [3, 6],
     'crashed: its process ended with 9 and without a result': [5],
   });
   expect(run.failures[0]?.command).toContain('--seed 3 --driver simulated');
@@ -146,7 +156,7 @@ test('the first failure of each kind is made smaller, and what left no run says 
   const { minimised = [] } = JSON.parse(ended.stdout) as SeedsRun;
   expect(minimised).toEqual([
     {
-      kind: 'large: not so: few',
+      kind: 'large: not met: few',
       seed: 4,
       from: expect.objectContaining({ nodes: 5 }) as object,
       to: expect.objectContaining({ nodes: 2 }) as object,

@@ -150,7 +150,7 @@ export async function checkFlavour(
       ? `each of ${rows.length} statements holds`
       : `${failed} of ${rows.length} statements do not hold`;
   const unchecked = [
-    ...(net === undefined ? ['what a node shows that runs'] : []),
+    ...(net === undefined ? ['what a running node shows'] : []),
     ...modes.filter((one) => one !== mode).map((one) => `mode ${one}`),
     ...uncheckedIn(flavour),
   ];
@@ -225,7 +225,10 @@ async function rowOf(about: string, signal: AbortSignal, see: () => Promise<stri
     return { about, ok: true, detail: await see() };
   } catch (error) {
     if (signal.aborted) throw error;
-    const hint = error instanceof HarnessError && error.hint !== undefined ? `; ${error.hint}` : '';
+    const hint =
+      error instanceof HarnessError && error.hint !== undefined
+        ? `; ${error.hint.replaceAll('\n', '; ')}`
+        : '';
     return { about, ok: false, detail: `${messageOf(error)}${hint}` };
   }
 }

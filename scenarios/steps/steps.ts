@@ -201,7 +201,7 @@ export async function inTime(
     const missing = await check(signal);
     return missing === undefined ? { done: undefined } : { missing };
   };
-  return missingOf(until<undefined>(`not so: ${what}`, probe, { clock, timeoutMs, signal: ended }));
+  return missingOf(until<undefined>(`not met: ${what}`, probe, { clock, timeoutMs, signal: ended }));
 }
 
 /** @returns what a wait still missed when its time was over; undefined: it ended in time */

@@ -97,7 +97,9 @@ const PLACEHOLDER = /\{([a-z][a-z0-9-]*)\}/g;
 /** @returns what is wrong with the names in a text; undefined: nothing */
 export function unknownValue(text: string): string | undefined {
   const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = '']) => !NAMES.includes(name))?.[1];
-  return unknown === undefined ? undefined : `no unknown value {${unknown}}${suggestion(unknown, NAMES)}`;
+  return unknown === undefined
+    ? undefined
+    : `known values in braces; {${unknown}} is none${suggestion(unknown, NAMES)}`;
 }
 
 /** A lone value keeps its type; in other text, values are filled in. */

@@ -23,11 +23,11 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
   if (result === 'passed' || result === 'skipped') return [];
   const conditions = assertions
     .filter(({ passed }) => !passed)
-    .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
+    .map((assertion) => `${name}: not met: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
   // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
-  // so afterwards is a consequence.
+  // met afterwards is a consequence.
   if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
   return [`${name}: error: a member ${lost.what}`, ...conditions];
 }

@@ -41,7 +41,7 @@ test(
     const options = { stateDir, seeds: 3, replays: 1, attempts: 12 } as const;
     const { replayed, smallest } = await hunt({ ...options, bug: 'receipt-before-store' });
     expect(replayed).toMatchObject({
-      failure: 'rough: not so: what a direct upload acknowledges is on a node at once',
+      failure: 'rough: not met: what a direct upload acknowledges is on a node at once',
       counts: { same: 1 },
     });
     expect(smallest?.failure).toBe(replayed?.failure);

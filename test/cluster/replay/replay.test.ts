@@ -102,7 +102,7 @@ test('a failed run fails the same way again, from its folder alone', async () =>
     onRun: ({ ending }) => endings.push(ending),
   });
   expect(document).toMatchObject({
-    failure: 'breaks: not so: all is as it was on <node>',
+    failure: 'breaks: not met: all is as it was on <node>',
     counts: { same: 2, otherwise: 0, passed: 0, 'not-run': 0 },
     warnings: [],
   });

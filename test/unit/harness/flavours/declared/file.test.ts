@@ -106,7 +106,11 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     `name: x\nprogram: ./x\n${KEYS}\nargz: [run]`,
     "line 4: unknown key 'argz', did you mean 'args'?",
   ],
-  ['an unknown value', `name: x\nprogram: ./x\n${KEYS}\nargs: [run, '{api-prt}']`, 'no unknown value'],
+  [
+    'an unknown value',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: [run, '{api-prt}']`,
+    "expected known values in braces; {api-prt} is none, did you mean 'api-port'?",
+  ],
   [
     'an unknown value of a variable',
     `name: x\nprogram: ./x\n${KEYS}\nenv:\n  API: '{prt}'`,

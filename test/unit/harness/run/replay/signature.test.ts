@@ -22,7 +22,7 @@ test('conditions are distinguished by their names, ignoring nodes, chunks and nu
     assertions: [assertion('node-12 has chunk 1234abcd5678 within 5 s'), assertion('b')],
   });
   expect(of1).toEqual(of2);
-  expect(of1).toEqual(['s: not so: <node> has chunk <hex> within <number> s', 's: not so: b']);
+  expect(of1).toEqual(['s: not met: <node> has chunk <hex> within <number> s', 's: not met: b']);
   expect(of({ name: 'other', result: 'failed', assertions: [assertion('b')] })).not.toEqual(
     of({ result: 'failed', assertions: [assertion('b')] }),
   );
@@ -34,14 +34,14 @@ test('errors are distinguished by their first line, and lost members by what hap
   expect(of({ result: 'error', error: timeout(1) })).toEqual(of({ result: 'error', error: timeout(2) }));
   // What was false before the error is the first failure.
   expect(of({ result: 'error', error: 'x', assertions: [assertion('a')] })).toEqual([
-    's: not so: a',
+    's: not met: a',
     's: error: x',
   ]);
   const died = { part: 'node-1', what: 'died', how: 'SIGKILL', at: 1 } as const;
   expect(of({ result: 'error', error: 'x', incidents: [died] })).toEqual(['s: error: a member died']);
   expect(of({ result: 'error', error: 'x', incidents: [died], assertions: [assertion('a')] })).toEqual([
     's: error: a member died',
-    's: not so: a',
+    's: not met: a',
   ]);
 });
 

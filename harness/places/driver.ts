@@ -13,7 +13,7 @@ import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 
 /** What can be done to a node from outside. */
-const CAPABILITIES = [
+export const CAPABILITIES = [
   'kill',
   'pause',
   'clock',

@@ -2,9 +2,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
-import type { Scenario } from './scenario.ts';
+import { explain } from '../cluster/plan/definition.ts';
+import { list, oneOf, text, whole } from '../cluster/plan/fields.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
+import { CREDITS } from '../flavours/profiles.ts';
+import { CAPABILITIES } from '../places/driver.ts';
+import { PARAMETER_KINDS, type Scenario } from './scenario.ts';
 
 /** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
@@ -12,6 +19,78 @@ const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
 /** Files of scenarios from outside the package. */
 const origins = new WeakMap<Scenario, string>();
+
+const GROUPS = [
+  'functional',
+  'economics',
+  'load',
+  'durability',
+  'chaos',
+] as const satisfies readonly Scenario['group'][];
+const LIST_MAX = 1000;
+const words = list(text('a word'), 'a list of words', LIST_MAX).optional();
+const onlyTrue = z.literal(true, { error: 'true, or nothing' }).optional();
+const nodes = whole(1, 1000);
+const called = (expected: string) =>
+  z.custom((value) => typeof value === 'function', { error: expected }).optional();
+const depending = called('a function of the parameters');
+const whether = called('a function of the parameters, such as () => true');
+const keys = { error: 'keys and values' };
+
+/** What is declared of a scenario. Groups and options of nodes are checked with the cluster's definition. */
+const declaration = z.strictObject(
+  {
+    name: text('text'),
+    group: oneOf(GROUPS),
+    tags: words,
+    about: text('a sentence'),
+    parameters: z.record(
+      z.string(),
+      z.looseObject({ kind: oneOf(PARAMETER_KINDS) }, { error: 'what parameter() returns' }),
+      keys,
+    ),
+    needs: z.strictObject(
+      {
+        nodes,
+        flavours: list(oneOf(FLAVOUR_NAMES), 'a list of flavours', LIST_MAX).optional(),
+        modes: list(oneOf(NODE_MODES), 'a list of modes', LIST_MAX).optional(),
+        capabilities: list(oneOf(CAPABILITIES), 'a list of capabilities', LIST_MAX).optional(),
+        control: onlyTrue,
+        started: onlyTrue,
+        reachable: onlyTrue,
+      },
+      keys,
+    ),
+    cluster: z.strictObject(
+      {
+        nodes,
+        with: z
+          .partialRecord(oneOf(FLAVOUR_NAMES), nodes, { error: 'flavours and how many nodes' })
+          .optional(),
+        light: whole(0, 1000).optional(),
+        groups: depending,
+        neighbourhoods: words,
+        credit: oneOf(CREDITS).optional(),
+        creditFor: depending,
+        options: z.looseObject({}, { error: 'options and their values' }).optional(),
+        linkFaults: whether,
+        machineFaults: whether,
+        optionsFor: depending,
+      },
+      keys,
+    ),
+    timeoutMs: z.number({ error: 'milliseconds' }).positive({ error: 'milliseconds, more than 0' }),
+    alone: onlyTrue,
+    run: z.unknown(),
+  },
+  keys,
+);
+
+/** Keys allowed at a path of a declaration. */
+function knownAt([key]: readonly PropertyKey[]): string[] {
+  const { shape } = declaration;
+  return Object.keys(key === 'needs' || key === 'cluster' ? shape[key].shape : shape);
+}
 
 /** The file that a scenario came from; undefined: built in. */
 export function originOf(scenario: Scenario): string | undefined {
@@ -23,7 +102,10 @@ export function cameFrom(scenario: Scenario, path: string): void {
   origins.set(scenario, path);
 }
 
-/** @param name of a built-in scenario, or path of a file that exports one */
+/**
+ * @param name of a built-in scenario, or path of a file that exports one
+ * @throws HarnessError `USAGE`; `DEFINITION_INVALID` with what is wrong in its declaration, a line each
+ */
 export async function loadScenario(name: string): Promise<Scenario> {
   const isPath = /[/\\]|\.m?[jt]s$/.test(name);
   const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
@@ -46,7 +128,13 @@ export async function loadScenario(name: string): Promise<Scenario> {
       `${path} has no scenario as its default export; make it with defineScenario`,
     );
   }
-  if (dirname(path) !== FOLDER) origins.set(scenario, path);
+  if (dirname(path) === FOLDER) return scenario;
+  const checked = declaration.safeParse(scenario);
+  if (!checked.success) {
+    const mistakes = checked.error.issues.flatMap((issue) => explain(issue, scenario, knownAt));
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
+  }
+  origins.set(scenario, path);
   return scenario;
 }
 

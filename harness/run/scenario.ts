@@ -294,6 +294,9 @@ const KINDS: {
   node: { expected: 'name of a node', parse: (text) => text },
 };
 
+/** Every kind. */
+export const PARAMETER_KINDS = Object.keys(KINDS) as [ParameterKind, ...ParameterKind[]];
+
 /** The schema of a parameter's text. Its error says what was expected, and the nearest allowed word. */
 function textOf(spec: ParameterSpec): z.ZodType<unknown, string> {
   const expected = expectedOf(spec);

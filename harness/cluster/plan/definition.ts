@@ -225,6 +225,7 @@ const SHOWN_URL_MAX = 1000;
 
 function shown(value: unknown): string {
   if (typeof value === 'bigint') return value.toString();
+  if (typeof value === 'function') return 'a function';
   const whole = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
   const text = withShownUrls(whole.slice(0, SHOWN_URL_MAX));
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;

@@ -5,15 +5,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const LONG = [
   'test/cluster/scenarios/mutations.test.ts',
   'test/storm/storm.test.ts',
-  'test/cluster/growth/upgrade.test.ts',
+  // These two mostly wait, beside the two that compute.
+  'test/cluster/diff/diff.test.ts',
   'test/cluster/flavours/flavour-file.test.ts',
+  'test/cluster/growth/upgrade.test.ts',
   'test/cluster/growth/scale.test.ts',
   'test/cluster/scenarios/catalogue-process.test.ts',
-  'test/cluster/diff/diff.test.ts',
   'test/cluster/simulated/catalogue.test.ts',
   'test/cluster/scenarios/run.test.ts',
   'test/cluster/harness/snapshots.test.ts',
   'test/cluster/harness/embedded.test.ts',
+  'test/cluster/simulated/run.test.ts',
+  'test/storm/simulated.test.ts',
 ] as const;
 
 /** @returns a number that is less for files that begin earlier; the same for all that are not long */

@@ -2,8 +2,8 @@
  * Removes unused packages in the image's build (`node/Dockerfile`): `node harness/export/container/image-packages.ts
  * [FOLDER]`, with package.json, lock file and node_modules.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
@@ -11,9 +11,9 @@ import { pathToFileURL } from 'node:url';
  * Anvil.
  */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
-/** Folders and files of a package that are not code, below any folder; licences stay. */
+/** Folders and files of a package that are not code, below any folder, and npm's own; licences stay. */
 const ASIDE =
-  /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
+  /(^|\/)(tests?|docs|examples?|benchmarks?|\.github|\.bin|\.package-lock\.json)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
 /** Files compiled for other systems, or for Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 
@@ -65,12 +65,19 @@ function prune(root: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile;
   const needed = neededPackages(lock);
   for (const path of Object.keys(lock.packages)) {
-    if (path !== '' && !needed.has(path)) rmSync(join(root, path), { recursive: true, force: true });
+    if (path === '' || needed.has(path)) continue;
+    rmSync(join(root, path), { recursive: true, force: true });
+    removeEmpty(join(root, dirname(path)));
   }
   const modules = join(root, 'node_modules');
   for (const path of readdirSync(modules, { recursive: true, encoding: 'utf8' })) {
     if (isLeftOut(path)) rmSync(join(modules, path), { recursive: true, force: true });
   }
+}
+
+/** A scope without packages, which would make a layer other than that of a build which never had them. */
+function removeEmpty(folder: string): void {
+  if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) prune(process.argv[2] ?? '.');

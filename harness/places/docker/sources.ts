@@ -59,13 +59,25 @@ export function sourcesHash(root = ROOT): string {
 /** The build's context; read while it is sent. */
 export function buildContext(dependencies: Dependencies, root = ROOT): Readable {
   const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
-  const entries = filesOf(root, paths)
-    .values()
-    .map((path) => {
-      const file = join(root, path);
-      return { path, mode: lstatSync(file).mode, data: readFileSync(file) };
-    });
+  const entries = withFolders(filesOf(root, paths)).map((path) => {
+    const { mode } = lstatSync(join(root, path));
+    return path.endsWith('/') ? { path, mode } : { path, mode, data: readFileSync(join(root, path)) };
+  });
   return Readable.from(tarStream(entries));
+}
+
+/** Each folder, as `folder/`, before what it holds: an engine uses a layer again only if folders were sent as well. */
+function* withFolders(files: readonly string[]): Generator<string, void> {
+  const sent = new Set<string>();
+  for (const file of files) {
+    const names = file.split('/');
+    for (let depth = 1; depth < names.length; depth++) {
+      const folder = `${names.slice(0, depth).join('/')}/`;
+      if (!sent.has(folder)) yield folder;
+      sent.add(folder);
+    }
+    yield file;
+  }
 }
 
 /** Package folders that the image needs, by the lock file. */

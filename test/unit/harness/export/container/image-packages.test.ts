@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { isLeftOut, neededPackages } from '../../../../../harness/export/container/image-packages.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-const LOCK = JSON.parse(
-  readFileSync(new URL('../../../../../package-lock.json', import.meta.url), 'utf8'),
-) as Parameters<typeof neededPackages>[0];
+const ROOT = new URL('../../../../../', import.meta.url);
+const LOCK = JSON.parse(readFileSync(new URL('package-lock.json', ROOT), 'utf8')) as Parameters<
+  typeof neededPackages
+>[0];
 
 test('the packages needed are those that dependencies reach, each resolved from the nearest place', () => {
   const needed = neededPackages({
@@ -37,6 +42,48 @@ test('the image needs all packages used at runtime, none for development', () =>
     expect(needed).not.toContain(`node_modules/${name}`);
 });
 
+test('what a build by hand is not sent, the image does not need', () => {
+  const ignored = readFileSync(new URL('.dockerignore', ROOT), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('node_modules/'));
+  expect(ignored.length).toBeGreaterThan(20);
+  const needed = [...neededPackages(LOCK)];
+  const missing = needed.filter((path) =>
+    ignored.some((glob) => matchesGlob(path, glob) || matchesGlob(path, `${glob}/**`)),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('nothing is left of packages that are removed: the layer is that of a build that never had them', () => {
+  const root = temporaryFolder('svcnet-image-packages');
+  const packages = {
+    '': { dependencies: { a: '1' } },
+    'node_modules/a': {},
+    'node_modules/@scope/of-development': {},
+  };
+  const write = (path: string, text = '') => {
+    mkdirSync(join(root, path, '..'), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  write('package-lock.json', JSON.stringify({ packages }));
+  for (const path of [
+    'a/index.js',
+    'a/readme.md',
+    '@scope/of-development/index.js',
+    '.bin/tool',
+    '.package-lock.json',
+  ])
+    write(`node_modules/${path}`);
+  execFileSync(process.execPath, [
+    fileURLToPath(new URL('harness/export/container/image-packages.ts', ROOT)),
+    root,
+  ]);
+  expect(readdirSync(join(root, 'node_modules'), { recursive: true, encoding: 'utf8' }).toSorted()).toEqual([
+    'a',
+    'a/index.js',
+  ]);
+});
+
 test.each([
   ['zod/v4/core/core.js', false],
   ['zod/src', true],
@@ -44,6 +91,7 @@ test.each([
   ['pino/LICENSE', false],
   ['pino/lib/time.js', false],
   ['pino/test', true],
+  ['pino/node_modules/.bin', true],
   ['yaml/dist/doc', false],
   ['lmdb/src', true],
   ['secp256k1/lib', false],

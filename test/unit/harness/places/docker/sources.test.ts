@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { extract } from 'tar-stream';
 import { expect, test } from 'vitest';
@@ -46,15 +46,33 @@ const SOURCES = [
   'scenarios/a.ts',
 ];
 
-async function namesIn(dependencies: Dependencies): Promise<string[]> {
-  const reader = buildContext(dependencies, root).pipe(extract());
-  const names: string[] = [];
-  for await (const entry of reader) {
-    names.push(entry.header.name);
+async function sent(dependencies: Dependencies) {
+  const headers: { readonly name: string; readonly type?: string | null; readonly mode?: number }[] = [];
+  for await (const entry of buildContext(dependencies, root).pipe(extract())) {
+    headers.push(entry.header);
     entry.resume();
   }
-  return names.toSorted();
+  return headers;
 }
+
+/** Of files. */
+async function namesIn(dependencies: Dependencies): Promise<string[]> {
+  const headers = await sent(dependencies);
+  return headers.flatMap(({ name, type }) => (type === 'file' ? [name] : [])).toSorted();
+}
+
+test('each folder is sent once, before what it holds, with its own mode', async () => {
+  const headers = await sent('copied');
+  const names = headers.map(({ name }) => name.replace(/\/$/, ''));
+  expect(new Set(names).size).toBe(names.length);
+  for (const [at, name] of names.entries())
+    if (name.includes('/')) expect(names.slice(0, at)).toContain(dirname(name));
+  const folder = headers.find(({ name }) => name.replace(/\/$/, '') === 'node_modules/@scope');
+  expect(folder).toMatchObject({
+    type: 'directory',
+    mode: statSync(join(root, 'node_modules/@scope')).mode & 0o7777,
+  });
+});
 
 test('a build that installs packages is sent only the sources', async () => {
   expect(await namesIn('install')).toEqual(SOURCES);

@@ -6,7 +6,14 @@ const version = process.versions.node;
 const [major = 0, minor = 0] = version.split('.').map(Number);
 const [neededMajor = 0, neededMinor = 0] = NEEDED.split('.').map(Number);
 if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
-  await (await import('./cli.ts')).main();
+  const cli = await import('./cli.ts').catch((error) => {
+    if (error.code !== 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING') throw error;
+    process.stderr.write(
+      'svcnet: this package was packed from the sources, which do not run below node_modules. In the clone: npm run build && npm pack ./dist\n',
+    );
+    process.exitCode = 2;
+  });
+  await cli?.main();
 } else {
   const clone = import.meta.url.includes('/node_modules/')
     ? ''

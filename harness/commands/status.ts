@@ -1,7 +1,6 @@
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import type { Fault } from '../cluster/faults/fault.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { stateOf } from '../cluster/lifecycle/drivers.ts';
 import { findCluster, readRecord } from '../cluster/state/state.ts';
@@ -23,14 +22,14 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   const record = findCluster(stateDir, flags.name);
   await onCluster(flags, context, async (cluster) => {
     if (flags.watch === undefined) {
-      const { document, faults } = await readStatus(cluster, context.signal);
+      const document = await readStatus(cluster, context.signal);
       const isDown = (await stateOf(stateDir, record)) === 'gone';
       const lines = [
         ...(isDown ? [...downLines(stateDir, record), ''] : []),
         ...textLines(statusText(document, context)),
-        ...activeFaults(faults),
+        ...activeFaults(document.faults),
       ];
-      answer(context, { ...document, faults }, lines);
+      answer(context, document, lines);
     } else {
       const isThere = () => readRecord(stateDir, cluster.name)?.token === record.token;
       await watch(cluster, { intervalMs: flags.watch, isThere }, context);
@@ -38,10 +37,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   });
 }
 
-async function readStatus(
-  cluster: Cluster,
-  signal: AbortSignal,
-): Promise<{ document: StatusDocument; faults: readonly Fault[] }> {
+async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const { chain, clock } = cluster;
   using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
   const [height, nodes] = await Promise.all([
@@ -52,16 +48,16 @@ async function readStatus(
   const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: clock.now(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
-  const document = statusDocument({
+  return statusDocument({
     at: new Date(clock.now()).toISOString(),
     name,
     seed,
     rpc: chain.shownRpc,
     height,
     nodes,
+    faults,
     isolated,
   });
-  return { document, faults };
 }
 
 interface Watching {
@@ -79,7 +75,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
   using view = json || context.terminal === undefined ? blocks(context) : drawn(context, context.terminal);
   while (!signal.aborted) {
     try {
-      const { document } = await readStatus(cluster, signal);
+      const document = await readStatus(cluster, signal);
       // Nodes of a removed cluster look crashed.
       if (!watching.isThere()) throw clusterGone(cluster.name);
       view.show(document);

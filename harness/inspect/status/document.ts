@@ -2,6 +2,7 @@
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
+import type { Fault } from '../../cluster/faults/fault.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
 import { congested } from './congestion.ts';
@@ -53,11 +54,13 @@ export interface StatusDocument {
   readonly chain: { readonly rpc: string; readonly height: number | null };
   readonly nodes: readonly NodeStatus[];
   readonly debts: readonly DebtStatus[];
+  /** Those that are active. */
+  readonly faults: readonly Fault[];
   /** One line each; none when all is well. */
   readonly problems: readonly string[];
 }
 
-export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
+export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed' | 'faults'> {
   readonly rpc: string;
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
@@ -73,6 +76,7 @@ export function statusDocument({
   rpc,
   height,
   nodes,
+  faults,
   isolated = new Map(),
 }: ClusterAnswers): StatusDocument {
   const names = new Map(nodes.map((node) => [node.overlay, node.name]));
@@ -84,6 +88,7 @@ export function statusDocument({
     chain: { rpc, height: valueOr(height, null) },
     nodes: nodeStatuses,
     debts: debtsOf(booksOf(nodeStatuses)).map(debtStatus),
+    faults,
     problems: [
       ...chainProblems(height, nodeStatuses),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),

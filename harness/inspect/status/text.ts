@@ -45,9 +45,14 @@ export function statusText(
   { style, width }: { readonly style: ConsoleStyle; readonly width: number },
 ): StatusText {
   const { name, chain, nodes, debts, problems } = document;
+  const notes = notesOf(document);
+  const calm =
+    notes.length === 0
+      ? [paint(style, 'green', '  all is well')]
+      : wrap(`  no problem, but ${notes.join('; ')}`, width, '    ');
   const verdict =
     problems.length === 0
-      ? [paint(style, 'green', '  all is well')]
+      ? calm
       : problems.flatMap((problem) =>
           wrap(`  ✖ ${problem}`, width, '    ').map((line) => paint(style, 'red', line)),
         );
@@ -60,6 +65,18 @@ export function statusText(
     ],
     verdict,
   };
+}
+
+/** What is no problem by itself, and may explain one. */
+function notesOf({ nodes, debts, faults }: StatusDocument): string[] {
+  const apart = debts.filter(({ creditorCounts }) => creditorCounts !== undefined).length;
+  return [
+    ...(faults.length === 0 ? [] : [`${plural(faults.length, 'fault')} active`]),
+    ...nodes.flatMap(({ name, unheard }) =>
+      unheard.length === 0 ? [] : [`${name} has pinged ${unheard.join(', ')} without an answer`],
+    ),
+    ...(apart === 0 ? [] : [`two nodes disagree on ${plural(apart, 'debt')}`]),
+  ];
 }
 
 /** All of it, from top to bottom. */
@@ -124,7 +141,7 @@ function debtLines(debts: readonly DebtStatus[], width: number): string[] {
     .map(({ debtor, creditor, units, creditorCounts }) => [
       `${debtor} owes ${creditor}`,
       grouped(units),
-      creditorCounts === undefined ? '' : `${creditor} counts ${grouped(creditorCounts)}`,
+      creditorCounts === undefined ? '' : `${creditor} says it is ${grouped(creditorCounts)}`,
     ]);
   const more = debts.length - rows.length;
   return [

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
@@ -23,4 +25,24 @@ test.each(['20.20.2', '24.8.0'])('a clone on Node.js %s says what it needs and w
 
 test.each(['24.9.0', '26.0.0'])('on Node.js %s it runs', (version) => {
   expect(onNode(version)).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('a package of the sources says how to make one that runs, and the sources refuse to be packed', () => {
+  const root = join(import.meta.dirname, '../../..');
+  const home = mkdtempSync(join(tmpdir(), 'svcnet-bin-'));
+  try {
+    const installed = join(home, 'node_modules', 'svcnet');
+    mkdirSync(join(installed, 'harness'), { recursive: true });
+    cpSync(join(root, 'harness', 'bin.js'), join(installed, 'harness', 'bin.js'));
+    writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
+    writeFileSync(join(installed, 'harness', 'cli.ts'), 'export const main = (): void => {};\n');
+    const started = spawnSync(process.execPath, [join(installed, 'harness', 'bin.js')], { encoding: 'utf8' });
+    expect(started).toMatchObject({ status: 2, stdout: '' });
+    expect(started.stderr).toMatch(/^svcnet: .* In the clone: npm run build && npm pack \.\/dist\n$/);
+    const packed = spawnSync('npm', ['pack', '--dry-run'], { cwd: root, encoding: 'utf8' });
+    expect(packed.status).not.toBe(0);
+    expect(packed.stderr).toContain('npm run build && npm pack ./dist');
+  } finally {
+    rmSync(home, { recursive: true });
+  }
 });

@@ -49,7 +49,7 @@ function down(index: number, state: NodeAnswers['state']): NodeAnswers {
 }
 
 function documentOf(nodes: readonly NodeAnswers[], height: ClusterAnswers['height'] = { value: 20 }) {
-  return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
+  return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes, faults: [] });
 }
 
 test('the answers of all nodes become one row each, with the slowest link by the name of its peer', () => {

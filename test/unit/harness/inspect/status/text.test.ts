@@ -10,7 +10,12 @@ function node(index: number, given: Partial<NodeStatus> = {}): NodeStatus {
   return { name: `node-${index}`, flavour: 'svc', mode: 'full', state: 'running', ...figures, ...given };
 }
 
-function page(nodes: readonly NodeStatus[], problems: readonly string[] = [], width = 80) {
+function page(
+  nodes: readonly NodeStatus[],
+  problems: readonly string[] = [],
+  width = 80,
+  given: Partial<StatusDocument> = {},
+) {
   const document: StatusDocument = {
     at: '2026-01-01T00:00:00.000Z',
     name: 'net',
@@ -18,7 +23,9 @@ function page(nodes: readonly NodeStatus[], problems: readonly string[] = [], wi
     chain: { rpc: 'http://chain', height: 20 },
     nodes,
     debts: [],
+    faults: [],
     problems,
+    ...given,
   };
   return statusText(document, { style: STYLE, width });
 }
@@ -36,6 +43,18 @@ test('the slowest link is one that does not answer, if any', () => {
   const lines = textLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
   expect(lines[2]).toMatch(/node-2 1\.3 ms$/);
   expect(lines[3]).toMatch(/node-3 no answer$/);
+});
+
+test('faults, accounts that differ and pings without an answer are told where all would be well', () => {
+  const fault = { id: 'fault-1', kind: 'message', at: 0, text: 'drops receipts' } as never;
+  const debt = { debtor: 'node-2', creditor: 'node-4', units: '8630000' };
+  const debts = [{ ...debt, creditorCounts: '13190000' }, { ...debt, debtor: 'node-3' }];
+  const nodes = [node(0, { unheard: ['node-3'] }), node(1)];
+  const { tables, verdict } = page(nodes, [], 160, { faults: [fault], debts });
+  expect(verdict).toEqual([
+    '  no problem, but 1 fault active; node-0 has pinged node-3 without an answer; two nodes disagree on 1 debt',
+  ]);
+  expect(tables.join('\n')).toMatch(/node-2 owes node-4 +8,630,000 +node-4 says it is 13,190,000/);
 });
 
 test('no line is longer than the terminal is wide, and no word of a problem is lost', () => {

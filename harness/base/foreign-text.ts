@@ -69,7 +69,7 @@ export function inMarkdown(text: string): string {
     .replaceAll(/[\\`*_{}[\]<>|#~&@]/g, (character) => `\\${character}`)
     .replaceAll(/:(?=\/\/)|(?<=\bwww)\./gi, (character) => `\\${character}`)
     .replace(/^(\s*)([-+=])/, '$1\\$2')
-    .replace(/^(\s*\d+)([.)])/, '$1\\$2');
+    .replace(/^(\s*\d+)([.)])(?=\s|$)/, '$1\\$2');
 }
 
 /**

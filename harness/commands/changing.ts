@@ -8,6 +8,7 @@ import type { AddOptions } from '../cluster/growth/add.ts';
 import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
 import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
 import type { FlavourInput } from '../flavours/declared/input.ts';
+import { shortVersion } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
 import { onCluster } from './on-cluster.ts';
@@ -16,6 +17,12 @@ export interface ChangeFlags extends ClusterFlags {
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
+}
+
+/** Of a node's program, before and after; `null`: unknown. */
+export interface Versions {
+  readonly from: string | null;
+  readonly to: string | null;
 }
 
 /** Nodes by what has become of them. */
@@ -27,27 +34,41 @@ interface Changes {
   readonly removed?: readonly string[];
 }
 
+/** `upgraded node-2 (2.7.1 → 2.8.1), node-3` */
+export function changesText(changes: Changes, versions: Readonly<Record<string, Versions>>): string {
+  const named = (name: string) => {
+    const { from = null, to = null } = versions[name] ?? {};
+    return from === null || to === null ? name : `${name} (${shortVersion(from)} → ${shortVersion(to)})`;
+  };
+  return Object.entries(changes)
+    .filter(([, names]) => names.length > 0)
+    .map(([what, names]) => `${what} ${names.map(named).join(', ')}`)
+    .join('; ');
+}
+
 export function changing(
   { timeout: timeoutMs, wide = false, ...flags }: ChangeFlags,
   context: CommandContext,
-  change: (cluster: Cluster, options: AddOptions) => Promise<Changes>,
+  change: (
+    cluster: Cluster,
+    options: AddOptions,
+  ) => Promise<Changes & { readonly versions?: Readonly<Record<string, Versions>> }>,
 ): Promise<void> {
   const { json, note, out, signal } = context;
   return onCluster(flags, context, async (cluster) => {
     const startedAt = MACHINE_CLOCK.monotonic();
     const view = lineProgress(json ? note : out);
-    let changes: Changes;
+    let changes: Awaited<ReturnType<typeof change>>;
     try {
       changes = await change(cluster, { timeoutMs, signal, onProgress: (news) => view.update(news) });
     } finally {
       await view.end();
     }
     const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
-    const done = Object.entries(changes)
-      .filter(([, names]) => names.length > 0)
-      .map(([what, names]) => `${what} ${names.join(', ')}`);
+    const { versions = {}, ...names } = changes;
+    const done = changesText(names, versions);
     answer(context, { ...cluster.toJSON(), ...changes, durationMs }, [
-      `  ${cluster.name}   ${plural(cluster.nodes.length, 'node')}   ${done.join('; ') || 'nothing to do'}   ${formatMs(durationMs)}`,
+      `  ${cluster.name}   ${plural(cluster.nodes.length, 'node')}   ${done || 'nothing to do'}   ${formatMs(durationMs)}`,
       '',
       ...nodesTable(cluster, context, { wide, state: true }),
     ]);

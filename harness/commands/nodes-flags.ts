@@ -91,9 +91,11 @@ function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
 export function nodesText(nodes: Nodes, light: number): string {
   const groups: Groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
   const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
-  const others = groups
-    .filter((group) => 'flavour' in group && group.flavour !== 'svc')
-    .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
+  const counts = new Map<string, number>();
+  for (const { flavour = 'svc', count = 1 } of groups)
+    counts.set(flavour, (counts.get(flavour) ?? 0) + count);
+  counts.delete('svc');
+  const others = Array.from(counts, ([flavour, count]) => `, ${count} of them ${flavour}`);
   const isLight = ({ mode }: Groups[number]) => mode === 'light';
   const allLight = groups.filter(isLight).reduce((sum, { count = 1 }) => sum + count, light);
   const lights = allLight > 0 ? `, ${allLight} of them light` : '';

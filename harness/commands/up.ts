@@ -4,6 +4,7 @@ import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { lineProgress, liveProgress } from '../base/terminal/progress.ts';
 import { typed } from '../base/typed.ts';
+import { DIALECT_NAMES } from '../client/dialect.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/opening.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
@@ -16,6 +17,7 @@ import { expectTrusted } from '../cluster/plan/trust.ts';
 import { openSnapshot } from '../cluster/snapshots/load.ts';
 import { hasPreparation } from '../cluster/start/prepared.ts';
 import type { StartProgress, StartStep } from '../cluster/start/start-context.ts';
+import { isOurs } from '../flavours/flavour.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
@@ -135,9 +137,11 @@ export function stepsFor(has: { image: boolean; postage: boolean; state: boolean
 
 export function headline(cluster: Cluster, { style }: CommandContext): string[] {
   const { name, nodes, driver, seed, chain, timings } = cluster;
+  const dialect = nodes.find(isOurs)?.client.dialect.name ?? DIALECT_NAMES[0];
   return [
     `  ${paint(style, 'bold', name)}   ${plural(nodes.length, 'node')} · ${driver} driver · seed ${seed} · ready in ${formatMs(timings.totalMs)}`,
-    `  chain ${chain.shownRpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+    `  chain ${chain.shownRpc} · id ${chain.chainId} · token contract ${chain.contracts.token}`,
+    ...(dialect === DIALECT_NAMES[0] ? [] : [`  our nodes speak the ${dialect} dialect`]),
     ...steadyNote(cluster),
   ];
 }

@@ -2,7 +2,8 @@ import { HarnessError } from '../base/errors.ts';
 import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { isHonest } from '../flavours/flavour.ts';
-import { type ChangeFlags, changing, flavourGiven } from './changing.ts';
+import { ANSWER_LIMIT_MS, replyOf, valueOr } from '../inspect/status/ask.ts';
+import { type ChangeFlags, changing, flavourGiven, type Versions } from './changing.ts';
 import type { CommandContext } from './context.ts';
 
 export interface UpgradeFlags extends ChangeFlags {
@@ -38,14 +39,25 @@ export async function upgrade(
   return changing(flags, context, async (cluster, { onProgress }) => {
     const { names, skipped } =
       node === undefined ? rollingOrder(cluster.nodes, to) : { names: [node], skipped: [] };
+    const versions: Record<string, Versions> = {};
     for (const [index, name] of names.entries()) {
+      const from = await versionOf(cluster.node(name), signal);
       await cluster.upgrade(name, to, { timeoutMs, signal });
       await cluster.meshed({ signal });
+      versions[name] = { from, to: await versionOf(cluster.node(name), signal) };
       const detail = `${index + 1} of ${names.length} upgraded`;
       onProgress?.({ step: 'nodes', done: false, detail });
     }
-    return { upgraded: names, skipped };
+    return { upgraded: names, skipped, versions };
   });
+}
+
+/** @returns what a running node reports of itself; `null`: it does not run, or does not answer */
+async function versionOf(node: ClusterNode, signal: AbortSignal): Promise<string | null> {
+  if (!node.running) return null;
+  using limit = node.client.clock.deadline(ANSWER_LIMIT_MS, signal);
+  const health = await replyOf(node.client.health(limit.signal));
+  return valueOr(health, undefined)?.version ?? null;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** `svcnet validate FILE`: reports all errors and runs nothing that the file names. */
+import { basename } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
@@ -39,10 +40,20 @@ async function check(path: string, { json }: CommandContext): Promise<ReturnType
   return checkDefinition(input);
 }
 
+/** `2 svc`, `2 bee`; `1 bee (bee-2.7.1)`, `1 bee (bee-2.8.1)` where one flavour has several programs. */
+function kindsOf(groups: Definition['nodes']): string[] {
+  const counts = new Map<string, number>();
+  for (const { flavour, mode, count, binary } of groups) {
+    const programs = new Set(groups.filter((other) => other.flavour === flavour).map((one) => one.binary));
+    const program = binary === undefined || programs.size === 1 ? '' : ` (${basename(binary)})`;
+    const kind = `${flavour}${mode === 'full' ? '' : ` ${mode}`}${program}`;
+    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  }
+  return Array.from(counts, ([kind, count]) => `${count} ${kind}`);
+}
+
 function summaryOf(definition: Definition): string {
-  const kinds = definition.nodes.map(
-    ({ flavour, mode, count }) => `${count} ${flavour}${mode === 'full' ? '' : ` ${mode}`}`,
-  );
+  const kinds = kindsOf(definition.nodes);
   const { profile, ports, batches } = definition;
   return [
     `${plural(nodeCount(definition), 'node')} (${kinds.join(', ')})`,

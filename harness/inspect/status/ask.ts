@@ -8,7 +8,7 @@ import { allAtMost } from '../../base/wait.ts';
 import { ClientError, type ClientErrorClass } from '../../client/errors.ts';
 import type { Balance, ChequebookBalance, Settlements } from '../../client/money-types.ts';
 import type { NodeClient } from '../../client/node-client.ts';
-import type { Backlog, ChainState, Stamp, StatusRecord, Topology } from '../../client/types.ts';
+import type { Backlog, ChainState, Health, Stamp, StatusRecord, Topology } from '../../client/types.ts';
 import { unlessOff } from '../../cluster/books/node-books.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
@@ -41,6 +41,7 @@ export interface Failure {
 
 /** Undefined: features that are off. */
 export interface Replies {
+  readonly health: Reply<Health>;
   readonly status: Reply<StatusRecord>;
   readonly topology: Reply<Topology>;
   readonly chainState: Reply<ChainState>;
@@ -110,9 +111,10 @@ async function askNode(
   const { client } = node;
   using answers = client.clock.deadline(ANSWER_LIMIT_MS, interruption);
   const { signal } = answers;
-  const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog, stamps] =
+  const [{ topology, unheard }, health, status, chainState, balances, cheques, chequebook, backlog, stamps] =
     await Promise.all([
       askTopology(client, pinging, signal),
+      replyOf(client.health(signal)),
       replyOf(client.status(signal)),
       replyOf(client.chainState(signal)),
       replyOf(client.balances(signal)),
@@ -121,7 +123,7 @@ async function askNode(
       reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
       replyOf(client.stamps.list(signal)),
     ]);
-  const replies = { status, topology, chainState, balances, cheques, chequebook };
+  const replies = { status, health, topology, chainState, balances, cheques, chequebook };
   // A node without this answer explains itself elsewhere, or has no batches.
   const displacing = valueOr(stamps, []).filter(({ displaced = 0 }) => displaced > 0);
   return {

@@ -17,6 +17,8 @@ export interface NodeStatus {
   readonly flavour: string;
   readonly mode: string;
   readonly state: string;
+  /** Of its program, as it reports it. */
+  readonly version?: string;
   /** Whether it answered; absent when not running and not asked. */
   readonly answers?: boolean;
   readonly peers: number | null;
@@ -114,11 +116,13 @@ function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): Node
   const problem = problemOf(name, replies);
   const topology = valueOr(replies.topology, undefined);
   const slowest = topology === undefined ? undefined : slowestLink(topology, names);
+  const version = valueOr(replies.health, undefined)?.version;
   const cheques = valueOr(replies.cheques, undefined);
   const chequebook = valueOr(replies.chequebook, undefined);
   const backlog = replies.backlog && valueOr(replies.backlog, undefined);
   return {
     ...about,
+    ...(version !== undefined && { version }),
     answers: !isSilent(replies),
     peers: topology?.connected ?? null,
     depth: topology?.depth ?? null,

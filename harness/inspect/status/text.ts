@@ -1,9 +1,13 @@
 /** `status` for people: head, tables, problems. */
+import { inLine } from '../../base/foreign-text.ts';
 import { grouped, plural, tokenColumn } from '../../base/format.ts';
 import { renderTable, wrap } from '../../base/terminal/table.ts';
+import { isOurs } from '../../flavours/flavour.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
 
+/** Longer versions are cut. */
+const VERSION_MAX = 20;
 /** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
 const DEBTS_SHOWN = 10;
 
@@ -102,7 +106,7 @@ function atMostLines(lines: readonly string[], room: number): readonly string[] 
 function nodeRow(node: NodeStatus): string[] {
   return [
     node.name,
-    node.mode === 'full' ? node.flavour : `${node.flavour} ${node.mode}`,
+    kindText(node),
     node.answers === false ? 'no answer' : node.state,
     String(node.peers ?? '-'),
     String(node.depth ?? '-'),
@@ -110,6 +114,17 @@ function nodeRow(node: NodeStatus): string[] {
     String(node.block ?? '-'),
     slowestText(node),
   ];
+}
+
+/** `bee 2.8.1 light`; all nodes of ours are of the version of the program that asks. */
+function kindText({ flavour, mode, version }: NodeStatus): string {
+  const shown = version === undefined || isOurs({ flavour }) ? [] : [shortVersion(version)];
+  return [flavour, ...shown, ...(mode === 'full' ? [] : [mode])].join(' ');
+}
+
+/** `2.8.1` of `2.8.1-6e8a2e2`: the number without the build. */
+export function shortVersion(version: string): string {
+  return inLine(version.replace(/(?<=\d)-.*$/, ''), VERSION_MAX);
 }
 
 function slowestText({ unheard, slowest }: NodeStatus): string {

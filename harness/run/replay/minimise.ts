@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
-import { shellWord } from '../../base/typed.ts';
+import { shellWord, typed } from '../../base/typed.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../../places/facts.ts';
 import {
   amountsOf,
@@ -382,6 +382,6 @@ export function minimiseLines(document: MinimiseDocument): string[] {
     `  the smallest run failed the same way ${failed} of ${plural(of, 'time')}`,
     ...(stopped === null ? [] : [`  ! ${why[stopped]}: it may be possible to leave out more`]),
     `  run          ${join(out, 'run')}`,
-    `  again        svcnet run ${shellWord(scenario)}`,
+    `  again        ${typed(`run ${shellWord(scenario)}`)}`,
   ];
 }

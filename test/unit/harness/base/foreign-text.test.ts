@@ -64,6 +64,8 @@ test.each([
   ['a\r# Passed', 'a \\# Passed'],
   ['- one', '\\- one'],
   ['1. one', '1\\. one'],
+  ['12)', '12\\)'],
+  ['23.54 GiB', '23.54 GiB'],
 ])('%j is text in Markdown', (text, shown) => {
   expect(inMarkdown(text)).toBe(shown);
 });

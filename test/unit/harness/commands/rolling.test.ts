@@ -1,5 +1,6 @@
 /** Which nodes `svcnet upgrade --rolling` changes. */
 import { expect, test } from 'vitest';
+import { changesText } from '../../../../harness/commands/changing.ts';
 import { rollingOrder } from '../../../../harness/commands/upgrade.ts';
 
 const node = (name: string, flavour = 'svc', more: object = {}) =>
@@ -39,4 +40,11 @@ test('one full node stays', () => {
   );
   const stays = [...nodes, node('node-3', 'svc', { running: false })];
   expect(rollingOrder(stays, { mode: 'light' }).names).toEqual(['node-0', 'node-1', 'node-2']);
+});
+
+test('an upgraded node is named with its versions before and after, when both are known', () => {
+  const versions = { 'node-2': { from: '2.7.1-aa', to: '2.8.1-bb' }, 'node-3': { from: null, to: '2.8.1' } };
+  expect(changesText({ upgraded: ['node-2', 'node-3'], skipped: [] }, versions)).toBe(
+    'upgraded node-2 (2.7.1 → 2.8.1), node-3',
+  );
 });

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { DIALECTS } from '../../../../harness/client/dialect.ts';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
-import { tryNext } from '../../../../harness/commands/up.ts';
+import { headline, tryNext } from '../../../../harness/commands/up.ts';
 import { contextOf } from './kit.ts';
 
 afterEach(() => void vi.unstubAllEnvs());
@@ -28,4 +29,24 @@ test('the commands to try next need no file, and reach the nodes where the envir
   ]);
   vi.stubEnv('http_proxy', 'http://proxy.example:3128');
   expect(lines()[1]).toBe(`curl -s --noproxy '*' http://127.0.0.1:1/bytes/$reference`);
+});
+
+test('the head of a start names the dialect of our nodes where it is not their own, and the token contract', () => {
+  const headOf = (name: string) => {
+    const cluster = {
+      name: 'one',
+      nodes: [
+        { flavour: 'bee', client: { dialect: DIALECTS.swarm } },
+        { flavour: 'svc', client: { dialect: { name } } },
+      ],
+      driver: 'process',
+      seed: 1n,
+      chain: { shownRpc: 'http://chain', chainId: 31337, contracts: { token: '0xab' }, steady: false },
+      timings: { totalMs: 1 },
+    } as unknown as Cluster;
+    return headline(cluster, contextOf('/nowhere')).slice(1);
+  };
+  const chain = '  chain http://chain · id 31337 · token contract 0xab';
+  expect(headOf('svc')).toEqual([chain]);
+  expect(headOf('swarm')).toEqual([chain, '  our nodes speak the swarm dialect']);
 });

@@ -40,6 +40,7 @@ function node(
       clock,
       peers: answering((given.peers ?? []).map((address) => ({ address }))),
       pingpong: (_peer: string, signal: AbortSignal) => (given.ping ?? answering('1ms'))(signal),
+      health: answering({ version: '2.8.1-6e8a2e2' }),
       status: given.status ?? answering({ reserveSize: 1 }),
       topology: answering({ connected: 1 }),
       chainState: answering({ block: 1 }),

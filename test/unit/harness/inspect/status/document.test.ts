@@ -20,6 +20,7 @@ function topology(connected: readonly number[]): Topology {
 
 function replies(given: Partial<Replies> = {}): Replies {
   return {
+    health: { value: { status: 'ok', version: '2.8.1-6e8a2e2', apiVersion: '8.0.0' } },
     status: { value: { reserveSize: 7 } as never },
     topology: { value: topology([0, 1, 2]) },
     chainState: { value: { block: 20 } as never },
@@ -57,6 +58,7 @@ test('the answers of all nodes become one row each, with the slowest link by the
   expect(problems).toEqual([]);
   expect(chain).toEqual({ rpc: 'http://chain', height: 20 });
   expect(nodes[0]).toMatchObject({
+    version: '2.8.1-6e8a2e2',
     answers: true,
     peers: 3,
     depth: 1,
@@ -99,7 +101,12 @@ test('a node that is not running has its state and no figures, and does not affe
 
 test('a question without an answer leaves the other answers in the row', () => {
   const { nodes, problems } = documentOf([
-    node(0, { replies: replies({ chequebook: timeout('/chequebook/balance'), status: timeout('/status') }) }),
+    node(0, {
+      replies: replies({
+        chequebook: timeout('/chequebook/balance'),
+        status: timeout('/status'),
+      }),
+    }),
     node(1),
   ]);
   expect(nodes[0]).toMatchObject({ answers: true, peers: 3, reserve: null, block: 20 });
@@ -110,6 +117,7 @@ test('a node that answers nothing is reported in one line', () => {
   const silent = (reply: Reply<never>) =>
     node(0, {
       replies: {
+        health: reply,
         status: reply,
         topology: reply,
         chainState: reply,

@@ -38,6 +38,13 @@ test('a row shows unknown values as a dash, and names a silent node', () => {
   expect(lines.at(-1)).toBe('  all is well');
 });
 
+test('a row names the version of another program, without its build', () => {
+  const version = '2.8.1-6e8a2e2';
+  const lines = textLines(page([node(0, { version }), node(1, { version, flavour: 'bee', mode: 'light' })]));
+  expect(lines[2]).toMatch(/^ {2}node-0 +svc +running/);
+  expect(lines[3]).toMatch(/^ {2}node-1 +bee 2\.8\.1 light +running/);
+});
+
 test('the slowest link is one that does not answer, if any', () => {
   const slowest = { peer: 'node-2', latencyMs: 1.26 };
   const lines = textLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
@@ -48,7 +55,10 @@ test('the slowest link is one that does not answer, if any', () => {
 test('faults, accounts that differ and pings without an answer are told where all would be well', () => {
   const fault = { id: 'fault-1', kind: 'message', at: 0, text: 'drops receipts' } as never;
   const debt = { debtor: 'node-2', creditor: 'node-4', units: '8630000' };
-  const debts = [{ ...debt, creditorCounts: '13190000' }, { ...debt, debtor: 'node-3' }];
+  const debts = [
+    { ...debt, creditorCounts: '13190000' },
+    { ...debt, debtor: 'node-3' },
+  ];
   const nodes = [node(0, { unheard: ['node-3'] }), node(1)];
   const { tables, verdict } = page(nodes, [], 160, { faults: [fault], debts });
   expect(verdict).toEqual([

@@ -15,9 +15,10 @@ import { BEES, eventually } from './kit.ts';
 const TEST_MS = 900_000;
 /** Conditions that each checks at least. */
 const SCENARIOS = [
-  { scenario: lostReceipt, conditions: 5 },
-  { scenario: changedChunk, conditions: 11 },
-  { scenario: repeatedCheque, conditions: 4 },
+  { scenario: lostReceipt, set: 'by=reset', conditions: 5 },
+  { scenario: lostReceipt, set: 'by=hang', conditions: 5 },
+  { scenario: changedChunk, set: '', conditions: 11 },
+  { scenario: repeatedCheque, set: '', conditions: 4 },
 ] as const;
 
 /** Four Bees in two neighbourhoods. */
@@ -88,16 +89,16 @@ describe.each(BEES)('$name', ({ name, binary }) => {
   );
 
   test.each(SCENARIOS)(
-    '$scenario.name passes among Bees alone',
-    async ({ scenario, conditions }) => {
+    '$scenario.name passes among Bees alone $set',
+    async ({ scenario, set, conditions }) => {
       const result = await runScenarios({
-        planned: planScenarios([scenario], new Map()),
+        planned: planScenarios([scenario], new Map(set === '' ? [] : [set.split('=') as [string, string]])),
         nodes: bees(binary),
         exactNodes: true,
         seed: 7n,
         stateDir: join(folder, 'state'),
-        report: join(folder, scenario.name),
-        name: `${name} ${scenario.name}`,
+        report: join(folder, `${scenario.name} ${set}`),
+        name: `${name} ${scenario.name} ${set}`,
         command: 'npm run test:interop',
         signal: new AbortController().signal,
       });

@@ -21,9 +21,10 @@ function run(
   scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk,
   report: string,
   nodes?: readonly GroupInput[],
+  set: readonly (readonly [string, string])[] = [],
 ) {
   return runScenarios({
-    planned: planScenarios([scenario], new Map()),
+    planned: planScenarios([scenario], new Map(set)),
     definition: { driver: 'simulated' },
     ...(nodes === undefined ? {} : { nodes, exactNodes: true }),
     seed: 7n,
@@ -91,6 +92,15 @@ test('chunks that come to the storer meanwhile are not taken for the one whose r
     [],
   );
   expect(result.passed).toBe(true);
+});
+
+test('a receipt that never comes, on a stream that stays open, is no different', async () => {
+  const report = join(folder, 'hanging');
+  const { scenarios, passed } = await run(lostReceipt, report, undefined, [['by', 'hang']]);
+  expect(scenarios.flatMap(({ assertions }) => assertions.filter((one) => !one.passed))).toEqual([]);
+  expect(passed).toBe(true);
+  const faults = readFileSync(join(report, 'faults.jsonl'), 'utf8');
+  expect(faults).toContain('"text":"drops the first 1 of pushsync receipt');
 });
 
 test('without two full nodes they are skipped, and an implementation that is not graded is named', async () => {

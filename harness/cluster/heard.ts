@@ -19,6 +19,8 @@ export interface TapOptions {
    * false.
    */
   readonly kept?: boolean | 'first' | undefined;
+  /** Messages also as they were sent, each in hex in its field `raw`. Default: false. */
+  readonly raw?: boolean | undefined;
   /** Ends it, with `kept` true at once, otherwise after all that was said before. */
   readonly signal?: AbortSignal | undefined;
   /** Called with how many events were not kept long enough to be read. */
@@ -89,7 +91,7 @@ export function isMeant(
 
 async function* heard(
   tap: TapControl,
-  { kept = false, signal = NEVER, onMissed, ...selection }: TapOptions,
+  { kept = false, raw, signal = NEVER, onMissed, ...selection }: TapOptions,
   clock: Clock,
 ): AsyncGenerator<TapEvent> {
   const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
@@ -98,7 +100,7 @@ async function* heard(
   for (let at = kept === false ? await head() : 0; at < last; ) {
     if (signal.aborted && kept === true) return;
     if (signal.aborted && last === Infinity) last = await head();
-    const { events, next, missed } = await tap.tapped(at);
+    const { events, next, missed } = await tap.tapped(at, raw);
     // Nobody expects more of the past than is kept.
     if (missed > 0 && (at > 0 || kept !== true)) onMissed?.(missed);
     at = next;

@@ -52,7 +52,8 @@ export async function tap(
   await onCluster(flags, context, async (cluster) => {
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
-    await print(cluster.tap({ nodes, protocol, kept, signal, onMissed }), to, context);
+    const raw = write !== undefined;
+    await print(cluster.tap({ nodes, protocol, kept, raw, signal, onMissed }), to, context);
   });
 }
 

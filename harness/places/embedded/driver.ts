@@ -67,7 +67,7 @@ export class EmbeddedDriver extends ProcessDriver {
   override tap(): TapControl {
     const control = controlOf(this.#holding);
     return {
-      tapped: async (after) => (await control.host()).tapped(after),
+      tapped: async (after, raw) => (await control.host()).tapped(after, raw),
       beginMessages: async (id, rule) => (await control.host()).beginMessages(id, rule),
       messageEffect: async (id) => (await control.host()).messageEffect(id),
       endMessages: async (id) => (await control.present())?.endMessages(id),

@@ -154,8 +154,8 @@ export class EmbeddedHost {
   }
 
   /** What nodes have said to each other, see `TapControl`. */
-  async tapped(after: number): ReturnType<MemoryTap['tapped']> {
-    return this.#tap?.tapped(after) ?? { events: [], next: 0, missed: 0 };
+  async tapped(...[after, raw]: Parameters<MemoryTap['tapped']>): ReturnType<MemoryTap['tapped']> {
+    return this.#tap?.tapped(after, raw) ?? { events: [], next: 0, missed: 0 };
   }
 
   async beginMessages(...[id, rule]: Parameters<MemoryTap['beginMessages']>): Promise<void> {

@@ -143,7 +143,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
       acceptor,
       names,
       now: () => clock.now(),
-      emit: (event) => this.ring.add(event),
+      emit: (event, raw) => this.ring.add(event, raw),
       diverted,
       isReplay,
     });

@@ -12,7 +12,7 @@ import { bytesOf } from '../node/kit.ts';
 
 const folder = temporaryFolder('svcnet-capture');
 const DISSECTOR = fileURLToPath(new URL('../../../harness/places/links/tap/svcnet.lua', import.meta.url));
-const COLUMNS = ['kind', 'protocol', 'message', 'from', 'to', 'stream', 'id', 'bytes', 'fields'];
+const COLUMNS = ['kind', 'protocol', 'message', 'from', 'to', 'stream', 'id', 'bytes', 'fields', 'raw'];
 // Continuous integration installs it.
 const isThere = process.env['CI'] !== undefined || spawnSync('tshark', ['--version']).status === 0;
 
@@ -40,10 +40,20 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
     tap: true,
     stateDir: folder,
   });
-  const { reference } = await net.node(0).bytes.upload(bytesOf('captured', 60_000));
+  const data = bytesOf('captured', 60_000);
+  const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
   const events: TapEvent[] = [];
-  for await (const event of net.tap({ kept: true })) events.push(event);
+  for await (const event of net.tap({ kept: true, raw: true })) events.push(event);
+  expect(
+    events.filter(({ kind, raw }) => (kind === 'message') !== (raw !== undefined && kind !== 'headers')),
+  ).toEqual([]);
+  const pushed = events.filter(
+    ({ protocol, name: message }) => protocol === 'pushsync' && message === 'delivery',
+  );
+  const chunk = Buffer.from(data.subarray(0, 4096)).toString('hex');
+  expect(pushed.some(({ raw = '' }) => raw.includes(chunk))).toBe(true);
+  for await (const event of net.tap({ kept: true })) expect(event.raw).toBeUndefined();
   // Of others there may be protocols with any id.
   events.push({
     ...(events[0] as TapEvent),
@@ -61,7 +71,7 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
   expect(shown.slice(0, -1)).toEqual(
     events
       .slice(0, -1)
-      .map(({ at, kind, protocol, name: message, from, to, stream, id, bytes, fields }) => [
+      .map(({ at, kind, protocol, name: message, from, to, stream, id, bytes, fields, raw = '' }) => [
         `${Math.floor(at / 1000)}.${String(at % 1000).padStart(3, '0')}000000`,
         kind,
         protocol,
@@ -72,6 +82,7 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
         id,
         String(bytes),
         JSON.stringify(fields),
+        raw,
       ]),
   );
   expect(shown.at(-1)?.slice(1, 3)).toEqual(['opened', `/ü/${'x'.repeat(1020)}`]);

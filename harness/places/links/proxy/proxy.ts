@@ -127,8 +127,8 @@ export class LinkProxy implements LinkControl, TapControl {
     return Promise.resolve();
   }
 
-  async tapped(after: number): Promise<TapBatch> {
-    return this.#expectTap().tapped(after);
+  async tapped(after: number, raw?: boolean): Promise<TapBatch> {
+    return this.#expectTap().tapped(after, raw);
   }
 
   async beginMessages(id: string, rule: MessageRule): Promise<void> {

@@ -52,7 +52,7 @@ export function remoteLinks(
     begin: (id, rule) => call('begin', id, rule),
     effect: (id) => call('effect', id),
     end: (id) => ended('end', id),
-    tapped: (after) => call('tapped', after),
+    tapped: (after, raw) => call('tapped', after, raw),
     beginMessages: (id, rule) => call('beginMessages', id, rule),
     messageEffect: (id) => call('messageEffect', id),
     endMessages: (id) => ended('endMessages', id),

@@ -22,7 +22,8 @@ export interface ConnectionViewDeps {
   readonly target: string;
   readonly names: Names;
   readonly now: () => number;
-  readonly emit: (event: TapEvent) => void;
+  /** @param raw what was said; only until it returns */
+  readonly emit: (event: TapEvent, raw?: Uint8Array) => void;
   /** The dialled node has another identity than the one that is known of it. */
   readonly onMistaken: () => void;
   /** What may be done to messages. */
@@ -228,13 +229,19 @@ export class ConnectionView implements RelayView {
       'message',
       { name, fields: { ...reason, bytes: beginning(bytes) }, bytes: bytes.length },
       isDialler,
+      bytes,
     );
   }
 
-  #tell(kind: TapEvent['kind'], what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>, isDialler = true): void {
+  #tell(
+    kind: TapEvent['kind'],
+    what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>,
+    isDialler = true,
+    raw?: Uint8Array,
+  ): void {
     const { id: stream, target, now, emit } = this.#deps;
     const [from, to] = isDialler ? [this.#from, target] : [target, this.#from];
-    emit({ at: now(), from, to, stream, protocol: 'noise', id: '/noise', kind, ...what });
+    emit({ at: now(), from, to, stream, protocol: 'noise', id: '/noise', kind, ...what }, raw);
   }
 }
 

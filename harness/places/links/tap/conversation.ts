@@ -21,7 +21,8 @@ export interface ConversationDeps {
   readonly acceptor: string;
   readonly names: Names;
   readonly now: () => number;
-  readonly emit: (event: TapEvent) => void;
+  /** @param raw what was said; only until it returns */
+  readonly emit: (event: TapEvent, raw?: Uint8Array) => void;
   /** Receives all that is said; absent: it passes by itself. */
   readonly diverted?: DivertedStream | undefined;
   /** What its opener says was said before, on another stream. */
@@ -190,7 +191,7 @@ export class Conversation {
   #raw(side: Side, bytes: Uint8Array): void {
     this.#handOn(side, bytes);
     const name = this.#row?.raw ?? 'bytes';
-    this.#tell(side, 'message', { name, fields: { bytes: beginning(bytes) }, bytes: bytes.length });
+    this.#spoken(side, 'message', { name, fields: { bytes: beginning(bytes) } }, bytes);
   }
 
   #frame(side: Side, row: ProtocolRow, bytes: Uint8Array): void {
@@ -216,7 +217,7 @@ export class Conversation {
     if (headers.length === 0) return;
     const values = Object.fromEntries(headers.map(({ key, value }) => [key, value]));
     const fields = shown(values, this.#deps.names, show);
-    this.#tell(side, 'headers', { name: '', fields, bytes: bytes.length });
+    this.#spoken(side, 'headers', { name: '', fields }, bytes);
   }
 
   #message(side: Side, { name, table, show = {} }: MessageRow, bytes: Uint8Array): void {
@@ -237,7 +238,7 @@ export class Conversation {
       done.push(...verdict.done);
     }
     const told = done.length === 0 ? about : { ...about, fault: done.join(FAULT_SEPARATOR) };
-    this.#tell(side, 'message', { name, fields: told, bytes: bytes.length });
+    this.#spoken(side, 'message', { name, fields: told }, bytes);
   }
 
   /** What the acceptor is to say next, if that is what the message just said asks for. */
@@ -255,12 +256,27 @@ export class Conversation {
 
   #undecodable(side: Side, bytes: Uint8Array, { message: reason }: Error): void {
     const fields = { reason, bytes: beginning(bytes) };
-    this.#tell(side, 'message', { name: 'undecodable', fields, bytes: bytes.length });
+    this.#spoken(side, 'message', { name: 'undecodable', fields }, bytes);
   }
 
-  #tell({ isOpener }: Side, kind: TapEvent['kind'], what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>): void {
+  #spoken(
+    side: Side,
+    kind: TapEvent['kind'],
+    what: Pick<TapEvent, 'name' | 'fields'>,
+    raw: Uint8Array,
+  ): void {
+    this.#tell(side, kind, { ...what, bytes: raw.length }, raw);
+  }
+
+  #tell(
+    { isOpener }: Side,
+    kind: TapEvent['kind'],
+    what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>,
+    raw?: Uint8Array,
+  ): void {
     const { stream, opener, acceptor, now, emit } = this.#deps;
     const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
-    emit({ at: now(), from, to, stream, protocol: this.#row?.name ?? this.#id, id: this.#id, kind, ...what });
+    const protocol = this.#row?.name ?? this.#id;
+    emit({ at: now(), from, to, stream, protocol, id: this.#id, kind, ...what }, raw);
   }
 }

@@ -1,5 +1,6 @@
 /** What the tap has seen: the latest of it is kept. */
 
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageControl } from './faults/rule.ts';
 
 /** Protocols whose messages are decoded; `noise` are connections as a whole. */
@@ -55,6 +56,8 @@ export interface TapEvent {
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
+  /** What was said, in hex, as it was sent: only where it is asked for, of the latest 16 MiB, and 128 KiB of it at most. */
+  readonly raw?: string;
 }
 
 /** @returns what faults have done to a message, such as `delayed` and `dropped`; none when they have spared it */
@@ -74,31 +77,55 @@ export interface TapBatch {
 
 /** A tap in another process. */
 export interface TapControl extends MessageControl {
-  /** @param after `next` of the batch before; 0: all that is kept */
-  tapped(after: number): Promise<TapBatch>;
+  /** @param after `next` of the batch before; 0: all that is kept @param raw with what was said */
+  tapped(after: number, raw?: boolean): Promise<TapBatch>;
 }
 
 /** Some ten MiB. */
 const KEPT_MAX = 20_000;
 const BATCH_MAX = 1000;
+/** Of what was said: kept altogether, of one message, and in a batch. */
+const RAW_MAX = 16 * 2 ** 20;
+const RAW_MESSAGE_MAX = 128 * 2 ** 10;
+const RAW_BATCH_MAX = 2 ** 20;
 
 export class TapRing {
   readonly #kept: TapEvent[] = [];
+  /** By the number of their event, the oldest first. */
+  readonly #raws = new Map<number, Uint8Array>();
+  #rawBytes = 0;
   /** Events so far. */
   #count = 0;
 
-  add(event: TapEvent): void {
+  /** @param raw what was said: copied */
+  add(event: TapEvent, raw?: Uint8Array): void {
     this.#kept[this.#count % KEPT_MAX] = event;
+    if (raw !== undefined) this.#keep(Uint8Array.from(raw.subarray(0, RAW_MESSAGE_MAX)));
     this.#count++;
   }
 
-  tapped(after: number): Promise<TapBatch> {
+  tapped(after: number, raw = false): Promise<TapBatch> {
     const from = Math.max(Math.min(after, this.#count), this.#count - KEPT_MAX, 0);
-    const next = Math.min(this.#count, from + BATCH_MAX);
-    const events = Array.from(
-      { length: next - from },
-      (_, i) => this.#kept[(from + i) % KEPT_MAX] as TapEvent,
-    );
+    const last = Math.min(this.#count, from + BATCH_MAX);
+    const events: TapEvent[] = [];
+    let next = from;
+    for (let bytes = 0; next < last && bytes < RAW_BATCH_MAX; next++) {
+      const event = this.#kept[next % KEPT_MAX] as TapEvent;
+      const said = raw ? this.#raws.get(next) : undefined;
+      events.push(said === undefined ? event : { ...event, raw: toHex(said) });
+      bytes += said?.length ?? 0;
+    }
     return Promise.resolve({ events, next, missed: Math.max(0, from - after) });
+  }
+
+  /** Of the event that comes now. */
+  #keep(raw: Uint8Array): void {
+    this.#raws.set(this.#count, raw);
+    this.#rawBytes += raw.length;
+    for (const [number, { length }] of this.#raws) {
+      if (this.#rawBytes <= RAW_MAX && number > this.#count - KEPT_MAX) break;
+      this.#raws.delete(number);
+      this.#rawBytes -= length;
+    }
   }
 }

@@ -2,7 +2,7 @@
  * Events of a tap as a capture that Wireshark reads: one packet each, of a link type for private use, which
  * the dissector in `svcnet.lua` beside this file reads. A packet is seven texts, each with two bytes of
  * length in front (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream
- * (at most 2^32 - 1), and the fields as JSON.
+ * (at most 2^32 - 1), the fields as JSON with four bytes of length in front, and what was said, if that is known.
  */
 import type { TapEvent } from './events.ts';
 
@@ -30,11 +30,13 @@ export function captureHeader(): Buffer {
 }
 
 export function capturedPacket(event: TapEvent): Buffer {
-  const { at, kind, protocol, name, from, to, stream, id, bytes, fields } = event;
-  const size = Buffer.alloc(4);
-  size.writeUInt32BE(Math.min(bytes, BYTES_MAX));
+  const { at, kind, protocol, name, from, to, stream, id, bytes, fields, raw = '' } = event;
+  const said = Buffer.from(JSON.stringify(fields));
+  const sizes = Buffer.alloc(8);
+  sizes.writeUInt32BE(Math.min(bytes, BYTES_MAX));
+  sizes.writeUInt32BE(said.length, 4);
   const texts = [kind, protocol, name, from, to, stream, id].map(withLength);
-  const packet = Buffer.concat([...texts, size, Buffer.from(JSON.stringify(fields))]);
+  const packet = Buffer.concat([...texts, sizes, said, Buffer.from(raw, 'hex')]);
   const head = Buffer.alloc(20);
   const micros = BigInt(Math.round(at * 1000));
   head.writeUInt32LE(Number(micros >> 32n), 4);

@@ -22,7 +22,7 @@ export class TapRecord implements TapControl {
     return Promise.resolve();
   }
 
-  tapped(after: number): Promise<TapBatch> {
-    return this.ring.tapped(after);
+  tapped(after: number, raw?: boolean): Promise<TapBatch> {
+    return this.ring.tapped(after, raw);
   }
 }

@@ -16,8 +16,9 @@ local texts = {
 }
 local bytes = ProtoField.uint32("svcnet.bytes", "Bytes on the stream")
 local fields = ProtoField.string("svcnet.fields", "Fields")
+local raw = ProtoField.bytes("svcnet.raw", "As it was sent")
 
-local all = { bytes, fields }
+local all = { bytes, fields, raw }
 for _, text in ipairs(texts) do
   table.insert(all, text.field)
 end
@@ -41,10 +42,15 @@ function svcnet.dissector(buffer, packet, root)
   end
   tree:add(bytes, buffer(at, 4))
   at = at + 4
-  local rest = buffer(at)
+  local length = buffer(at, 4):uint()
+  local rest = buffer(at + 4, length)
   local said = rest:string(ENC_UTF_8)
   tree:add(fields, rest, said)
   json:call(rest:tvb(), packet, tree)
+  at = at + 4 + length
+  if at < buffer:len() then
+    tree:add(raw, buffer(at))
+  end
 
   local what = seen.message
   if what == "" then

@@ -41,7 +41,7 @@ export class Tap extends TapRecord {
       target,
       names: { ofOverlay: (hex) => this.#names.get(hex) ?? hex },
       now: () => MACHINE_CLOCK.now(),
-      emit: (event) => this.ring.add(event),
+      emit: (event, raw) => this.ring.add(event, raw),
       onMistaken: () => void this.#mistaken.add(target),
       diversion: {
         rules: this.rules,

@@ -16,13 +16,6 @@ const NEW_IN_2_8 = 'minimumValidityBlocks: number, ';
 
 export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
-    where: /^http .* GET \/tags\b.* → body\.(?:tags\[\d+\]\.)?sent$/,
-    isThis: (theirs, other) => Number(theirs) > Number(other),
-    versions: ['2.7.1', '2.8.1'],
-    kind: 'differs from the document',
-    why: 'counts a chunk once for every peer that it was sent to',
-  },
-  {
     where: /^http .* DELETE \/tags\/.* → content-type$/,
     isThis: (theirs, other) => theirs === 'application/json; charset=utf-8' && other === undefined,
     versions: ['2.7.1', '2.8.1'],

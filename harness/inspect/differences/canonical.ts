@@ -28,6 +28,12 @@ const MOVING = new Set(
 /** The same for a shared batch: addresses of messages and encrypted chunks are random. */
 const MOVING_IF_SHARED = new Set(['utilization', 'utilizationRatio']);
 
+/**
+ * Deliveries of chunks: how many there are depends on how soon a peer answers, since others are tried meanwhile; whether
+ * there are any does not.
+ */
+const REPEATED = new Set(['sent']);
+
 /** Lists without order: the field that sorts them; empty: their text. */
 const UNORDERED: Readonly<Record<string, string>> = {
   references: '',
@@ -247,7 +253,8 @@ function bodyParts(body: Answered['body'], names: Names): [place: string, seen: 
 
 function leaves(place: string, value: unknown, names: Names, moving = MOVING): [string, string][] {
   const field = place.split('.').at(-1) ?? '';
-  if (moving.has(field)) return [[place, `{${field}}: ${shapeOf(value)}`]];
+  if (moving.has(field) || (REPEATED.has(field) && value !== 0))
+    return [[place, `{${field}}: ${shapeOf(value)}`]];
   if (Array.isArray(value)) {
     const list = value as readonly unknown[];
     if (list.length === 0) return [[place, '[]']];

@@ -90,7 +90,7 @@ function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): S
  * @param store also returns the root for the tag
  * @param closing answer when the close fails
  */
-export async function inSession<T extends { readonly root: Uint8Array }>(
+export async function inSession<T extends { readonly root: Uint8Array | undefined }>(
   session: Upload,
   store: () => Promise<T>,
   closing: ApiErrorCode = 'DONE_SPLIT_FAILED',

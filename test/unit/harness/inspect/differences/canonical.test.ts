@@ -141,6 +141,13 @@ test('content is compared by length and hash, headers that say nothing are left 
   ]);
 });
 
+test('how often chunks were sent makes no difference, whether any was does', () => {
+  const sent = (count: unknown) => partsOf({ tags: [{ address: '', sent: count }] });
+  expect(sent(65)).toEqual(sent(113));
+  expect(sent(65)).not.toEqual(sent(0));
+  expect(sent(65)).not.toEqual(sent('65'));
+});
+
 test('an empty body is nothing, whatever its type', () => {
   const empty = (body: Answered['body']) =>
     answerParts({ status: 204, headers: {}, body }, { names: new Names(), momentary: false });

@@ -87,14 +87,8 @@ test('what is known of two sights is known of these alone, whichever network is 
 });
 
 const SHAPE = '{ block: number, minimumValidityBlocks: number, totalAmount: string }';
-const TAG = 'http upload: node-0 GET /tags/{tag of node-0 POST /bytes} → body.sent';
 
 test.each<[fact: string, other: string | undefined, theirs: string | undefined, isKnown: boolean]>([
-  [TAG, '65', '66', true],
-  [TAG, '65', '64', false],
-  [TAG, '65', undefined, false],
-  [TAG, '65', '"66 chunks"', false],
-  [TAG.replace('sent', 'seen'), '65', '66', false],
   ['shape x: node-0 GET /chainstate → body', SHAPE, '{ block: number, totalAmount: string }', true],
   ['shape x: node-0 GET /chainstate → body', SHAPE, '{ totalAmount: string }', false],
   ['shape x: node-0 GET /chainstate → body', '{ block: number }', '{ totalAmount: string }', false],

@@ -71,6 +71,7 @@ export async function diff(
     signal: context.signal,
     display: context.json ? undefined : new StepDisplay(context.style, context.out),
   });
+  expectAlike(planned, sides);
   for (const side of sides) expectAble(planned, side, optionsOf(side, ''));
   const runs = statePath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
@@ -103,6 +104,26 @@ function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
   const again = names.find((name, index) => names.indexOf(name) !== index);
   if (again !== undefined) throw new HarnessError('USAGE', `got ${again} twice, expected each scenario once`);
   return names;
+}
+
+/** @throws HarnessError `USAGE` for a scenario whose networks would differ by more than their programs */
+function expectAlike(planned: readonly PlannedScenario[], sides: readonly Side[]): void {
+  const other = sides.find(({ flavour }) => flavour !== 'svc');
+  if (other === undefined || sides.every(({ flavour }) => flavour !== 'svc')) return;
+  for (const { scenario, parameters } of planned) {
+    const { cluster } = scenario;
+    const { neighbourhoods } = cluster;
+    const ours = Object.keys({
+      ...cluster.options,
+      ...cluster.optionsFor?.(parameters),
+      ...(neighbourhoods && { neighbourhoods }),
+    });
+    if (ours.length === 0) continue;
+    throw new HarnessError(
+      'USAGE',
+      `${scenario.name} cannot compare svc with ${other.name}: it sets ${ours.join(', ')} of nodes of flavour svc alone`,
+    );
+  }
 }
 
 /** @throws HarnessError `USAGE` for a scenario that the flavour could not run */

@@ -49,6 +49,17 @@ test('refuses a scenario that a network of one of the flavours could not run, by
   expect(existsSync(NOWHERE)).toBe(false);
 });
 
+test('refuses a scenario that sets options of our nodes alone, unless all nodes are ours or none is', async () => {
+  const bee = join(import.meta.dirname, '../../../../examples/bee-flavour/bee.flavour.yaml');
+  const tried = (flavours: string) =>
+    diff(['run', 'network-availability', 'byzantine'], { flavours, set: [] }, contextOf(NOWHERE));
+  await expect(tried(`svc,${bee}`)).rejects.toThrow(
+    /^network-availability cannot compare svc with .*: it sets minimum-storage-radius, neighbourhoods of nodes of flavour svc alone$/,
+  );
+  for (const alike of ['svc,svc', `${bee},${bee}`])
+    await expect(tried(alike)).rejects.toThrow(/^byzantine cannot run/);
+});
+
 test('one flavour file is several networks, each with the program behind its @', async () => {
   const file = join(import.meta.dirname, '../../../../examples/bee-flavour/bee.flavour.yaml');
   const sides = await sidesOf({ flavours: `svc,${file}@/bees/2.7.1,${file}@/bees/2.8.1,${file}` });

@@ -113,8 +113,8 @@ function uploadTree(
 }
 
 /**
- * Uploads an archive; on a Bee a form, whose parts name their content types: for files of an archive, a Bee uses the
- * types that its host knows, and they go into the manifest.
+ * Uploads an archive; in the dialect of Bees a form, whose parts name their content types: for files of an archive, a
+ * Bee uses the types that its host knows, and they go into the manifest.
  */
 async function asCollection(
   { signal }: Context,
@@ -123,7 +123,7 @@ async function asCollection(
   tree: readonly TreeFile[],
 ): Promise<Pick<LedgeredUpload, 'upload' | 'expected'>> {
   const options = { batch, redundancyLevel: 0, signal };
-  if (node.flavour !== 'svc') {
+  if (node.dialect === 'swarm') {
     const form = formOf(tree);
     return { upload: () => node.files.uploadForm(form, options), expected: () => expectForm(form) };
   }

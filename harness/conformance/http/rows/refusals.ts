@@ -119,6 +119,11 @@ function levelOf({ method, path }: RouteData): Level {
   return PAID.test(path) ? 'money' : 'write';
 }
 
+/** Versions before 2.8 require the type of content; the upgrade is the transport's. */
+function isNeeded({ name, required }: RouteParam): boolean {
+  return name === 'content-type' || (required === true && name !== 'upgrade');
+}
+
 /** A request with one parameter set to a text, or left out, and all others valid. */
 function requestOf(
   route: RouteData,
@@ -126,10 +131,7 @@ function requestOf(
 ): HttpRequest {
   const needed = (params: readonly RouteParam[], own: Source) => {
     const known = params
-      .filter(
-        (param) =>
-          param.required === true && param.name !== 'upgrade' && !(own === source && param.name === name),
-      )
+      .filter((param) => isNeeded(param) && !(own === source && param.name === name))
       .map((param) => [param.name, param.name === 'content-type' ? 'text/plain' : sampleOf(param)] as const);
     return own === source && text !== undefined ? [...known, [name, text] as const] : known;
   };

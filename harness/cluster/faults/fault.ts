@@ -161,7 +161,12 @@ function isBrief(fault: Fault): boolean {
   if (fault.kind === 'message') return lasted < QUIET_MESSAGES_MS;
   return fault.kind === 'disk-slow'
     ? lasted < QUIET_DISK_MS
-    : isLink(fault, SHAPING) && lasted < QUIET_LINK_MS;
+    : (isLink(fault, SHAPING) || drops(fault)) && lasted < QUIET_LINK_MS;
+}
+
+/** Whether it only loses what passes between nodes. */
+function drops({ kind, request }: Fault): boolean {
+  return (kind === 'partition' || kind === 'isolate') && request['mode'] === 'drop';
 }
 
 /** Whether it is a fault of links with no other fields. */

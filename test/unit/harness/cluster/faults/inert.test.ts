@@ -41,6 +41,8 @@ test.each([
     { protocol: 'swap', drop: true },
     10_000,
   ],
+  ['groups may be apart for a moment in which nothing passes', 'partition', { mode: 'drop' }, 2000],
+  ['a node may be isolated for a moment in which nothing passes', 'isolate', { mode: 'drop' }, 2000],
 ])('%s', (_what, kind, fields, quiet) => {
   const slow = (id: string, lasted: number | undefined, more = {}): Fault => ({
     id,

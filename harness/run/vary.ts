@@ -7,8 +7,9 @@ import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { INTERNET } from '../cluster/plan/options/network.ts';
 import type { ParameterSpec, Scenario } from './scenario.ts';
 
-/** Every scenario of the package runs on so many nodes. */
-const NODES_LEAST = 4;
+/** Of small networks many more are run in the same time. */
+const NODES_LEAST = 3;
+const NODES_DRAWS = 2;
 const NODES_SHARE = 1.5;
 const LIGHT_MOST = 2;
 const ROUND_TRIP_MOST_MS = 300;
@@ -31,13 +32,16 @@ interface Varied<T> {
 /** By the option that says it as well. */
 export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Drawn[Name]>> } = {
   nodes: {
-    bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times what it asks for, never below what it needs`,
+    bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times what it asks for, the least of ${NODES_DRAWS} draws; never below what it needs`,
     draw: (random, scenarios) => {
       const least = scenarios.map(({ needs, cluster }) =>
         Math.max(needs.nodes, Math.min(NODES_LEAST, cluster.nodes)),
       );
       const most = Math.max(...scenarios.map(({ cluster }) => cluster.nodes)) * NODES_SHARE;
-      return between(Math.max(...least), Math.ceil(most), random);
+      const draws = Array.from({ length: NODES_DRAWS }, () =>
+        between(Math.max(...least), Math.ceil(most), random),
+      );
+      return Math.min(...draws);
     },
   },
   light: { bounds: `0 to ${LIGHT_MOST}`, draw: (random) => between(0, LIGHT_MOST, random) },

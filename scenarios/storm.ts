@@ -94,6 +94,7 @@ export default defineScenario({
     await sync(context, load.operations);
     await load.operations.departures.conclude();
     await payloads(context);
+    await load.updates.conclude(load.operations.departures);
     const count = await countedFromNow(context);
     await readBack(context, load.operations);
     await count();

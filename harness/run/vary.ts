@@ -32,7 +32,7 @@ interface Varied<T> {
 /** By the option that says it as well. */
 export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Drawn[Name]>> } = {
   nodes: {
-    bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times what it asks for, the least of ${NODES_DRAWS} draws; never below what it needs`,
+    bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times that, small more often, never below what it needs`,
     draw: (random, scenarios) => {
       const least = scenarios.map(({ needs, cluster }) =>
         Math.max(needs.nodes, Math.min(NODES_LEAST, cluster.nodes)),

@@ -81,6 +81,17 @@ const FEW_CHUNKS = [
   '--set=lanes=1',
 ] as const;
 
+/** Nodes die before their neighbours have pulled a payload, and are away when the next one comes. */
+const UPDATING = [
+  ROUND_TRIP,
+  '--nodes=4',
+  '--set=duration=8s',
+  '--set=fault-every=1s',
+  '--set=fault-for=1s',
+  '--set=faults=kill',
+  '--set=sizes=4096',
+] as const;
+
 export const BLIND_BUGS: readonly BlindBug[] = [
   {
     name: 'stale-depth',
@@ -253,6 +264,19 @@ export const BLIND_BUGS: readonly BlindBug[] = [
         file: 'neighbourhood/pull-peer.ts',
         from: "kind === 'historical' ? start > bin.cursor :",
         to: "kind === 'historical' ? start >= bin.cursor :",
+      },
+    ],
+  },
+  {
+    name: 'older-payload-wins',
+    about:
+      'of two payloads at a single-owner address the one that a peer delivers last is kept, also when it is older',
+    storm: UPDATING,
+    edits: [
+      {
+        file: 'store/reserve/payloads.ts',
+        from: '    equalBytes(stored.batchId, incoming.batchId) && Buffer.compare(stored.timestamp, incoming.timestamp) > 0,\n',
+        to: '    equalBytes(stored.batchId, incoming.batchId) && Buffer.compare(stored.timestamp, incoming.timestamp) > 1,\n',
       },
     ],
   },

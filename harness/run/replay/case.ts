@@ -94,7 +94,7 @@ function onNodes(schedule: Schedule, total: number): Schedule {
 /** Its names stay: its lane, and the stream of its payload. */
 function placed(operation: Operation, total: number): Operation {
   const node = renamed(operation.node, total);
-  return operation.do === 'message'
+  return 'to' in operation
     ? { ...operation, node, to: renamed(operation.to, total) }
     : { ...operation, node };
 }

@@ -59,13 +59,14 @@ export interface ScheduledUpload extends OperationKeys {
 }
 
 /**
- * What is asked of a node: an upload, a download of the upload with that number, a message, or cashing
- * cheques.
+ * What is asked of a node: an upload, a download of the upload with that number, a message, a new payload at a
+ * single-owner address near another node, whose id comes from a stream of the seed, or cashing cheques.
  */
 export type ScheduledOperation =
   | ScheduledUpload
   | (OperationKeys & { readonly do: 'download'; readonly upload: number })
   | (OperationKeys & { readonly do: 'message'; readonly to: string })
+  | (OperationKeys & { readonly do: 'update'; readonly to: string; readonly data: string })
   | (OperationKeys & { readonly do: 'cash' });
 
 /** What is done to a cluster and asked of its nodes during a load. */
@@ -131,6 +132,8 @@ const operationSchema = z.discriminatedUnion('do', [
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
   /** Sends a message through the network; `to` must hear it, unless either is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
+  /** Replaces the payload at a single-owner address near `to`. */
+  z.strictObject({ ...common, do: z.literal('update'), to: text, data: text }),
   /** Cashes the last cheque of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
 ]);

@@ -10,6 +10,7 @@ import { harmsOf } from './harm.ts';
 import { Messages } from './messages.ts';
 import { Operations } from './operations.ts';
 import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
+import { Updates } from './updates.ts';
 
 /** A lane whose node is away looks again after this. */
 const AWAY_PAUSE_MS = 100;
@@ -19,6 +20,10 @@ const IDLE_PAUSE_MS = 200;
 const AT_ONCE_CHUNKS = 100;
 const MESSAGE_PAUSE_MS = 1000;
 const CASH_PAUSE_MS = 5000;
+/** At one address: a bucket of a batch has room for few. */
+const UPDATES = 5;
+/** About as long as they take. */
+const UPDATES_MS = 1000;
 /** A node that is to be killed is given many small uploads from this long before. */
 const RUSH_MS = 500;
 const RUSH_PAUSE_MS = 10;
@@ -30,6 +35,7 @@ const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
   upload: 'uploads',
   download: 'downloads',
   message: 'messages',
+  update: 'updates',
   cash: 'cashouts',
 };
 
@@ -37,6 +43,7 @@ const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
 export class StormLoad {
   readonly operations: Operations;
   readonly messages: Messages;
+  readonly updates: Updates;
   /** In the order in which they began: the schedule of the run. */
   readonly begun: ScheduledOperation[] = [];
   /** By kind and outcome. */
@@ -65,6 +72,7 @@ export class StormLoad {
     this.#signal = signal;
     const isHarmed = (name: string) => (this.#active.get(name)?.size ?? 0) > 0;
     this.operations = new Operations(context, () => ![...this.#active.keys()].some(isHarmed));
+    this.updates = new Updates(context);
     this.messages = new Messages(context, (node) => isHarmed(node.name));
   }
 
@@ -105,7 +113,7 @@ export class StormLoad {
       ),
     );
     const rushes = kills.map((kill) => this.#rush(kill));
-    await Promise.all([...lanes, ...rushes, this.#talk(nodes), this.#pay(nodes)]);
+    await Promise.all([...lanes, ...rushes, this.#talk(nodes), this.#renew(nodes, kills), this.#pay(nodes)]);
   }
 
   /** Does the operations of a schedule. */
@@ -184,6 +192,30 @@ export class StormLoad {
     }
   }
 
+  /**
+   * New payloads at one address after another. It is near a node that is soon to be killed, if there is one: that node
+   * is away when the last of them come, and back with an older one.
+   */
+  async #renew(nodes: readonly ClusterNode[], kills: readonly PlannedKill[]): Promise<void> {
+    const random = this.#context.random('updates');
+    const room = chunksMax(this.#context.parameters);
+    const full = nodes.filter(({ mode }) => mode === 'full');
+    for (let address = 0; !this.#signal.aborted && full.length > 1; address++) {
+      const now = this.#clock.monotonic() - this.#startedAt;
+      const kill = kills.find(({ atMs }) => atMs > now && atMs < now + UPDATES_MS);
+      const [any, other] = drawPair(random, full);
+      const near = full.find(({ name }) => name === kill?.node) ?? any;
+      const from = near === other ? any : other;
+      for (let turn = 0; turn < UPDATES && this.#offered < room; turn++) {
+        await this.#pause(random.below((2 * UPDATES_MS) / UPDATES));
+        if (this.#signal.aborted) return;
+        const data = `updates at address ${address}`;
+        await this.#do({ ...this.#place('updates', from), do: 'update', to: near.name, data });
+      }
+      await this.#pause(random.below(2 * UPDATES_MS));
+    }
+  }
+
   async #pay(nodes: readonly ClusterNode[]): Promise<void> {
     const random = this.#context.random('money');
     while (!this.#signal.aborted) {
@@ -223,6 +255,9 @@ export class StormLoad {
         return this.operations.download(operation);
       case 'message':
         return this.messages.send(operation);
+      case 'update':
+        this.#offered++;
+        return this.updates.update(operation);
       case 'cash':
         return this.operations.cash(operation);
     }

@@ -27,6 +27,7 @@ import {
 const MINUTE_MS = 60_000;
 const CHECKS = 'steps/storm/checks.ts';
 const SAFETY = 'steps/storm/safety.ts';
+const UPDATES = 'steps/storm/updates.ts';
 
 /** No batch has given a slot. */
 const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
@@ -113,6 +114,13 @@ function readAs(subscription: Subscription, as: (texts: string[]) => string[]): 
   Object.defineProperty(subscription, 'texts', { get: () => as(texts()) });
   return subscription;
 }
+/** A payload that nobody has uploaded. */
+const otherPayload: Lie = () => {
+  const download = Reflect.get<ChunksClient, 'download'>(ChunksClient.prototype, 'download');
+  vi.spyOn(ChunksClient.prototype, 'download').mockImplementation(function (this: ChunksClient, ...given) {
+    return isCalledFrom(UPDATES) ? Promise.resolve(new Uint8Array(200)) : download.apply(this, given);
+  });
+};
 /** What is told about the faults that were begun. */
 function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
   return () => {
@@ -164,6 +172,12 @@ export const STORMS: readonly Mutation[] = [
       waits(1000, 'steps/storm/payloads.ts'),
     ),
     /every payload sent to one address is heard/,
+  ],
+  [
+    'storm',
+    CALM,
+    all(otherPayload, waits(1000, UPDATES)),
+    /the newest payload at an address replaces the older ones/,
   ],
   [
     'storm',

@@ -1,0 +1,106 @@
+/**
+ * Payloads that replace each other at single-owner addresses while nodes are away: in the end every node of the
+ * neighbourhood has the newest.
+ */
+import type { ClusterNode } from 'svcnet';
+import {
+  fromHex,
+  makeCac,
+  type ScheduledOperation,
+  signSoc,
+  socAddress,
+  socParts,
+  toHex,
+} from 'svcnet/scenario';
+import { ownerNear } from '../gsoc-owner.ts';
+import { neighbourhoodOf, storers } from '../presence.ts';
+import { batchOf, errorAsText, inTime, ledgerDirect, runningNode } from '../steps.ts';
+import { expectNone } from './checks.ts';
+import type { Departures } from './departures.ts';
+import type { Outcome, StormContext } from './parameters.ts';
+
+type Update = Extract<ScheduledOperation, { do: 'update' }>;
+
+/** Leading bits that an address shares with the node near it, so that this one is mostly the closest. */
+const PROXIMITY = 6;
+const NEWEST_WITHIN_MS = 60_000;
+/** Id, signature and span of a single-owner chunk. */
+const HEAD_SIZE = 32 + 65 + 8;
+
+export class Updates {
+  readonly #context: StormContext;
+  /** Numbers of the operations whose payloads were acknowledged last, by address. */
+  readonly #newest = new Map<string, number>();
+
+  constructor(context: StormContext) {
+    this.#context = context;
+  }
+
+  async update({ n, node: name, to, data }: Update): Promise<Outcome> {
+    const { cluster, signal } = this.#context;
+    const node = runningNode(cluster, name);
+    const near = cluster.nodes.find((one) => one.name === to);
+    if (node === undefined || near === undefined) return 'refused';
+    const id = this.#context.random(data).bytes(32);
+    const owner = ownerNear(fromHex(near.overlay), id, PROXIMITY);
+    const reference = toHex(socAddress(id, owner.address));
+    const payload = Buffer.from(`update ${n}`);
+    const soc = socParts(signSoc(id, makeCac(BigInt(payload.length), payload).data, owner).data);
+    const requestedAtMs = cluster.clock.now();
+    const options = { batch: batchOf(node), deferred: false, signal };
+    const work = () => node.soc.upload(toHex(owner.address), soc, options);
+    await this.#context.measure({ operation: 'update soc', node: name }, work, () => payload.length);
+    this.#newest.set(reference, Math.max(n, this.#newest.get(reference) ?? n));
+    const entry = {
+      kind: 'soc',
+      reference,
+      size: payload.length,
+      chunks: [reference],
+      requestedAtMs,
+    } as const;
+    await ledgerDirect(this.#context, node, entry);
+    return 'done';
+  }
+
+  /** An update that failed may have arrived all the same, so a payload may also be newer. */
+  conclude({ taken }: Departures): Promise<void> {
+    return this.#context.step('updates', async (progress) => {
+      const rows = [...this.#newest].filter(([address]) => !taken.has(address));
+      progress.detail(`${rows.length} addresses`);
+      const older: string[] = [];
+      for (const row of rows) {
+        const probe = (signal: AbortSignal) => errorAsText(signal, () => this.#older(row, signal));
+        const limits = { ...this.#context, timeoutMs: older.length === 0 ? NEWEST_WITHIN_MS : 1 };
+        const missing = await inTime('the newest payload is everywhere', probe, limits);
+        if (missing !== undefined) older.push(missing);
+      }
+      const of = `${rows.length} addresses`;
+      expectNone(this.#context, 'the newest payload at an address replaces the older ones', older, of);
+    });
+  }
+
+  async #older(
+    [address, newest]: readonly [string, number],
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { nodes } = await neighbourhoodOf(address, storers(this.#context.cluster.nodes), signal);
+    for (const node of nodes) {
+      const seen = await payloadOn(node, address, signal);
+      if (seen === undefined) return `${node.name} has no ${address}`;
+      if (Number(/^update (\d+)$/.exec(seen)?.[1] ?? -1) < newest)
+        return `${node.name} has '${seen}' at ${address}, expected 'update ${newest}'`;
+    }
+    return undefined;
+  }
+}
+
+/** From the node's own store. */
+async function payloadOn(
+  node: ClusterNode,
+  address: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!(await node.holds(address, signal))) return undefined;
+  const data = await node.chunks.download(address, { cache: false, signal });
+  return Buffer.from(data.subarray(HEAD_SIZE)).toString();
+}

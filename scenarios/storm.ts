@@ -63,8 +63,9 @@ export default defineScenario({
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
     machineFaults: ({ faults }) => faults.some((word) => MACHINE_WORDS.includes(word)),
     tap: ({ faults }) => faults.includes(MESSAGE_FAULT),
-    optionsFor: ({ reserve, faults }) => ({
+    optionsFor: ({ reserve, cache, faults }) => ({
       'reserve-capacity': reserve,
+      'cache-capacity': cache,
       // Others confirm what they have not synced.
       ...(faults.includes(POWER_CUT) ? { durability: 'disk' } : {}),
       'minimum-storage-radius': 1,

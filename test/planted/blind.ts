@@ -280,4 +280,16 @@ export const BLIND_BUGS: readonly BlindBug[] = [
       },
     ],
   },
+  {
+    name: 'pulled-unheard',
+    about: 'chunks that come by pull syncing are not offered to subscribers',
+    storm: [...calm(10, '2s'), ...SMALL],
+    edits: [
+      {
+        file: 'protocols/pullsync/intake.ts',
+        from: '      this.#deps.onDelivered(chunk);\n',
+        to: '',
+      },
+    ],
+  },
 ];

@@ -44,6 +44,10 @@ export const STORM_PARAMETERS = {
     min: 100,
     vary: [600, 4000],
   }),
+  cache: parameter('integer', 1_000_000, 'number of chunks that a node keeps for repeated reads', {
+    min: 0,
+    vary: [0, 300],
+  }),
   chunks: parameter(
     'integer',
     0,

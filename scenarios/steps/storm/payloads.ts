@@ -1,6 +1,8 @@
 /** After a storm: payloads sent one after the other to one single-owner chunk address. Each is a message. */
+import type { ClusterNode, Subscription } from 'svcnet';
 import { fromHex, makeCac, signSoc, socAddress, socParts, toHex } from 'svcnet/scenario';
 import { ownerNear } from '../gsoc-owner.ts';
+import { neighbourhoodOf } from '../presence.ts';
 import { batchOf, inTime, workingNodes } from '../steps.ts';
 import { expectNone } from './checks.ts';
 import { drawPair } from './drawn.ts';
@@ -23,20 +25,30 @@ export function payloads(context: StormContext): Promise<void> {
       return;
     }
     const [from, to] = drawPair(context.random('payloads'), full);
-    progress.detail(`${from.name} to ${to.name}`);
     const id = context.random('payload id').bytes(32);
     const owner = ownerNear(fromHex(to.overlay), id, PROXIMITY);
-    using subscription = await to.messages.listenTo(toHex(socAddress(id, owner.address)), signal);
+    const address = toHex(socAddress(id, owner.address));
+    const { nodes } = await neighbourhoodOf(address, full, signal);
+    // The others of the neighbourhood get it by pull syncing.
+    const listeners = [to, ...nodes.filter((node) => node !== to && node !== from)];
+    progress.detail(`${from.name} to ${listeners.map(({ name }) => name).join(', ')}`);
+    using stack = new DisposableStack();
+    const heard: [ClusterNode, Subscription][] = [];
+    for (const node of listeners)
+      heard.push([node, stack.use(await node.messages.listenTo(address, signal))]);
     const unheard: string[] = [];
     for (const text of TEXTS) {
       const { data } = signSoc(id, makeCac(BigInt(text.length), Buffer.from(text)).data, owner);
       await from.soc.upload(toHex(owner.address), socParts(data), { batch: batchOf(from), signal });
-      const probe = () =>
-        Promise.resolve(subscription.texts.includes(text) ? undefined : `${to.name} has not heard '${text}'`);
+      const probe = () => {
+        const [deaf] = heard.find(([, { texts }]) => !texts.includes(text)) ?? [];
+        return Promise.resolve(deaf && `${deaf.name} has not heard '${text}'`);
+      };
       const limits = { ...context, timeoutMs: HEARD_WITHIN_MS };
-      unheard.push(
-        ...[await inTime('a payload is heard', probe, limits)].filter((line) => line !== undefined),
-      );
+      const missing = await inTime('a payload is heard', probe, limits);
+      if (missing === undefined) continue;
+      unheard.push(missing);
+      break;
     }
     expectNone(context, 'every payload sent to one address is heard', unheard, `${TEXTS.length} payloads`);
   });

@@ -26,7 +26,7 @@ test('every value is drawn within its bounds, and the bounds are reached', () =>
   expect(numbers('nodes').filter((nodes) => nodes < 9).length).toBeGreaterThan(SEEDS.length * 0.6);
   expect(span('light')).toEqual([0, 2]);
   expect(span('lanes')).toEqual([1, 4]);
-  for (const name of ['reserve', 'fault-every', 'fault-for']) {
+  for (const name of ['reserve', 'cache', 'fault-every', 'fault-for']) {
     const [least = 0, most = 0] = (storm.parameters[name]?.vary ?? []) as readonly number[];
     const [low = 0, high = 0] = span(name);
     expect([low >= least, high <= most], name).toEqual([true, true]);

@@ -190,6 +190,7 @@ export const STORMS: readonly Mutation[] = [
     CALM,
     all(nothingIsServed, lasts(BytesClient.prototype, 'download', 2 * MINUTE_MS, CHECKS)),
     /every upload is delivered/,
+    /the newest payload at an address replaces the older ones/,
   ],
   ['storm', CALM, otherBytes, /no node has served or named anything wrong/],
   ['storm', CALM, noSlots, /every acknowledged chunk has a slot of its batch to itself/],

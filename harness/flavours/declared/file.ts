@@ -60,6 +60,8 @@ const path = z
 const FILE_EXPECTED = `${PATH_EXPECTED}, of a file`;
 const filePath = path.refine((text) => !text.endsWith('/'), { error: FILE_EXPECTED });
 
+const CONFIG_FORMATS = ['yaml', 'json', 'toml', 'env'] as const;
+const CURVES = ['ed25519', 'p256', 'secp256k1'] as const;
 const KEY_FORMATS = ['keystore', 'hex', 'raw', 'pem'] as const;
 const keyFile = {
   path: filePath.describe('File of the key, below the data directory.'),
@@ -76,7 +78,7 @@ const libp2p = z.strictObject(
   {
     ...keyFile,
     path: keyFile.path.optional(),
-    type: oneOf(['ed25519', 'p256', 'secp256k1']).describe('Curve of the key; the peer id follows from it.'),
+    type: oneOf(CURVES).describe(`Curve of the key: ${CURVES.join(', ')}; the peer id follows from it.`),
   },
   { error: LIBP2P_EXPECTED },
 );
@@ -123,7 +125,7 @@ const flavourKeys = z.strictObject(
         { error: VERSION_EXPECTED },
       )
       .optional()
-      .describe('How it says its version; checked before a start.'),
+      .describe('How to ask for its version; checked before a start.'),
     args: list(template, 'a list of texts').default([]).describe('Arguments of the program.'),
     env: map(z.string(), template, 'a map of variables to texts')
       .superRefine((variables, context) => {
@@ -138,7 +140,7 @@ const flavourKeys = z.strictObject(
       .strictObject(
         {
           path: filePath.describe('File of the configuration, below the data directory.'),
-          format: oneOf(['yaml', 'json', 'toml', 'env']).describe('How it is written.'),
+          format: oneOf(CONFIG_FORMATS).describe(`Syntax: ${CONFIG_FORMATS.join(', ')}.`),
           values: map(z.string(), value, 'a map of options to values')
             .default({})
             .describe('What the testbed decides; options of a cluster file cannot change it.'),
@@ -177,11 +179,13 @@ const flavourKeys = z.strictObject(
     options: oneOf(['config', 'args', 'none'])
       .default('none')
       .describe('Where options of a cluster file go: into the configuration, or as arguments --NAME=VALUE.'),
-    dialect: oneOf(DIALECT_NAMES).default('swarm').describe('Names and values of its HTTP API.'),
+    dialect: oneOf(DIALECT_NAMES)
+      .default('swarm')
+      .describe(`Names and values of its HTTP API: ${DIALECT_NAMES.join(', ')}.`),
     modes: list(oneOf(NODE_MODES), 'a list of full, light and boot')
       .min(1, { error: 'at least one of full, light and boot' })
       .default(['full'])
-      .describe('Roles that it can take.'),
+      .describe(`Roles that it can take: ${NODE_MODES.join(', ')}.`),
     bootstraps: yesOrNo
       .default(true)
       .describe('It finds peers through {bootnodes}; false: svcnet introduces it over POST /connect.'),

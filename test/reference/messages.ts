@@ -61,7 +61,7 @@ export function messagesPage(): string {
         [
           'lost, answered with an error, late, cut off, sent again later',
           'of `pushsync` and `retrieval`',
-          '40',
+          '20',
           'ends of a link that count differently by no more than the credit of one link',
         ],
         [
@@ -81,7 +81,7 @@ export function messagesPage(): string {
         ],
       ],
     ),
-    'Nodes must serve right bytes and keep what they acknowledge, whatever the fault. A fault of less than 10 s may meet no message.',
+    'Nodes must serve right bytes and keep what they acknowledge, whatever the fault. A creditor that counts what its debtor does not may refuse it for some seconds. A fault of less than 10 s, or of a share of messages, may meet none.',
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds, and the bytes of headers and messages as they were sent, without the length in front: `svcnet.raw`. That is before a fault changes them. Of a message, the tap keeps the first 128 KiB, and of all messages the latest 16 MiB, so with `--kept` older ones have only their fields. Records of runs have no bytes. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     'In a test, `net.tap({ raw: true })` yields these bytes in hex, in the field `raw`.',

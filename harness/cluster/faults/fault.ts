@@ -158,7 +158,7 @@ export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
 
 function isBrief(fault: Fault): boolean {
   const lasted = (fault.endAt ?? Infinity) - fault.at;
-  if (fault.kind === 'message') return lasted < QUIET_MESSAGES_MS;
+  if (fault.kind === 'message') return lasted < QUIET_MESSAGES_MS || isOfSome(fault);
   return fault.kind === 'disk-slow'
     ? lasted < QUIET_DISK_MS
     : (isLink(fault, SHAPING) || drops(fault)) && lasted < QUIET_LINK_MS;
@@ -167,6 +167,11 @@ function isBrief(fault: Fault): boolean {
 /** Whether it only loses what passes between nodes. */
 function drops({ kind, request }: Fault): boolean {
   return (kind === 'partition' || kind === 'isolate') && request['mode'] === 'drop';
+}
+
+/** Whether it means a share of messages: of a few it may be none. */
+function isOfSome({ request: { share = 1, drop = 1 } }: Fault): boolean {
+  return Number(share) < 1 || Number(drop) < 1;
 }
 
 /** Whether it is a fault of links with no other fields. */

@@ -23,8 +23,11 @@ const PAYMENT: Message = ['pseudosettle', 'payment'];
 const ACK: Message = ['pseudosettle', 'ack'];
 const CHEQUE: Message = ['swap', 'cheque'];
 
-/** A chunk that one end alone counts is at most 320,000 units: this many are less than the credit of a link. */
-const CHUNKS_MOST = 40;
+/**
+ * A chunk that one end alone counts is at most 320,000 units: this many are half the credit of a link. Beside what is
+ * owed anyway, more of them would often end the connection for some seconds.
+ */
+const CHUNKS_MOST = 20;
 /** A payment alone may be nearly as much. */
 const PAYMENTS_MOST = 1;
 /** A node bears 16 mistakes of a peer, and one more every ten seconds. */

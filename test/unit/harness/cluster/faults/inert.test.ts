@@ -58,6 +58,14 @@ test.each([
   expect(inertAmong(faults).map(({ id }) => id)).toEqual(['long', 'active']);
 });
 
+test('a fault of a share of messages may meet none of a few, and one of each message meets one', () => {
+  const ofMessages = (id: string, fields: object) =>
+    fault(id, 1000, { kind: 'message', request: { kind: 'message', ...fields }, endAt: 61_000 });
+  const some = [ofMessages('f1', { share: 0.1, duplicate: true }), ofMessages('f2', { drop: 0.1 })];
+  const each = ofMessages('f3', { share: 1, drop: true });
+  expect(inertAmong([...some, each])).toEqual([each]);
+});
+
 test('a link that was to be cut at once was cut', () => {
   const request = { kind: 'link', from: ['node-0'], to: ['all'], latency: 400, refuse: true };
   const cut = fault('f1', 1000, { kind: 'link', request, endAt: 1500 });

@@ -37,7 +37,7 @@ test('a fault costs less than the credit of a link, and looks like fewer mistake
     const isPayment = protocol === 'swap' || protocol === 'pseudosettle';
     const isLost = fields['drop'] !== undefined || fields['replay'] !== undefined;
     const most =
-      corrupt !== undefined ? 2 : !isLost || protocol === 'pullsync' ? Infinity : isPayment ? 1 : 40;
+      corrupt !== undefined ? 2 : !isLost || protocol === 'pullsync' ? Infinity : isPayment ? 1 : 20;
     expect(Number(first), JSON.stringify(fields)).toBeLessThanOrEqual(most);
   }
 });

@@ -31,6 +31,9 @@ export function unmetNeed(
     const lacking = lackingCapability(driver, capability);
     if (lacking !== undefined) return lacking;
   }
+  const working = nodes.filter(({ mode }) => mode !== 'boot').length;
+  if (working < needs.nodes)
+    return `needs ${needs.nodes} running full or light nodes, the cluster has ${working}`;
   const absent = needs.modes?.find((mode) => nodes.every((node) => node.mode !== mode));
   if (absent !== undefined) return `needs a node of mode ${absent}`;
   const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));

@@ -46,6 +46,10 @@ test.each([
 test('refuses a scenario that a network of one of the flavours could not run, by its name', async () => {
   const wrong = diff(['run', 'byzantine'], { flavours: 'svc,svc', set: [] }, contextOf(NOWHERE));
   await expect(wrong).rejects.toThrow(/^byzantine cannot run on svc: it needs /);
+  const small = diff(['run', 'act'], { flavours: 'svc,svc', set: [], nodes: 3 }, contextOf(NOWHERE));
+  await expect(small).rejects.toThrow(
+    /^act cannot run on svc: it needs 4 running full or light nodes, the cluster has 3$/,
+  );
   expect(existsSync(NOWHERE)).toBe(false);
 });
 

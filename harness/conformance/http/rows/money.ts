@@ -99,6 +99,11 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
           { status: paid, json: SENT },
         );
         const hash = text('transactionHash');
+        // At once: the chain says so only until the transaction is in a block.
+        await session.until(
+          { method: 'POST', path: `/transactions/${hash}` },
+          { status: 400, message: 'already imported' },
+        );
         const known =
           ROUTES.find(({ method, path }) => method === 'GET' && path === '/transactions/{txHash}')
             ?.response ?? 'any';
@@ -106,10 +111,6 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
         await session.ask(
           { path: `/transactions/${hash}` },
           { status: 200, json: shape, values: { transactionHash: hash } },
-        );
-        await session.until(
-          { method: 'POST', path: `/transactions/${hash}` },
-          { status: 400, message: 'already imported' },
         );
       },
     },

@@ -42,7 +42,8 @@ A network file lists at least the endpoints; svcnet asks the nodes for the rest:
   nodes:
     - api: http://127.0.0.1:1633            # also debug, name, key
     - api: http://127.0.0.1:1635
-ps, status, stamp, env, keys and run work as on any other cluster; down forgets it and stops nothing.`,
+ps, status, metrics, dashboards, stamp, env, keys, run and load work as on any other cluster; down forgets it and
+stops nothing. Runs spend: they upload under the nodes' batches, and some buy batches.`,
 };
 
 export const init: CommandOptions = {

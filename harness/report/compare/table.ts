@@ -38,7 +38,7 @@ export function renderComparison(comparison: Comparison, { style, width, wide }:
     `  ratios to ${letters[0]} with 95 % intervals, errors as differences in percentage points; tolerance ${percent(tolerance)}`,
     ...adviceOf(comparison),
     ...(rows.length < figures.length
-      ? ['  figures of single nodes that are not worse or better: --wide']
+      ? ['  --wide also shows figures of single nodes that are neither worse nor better']
       : []),
     '',
   ];

@@ -54,6 +54,8 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet run <folder>/minimised/storm.json': 'needs a failed storm: test/cluster/replay',
   },
   'guides/virtual-time.md': {
+    'npx svcnet run storm --driver simulated --seeds 1..4 --nodes 5 --set duration=20s':
+      'takes a minute of processor time: test/cluster/simulated',
     'npx svcnet run storm --driver simulated --seeds 1..1000': 'takes hours: test/cluster/simulated',
     'npx svcnet run storm --driver simulated --seeds 1..1000 --keep-going':
       'takes hours: test/cluster/simulated',

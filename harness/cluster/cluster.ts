@@ -254,8 +254,8 @@ export class Cluster implements AsyncDisposable {
   /**
    * Every chunk of an upload has reached its neighbourhood.
    * @param target the reference that an upload returned, or one of its tags
-   * @returns the tag, or undefined for a direct upload, which is synced once it is acknowledged
-   * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node knows it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
+   * @returns the tag, or undefined for a direct upload of this client, which is synced once it is acknowledged
+   * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node has a tag of it, as of a direct upload of another client, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async synced(
     target: string | { node: number | string; tag: number },

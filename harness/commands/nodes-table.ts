@@ -3,6 +3,7 @@
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { strangers } from '../cluster/nodes/introductions.ts';
 import { flavourOf } from '../flavours/table.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
@@ -72,6 +73,15 @@ export function steadyNote({ chain, nodes }: Cluster): string[] {
         `  with ${[...strict].join(', ')}: a block every ${formatMs(chain.blockTimeMs)}, none on demand, and the public network's credit limits`,
       ]
     : [];
+}
+
+/** Which nodes are not expected to be linked, or nothing. */
+export function strangersNote({ nodes }: Pick<Cluster, 'nodes'>): string[] {
+  return strangers(nodes).map((programs) => {
+    const named = programs.map((group) => group.map(({ name }) => name).join(', '));
+    const flavour = programs[0]?.[0]?.flavour;
+    return `  ${flavour}: no link is awaited between ${named.join(' and ')}, whose programs differ`;
+  });
 }
 
 function hostAndPort(multiaddress: string): string {

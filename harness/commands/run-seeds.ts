@@ -52,11 +52,21 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
   let next = first;
   let ran = 0;
+  const running = new Set<bigint>();
+  const show = () => {
+    const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
+    const pace = ran === 0 ? '' : `${perMinute.toFixed(1)} seeds/min · `;
+    display?.detail(`${pace}${failures.length} failed · ${runningText(running)}`);
+    display?.progress(ran, of, 'seeds');
+  };
   const job = async (): Promise<void> => {
     while (next <= last && !signal.aborted) {
       const seed = next++;
+      running.add(seed);
+      show();
       const report = join(folder, `seed-${seed}`);
       const kinds = await kindsOf({ ...many, words: () => many.words(seed), report }, { context, signal });
+      running.delete(seed);
       // Of a job that was ended with the others nothing is known.
       if (kinds === undefined) return;
       ran++;
@@ -67,9 +77,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
         if (!context.json) context.out(`${lineOf(failed, code, context.style)}\n`);
         if (!keepGoing) over.abort();
       }
-      const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
-      display?.detail(`${perMinute.toFixed(1)} seeds/min · ${failures.length} failed`);
-      display?.progress(ran, of, 'seeds');
+      show();
     }
   };
   display?.start('seeds');
@@ -97,6 +105,12 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   }
   answer(context, result, renderSeeds(result, context.style));
   return result.passed ? EXIT.success : EXIT.checkFailed;
+}
+
+/** `seeds 1, 2`, in the order of their starts */
+export function runningText(running: ReadonlySet<bigint>): string {
+  const shown = [...running].slice(0, SEEDS_SHOWN).join(', ');
+  return running.size === 0 ? '' : `running ${running.size === 1 ? 'seed' : 'seeds'} ${shown}`;
 }
 
 type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {

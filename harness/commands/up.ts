@@ -23,7 +23,7 @@ import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
 import { flavoursWith, nodesWith, programsOf } from './nodes-flags.ts';
-import { nodesTable, steadyNote } from './nodes-table.ts';
+import { nodesTable, steadyNote, strangersNote } from './nodes-table.ts';
 import { workingNodes } from './working-nodes.ts';
 
 const DEFAULT_NAME = 'local';
@@ -143,6 +143,7 @@ export function headline(cluster: Cluster, { style }: CommandContext): string[] 
     `  chain ${chain.shownRpc} · id ${chain.chainId} · token contract ${chain.contracts.token}`,
     ...(dialect === DIALECT_NAMES[0] ? [] : [`  our nodes speak the ${dialect} dialect`]),
     ...steadyNote(cluster),
+    ...strangersNote(cluster),
   ];
 }
 

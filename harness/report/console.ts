@@ -223,7 +223,9 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const { acknowledged, found, missing } = scenario.ledger;
   if (acknowledged > 0) {
     const outcome =
-      found + missing === 0 ? 'nobody looked for them afterwards' : `${grouped(found)} found on the network`;
+      found + missing === 0
+        ? 'the scenario did not look for them afterwards'
+        : `${grouped(found)} found on the network`;
     lines.push(
       `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} ${acknowledged === 1 ? 'chunk' : 'chunks'} acknowledged, ${outcome}`,
     );

@@ -93,7 +93,7 @@ function scenarioText(scenario: ScenarioResult): string[] {
     ...(ledger.acknowledged === 0
       ? []
       : [
-          `Ledger: ${quantity(ledger.acknowledged, 'count')} chunks acknowledged, ${ledger.found + ledger.missing === 0 ? 'nobody looked for them afterwards' : `${quantity(ledger.found, 'count')} found, ${quantity(ledger.missing, 'count')} lost`}.`,
+          `Ledger: ${quantity(ledger.acknowledged, 'count')} chunks acknowledged, ${ledger.found + ledger.missing === 0 ? 'the scenario did not look for them afterwards' : `${quantity(ledger.found, 'count')} found, ${quantity(ledger.missing, 'count')} lost`}.`,
         ]),
   ];
 }

@@ -83,7 +83,10 @@ function signature(source: Source, declaration: Declaration): string {
   if (declaration.type !== 'ClassDeclaration') return text.slice(declaration.start, declaration.end);
   const members = declaration.body.body
     .filter(isPublic)
-    .map((member) => `  ${source.docBefore(member.start)}${memberText(text, member)}`);
+    .map((member) => ({ member, doc: source.docBefore(member.start) }))
+    // The published types have none of these.
+    .filter(({ doc }) => !doc.includes('@internal'))
+    .map(({ member, doc }) => `  ${doc}${memberText(text, member)}`);
   return `${text.slice(declaration.start, declaration.body.start)}{\n${members.join('\n\n')}\n}`;
 }
 

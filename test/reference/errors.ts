@@ -84,7 +84,10 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
   ],
   RUN_INVALID: ['the folder of a run is incomplete or damaged', 'the message names the file'],
   RUNS_DIFFER: ['two runs have nothing to compare', 'run the same scenario or load on both sides'],
-  UPLOAD_UNKNOWN: ['no node knows the upload', 'upload through a node of this cluster'],
+  UPLOAD_UNKNOWN: [
+    'no node has a tag of the upload',
+    'upload through a node of this cluster; a direct upload needs no wait',
+  ],
   BATCH_UNKNOWN: ['no node knows the batch', 'buy one with `svcnet stamp`'],
   WAIT_TIMEOUT: ['a condition did not come true in time', 'the message says what was last seen'],
   START_TIMEOUT: ['a start took too long', 'the message names the step; see `--timeout`'],

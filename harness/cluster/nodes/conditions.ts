@@ -241,7 +241,7 @@ export interface Search {
 
 /**
  * Sessions with root `reference` on running nodes.
- * @throws HarnessError `UPLOAD_UNKNOWN` when all answered and none knows it
+ * @throws HarnessError `UPLOAD_UNKNOWN` when all answered and none has one
  */
 export async function findTags(
   reference: string,
@@ -258,10 +258,10 @@ export async function findTags(
     search,
   );
   if (found.length > 0) return { done: found };
-  const what = `an upload of ${address.slice(0, 8)}…`;
-  if (silent !== undefined) return { missing: `no node that answers knows ${what}; ${silent}` };
-  throw new HarnessError('UPLOAD_UNKNOWN', `no node knows ${what}: ${askedText(nodes)}`, {
-    hint: 'A direct upload leaves nothing to wait for: it is synced when it is acknowledged. Of an upload session give { node, tag }.',
+  const what = `a tag of the upload ${address.slice(0, 8)}…`;
+  if (silent !== undefined) return { missing: `no node that answers has ${what}; ${silent}` };
+  throw new HarnessError('UPLOAD_UNKNOWN', `no node has ${what}: ${askedText(nodes)}`, {
+    hint: 'A direct upload of another client has none, and needs no wait: it is synced when it is acknowledged. Of an upload session give { node, tag }.',
   });
 }
 

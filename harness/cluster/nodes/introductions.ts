@@ -31,6 +31,14 @@ function understand(one: Acquaintance, other: Acquaintance): boolean {
   return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
 
+/** Full nodes of the cluster of one flavour and program each, between which no link is awaited. */
+export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonly N[])[][] {
+  const full = nodes.filter(({ mode }) => mode === 'full');
+  return [...Map.groupBy(full, ({ flavour }) => flavour).values()]
+    .map((of) => [...Map.groupBy(of, ({ binary, image }) => `${binary} ${image}`).values()])
+    .filter((programs) => programs.length > 1);
+}
+
 /** Running full nodes that understand it, those with bootnodes first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
   const own = (one: Acquaintance) => Number(flavourOf(one).bootstraps);

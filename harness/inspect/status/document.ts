@@ -7,6 +7,7 @@ import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
+import { unlinkedVersions, type VersionGroup } from './unlinked.ts';
 
 /** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
 const BLOCKS_BEHIND_MAX = 10;
@@ -56,6 +57,8 @@ export interface StatusDocument {
   readonly chain: { readonly rpc: string; readonly height: number | null };
   readonly nodes: readonly NodeStatus[];
   readonly debts: readonly DebtStatus[];
+  /** Versions of one flavour, running as full nodes, without a link to each other. */
+  readonly unlinked: readonly (readonly VersionGroup[])[];
   /** Those that are active. */
   readonly faults: readonly Fault[];
   /** One line each; none when all is well. */
@@ -90,6 +93,7 @@ export function statusDocument({
     chain: { rpc, height: valueOr(height, null) },
     nodes: nodeStatuses,
     debts: debtsOf(booksOf(nodeStatuses)).map(debtStatus),
+    unlinked: unlinkedVersions(nodes),
     faults,
     problems: [
       ...chainProblems(height, nodeStatuses),

@@ -72,13 +72,19 @@ export function statusText(
 }
 
 /** What is no problem by itself, and may explain one. */
-function notesOf({ nodes, debts, faults }: StatusDocument): string[] {
+function notesOf({ nodes, debts, faults, unlinked }: StatusDocument): string[] {
   const apart = debts.filter(({ creditorCounts }) => creditorCounts !== undefined).length;
   return [
     ...(faults.length === 0 ? [] : [`${plural(faults.length, 'fault')} active`]),
     ...nodes.flatMap(({ name, unheard }) =>
       unheard.length === 0 ? [] : [`${name} has pinged ${unheard.join(', ')} without an answer`],
     ),
+    ...unlinked.map((groups) => {
+      const named = groups.map(
+        ({ flavour, version, names }) => `${flavour} ${shortVersion(version)} (${names.join(', ')})`,
+      );
+      return `no link between ${named.join(' and ')}`;
+    }),
     ...(apart === 0 ? [] : [`two nodes disagree on ${plural(apart, 'debt')}`]),
   ];
 }

@@ -89,7 +89,7 @@ export function durability({ ledger }: ScenarioResult): Html {
   const { acknowledged, found, missing, losses = [] } = ledger;
   if (acknowledged === 0) return html`<h3>Durability</h3><p>The scenario put nothing into the ledger.</p>`;
   if (found + missing === 0)
-    return html`<h3>Durability</h3><p>${quantity(acknowledged, 'count')} chunks were acknowledged; nobody looked for them afterwards.</p>`;
+    return html`<h3>Durability</h3><p>${quantity(acknowledged, 'count')} chunks were acknowledged; the scenario did not look for them afterwards.</p>`;
   const ppm = (missing / acknowledged) * 1e6;
   const columns = [
     { title: 'chunk' },

@@ -67,7 +67,7 @@ describe('a node', () => {
   test('restarts without its data, and gets it back from its neighbours', async () => {
     const reference = await upload();
     const { effect } = await net.faults.begin({ kind: 'restart', node: 'node-2', wipe: true });
-    expect(effect).toMatchObject({ 'nodes that came back': 1, 'nodes that lost their data': 1 });
+    expect(effect).toMatchObject({ 'nodes that came back': 1, 'nodes that lost all data': 1 });
     await expect.poll(() => net.node(2).chunks.has(reference), soon).toBe(true);
   });
 

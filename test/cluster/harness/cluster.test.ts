@@ -123,7 +123,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     const startedAt = performance.now();
     const upload = await failure(net.synced('ab'.repeat(32)));
     expect(upload.code).toBe('UPLOAD_UNKNOWN');
-    expect(upload.message).toBe('no node knows an upload of abababab…: asked node-0, node-1, node-2');
+    expect(upload.message).toBe('no node has a tag of the upload abababab…: asked node-0, node-1, node-2');
     const batch = await failure(net.usable('cd'.repeat(32)));
     expect(batch.code).toBe('BATCH_UNKNOWN');
     expect(batch.message).toBe('no node owns batch cdcdcdcd…: asked node-0, node-1, node-2');

@@ -37,3 +37,8 @@ test('no page remains of a table that no longer exists', () => {
     .map((path) => path.replace('docs/reference/', ''));
   expect(written.toSorted()).toEqual([...pages.keys(), ...BY_HAND].toSorted());
 });
+
+test('the page of the library has no member that the published types leave out', () => {
+  expect(pages.get('api.md')).toContain('class ClusterNode');
+  expect(pages.get('api.md')).not.toContain('@internal');
+});

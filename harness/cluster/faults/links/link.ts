@@ -9,7 +9,7 @@ import {
 } from '../../../places/links/conditions.ts';
 import type { FaultKind } from '../fault.ts';
 import { bandwidth, duration, nodeName, parseNames, share, size } from '../fields.ts';
-import { ALL, named, ruleFault } from './rule-fault.ts';
+import { ALL, betweenText, named, ruleFault } from './rule-fault.ts';
 
 const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { error: 'at least one node' });
 const yes = z.literal(true, { error: 'true, or nothing' });
@@ -190,6 +190,8 @@ function msText(ms: number): string {
 
 function linksText({ from, to, oneWay, share: part }: LinkRequest): string {
   const some = part < 1 ? `on ${percentText(part)} of the links ` : '';
-  const [one, other] = [from.join(', '), to.includes(ALL) ? 'all others' : to.join(', ')];
-  return oneWay === true ? `${some}from ${one} to ${other}` : `${some}between ${one} and ${other}`;
+  const others = to.includes(ALL) ? ['all others'] : to;
+  return oneWay === true
+    ? `${some}from ${from.join(', ')} to ${others.join(', ')}`
+    : `${some}${betweenText(from, others)}`;
 }

@@ -10,7 +10,7 @@ import { parseWhere, WHERE_EXPECTED } from '../../../places/links/tap/faults/whe
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { delay, duration, nodeName, parseNames, share } from '../fields.ts';
 import { whole } from '../machines/fields.ts';
-import { ALL, named } from './rule-fault.ts';
+import { ALL, betweenText, named } from './rule-fault.ts';
 
 const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { error: 'at least one node' });
 const yes = z.literal(true, { error: 'true, or nothing' });
@@ -270,13 +270,13 @@ function requestText(request: MessageRequest): string {
     ...(part === 1 ? [] : [percentText(part)]),
   ].join(' of ');
   const what = [protocol, ...(message === undefined ? ['messages'] : [message])].join(' ');
-  const [one, other] = [from, to].map((list) => (list.includes(ALL) ? 'all' : list.join(', ')));
+  const [one, other] = [from, to].map((list) => (list.includes(ALL) ? [ALL] : list)) as [string[], string[]];
   const where =
-    one === 'all' && other === 'all'
+    one[0] === ALL && other[0] === ALL
       ? ''
       : oneWay === true
-        ? ` from ${one} to ${other}`
-        : ` between ${one} and ${other}`;
+        ? ` from ${one.join(', ')} to ${other.join(', ')}`
+        : ` ${betweenText(one, other)}`;
   return `${done} ${which === '' ? '' : `${which} of `}${what}${condition === undefined ? '' : ` where ${condition}`}${where}`;
 }
 

@@ -41,5 +41,14 @@ export function named(names: readonly string[], { nodes }: FaultContext): readon
   return names.includes(ALL) ? nodes.map(({ name }) => name) : names;
 }
 
+/**
+ * Links between two lists: `between node-0 and node-1, node-2`, of a list with itself `among node-0, node-1 and node-2`.
+ */
+export function betweenText(one: readonly string[], other: readonly string[]): string {
+  const [names, others] = [one, other].map((list) => list.join(', '));
+  if (names !== others || one.length < 2) return `between ${names} and ${others}`;
+  return `among ${one.slice(0, -1).join(', ')} and ${one.at(-1)}`;
+}
+
 /** Stands for every node. */
 export const ALL = 'all';

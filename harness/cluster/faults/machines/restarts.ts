@@ -187,6 +187,6 @@ function restartEffect(_context: FaultContext, { gone, back, wiped }: Handle): P
   return Promise.resolve({
     'nodes that left': Number(gone),
     'nodes that came back': Number(back),
-    'nodes that lost their data': Number(wiped),
+    'nodes that lost all data': Number(wiped),
   });
 }

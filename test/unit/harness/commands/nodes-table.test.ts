@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { CommandContext } from '../../../../harness/commands/context.ts';
-import { nodesTable } from '../../../../harness/commands/nodes-table.ts';
+import { nodesTable, strangersNote } from '../../../../harness/commands/nodes-table.ts';
 
 const NODE = {
   name: 'node-0',
@@ -41,4 +41,19 @@ test('--wide prints a table to programs and very wide terminals', () => {
   const lines = linesAt(Number.POSITIVE_INFINITY, true);
   expect(lines).toHaveLength(3);
   expect(lines[1]).toContain(NODE.p2p);
+});
+
+test('nodes of one flavour with different programs are not expected to be linked, and light ones do not count', () => {
+  const bee = (name: string, binary: string, mode = 'full') => ({
+    ...NODE,
+    name,
+    binary,
+    mode,
+    flavour: 'bee',
+  });
+  const noteOf = (nodes: readonly object[]) => strangersNote({ nodes } as unknown as Cluster);
+  expect(noteOf([NODE, bee('a', '/2.7'), bee('b', '/2.8'), bee('c', '/2.8')])).toEqual([
+    '  bee: no link is awaited between a and b, c, whose programs differ',
+  ]);
+  expect(noteOf([NODE, bee('a', '/2.8'), bee('b', '/2.8'), bee('c', '/2.7', 'light')])).toEqual([]);
 });

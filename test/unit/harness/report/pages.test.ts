@@ -107,9 +107,9 @@ describe('figures', () => {
     expect(headline?.detail).toBe('10 acknowledged, not looked for');
     expect(
       reportMarkdown({ run: runResult([unknown]), failures: [], used: undefined, messages: [] }),
-    ).toContain('10 chunks acknowledged, nobody looked for them');
+    ).toContain('10 chunks acknowledged, the scenario did not look for them');
     expect(renderRun(runResult([unknown]), consoleStyle({}, {}))).toContain(
-      '10 chunks acknowledged, nobody looked for them',
+      '10 chunks acknowledged, the scenario did not look for them',
     );
   });
 

@@ -331,7 +331,7 @@ test('an upload that no running node knows is an error, not a wait, and names th
   await expect(findTags(REFERENCE, nodes, SEARCH)).rejects.toThrow(
     expect.objectContaining({
       code: 'UPLOAD_UNKNOWN',
-      message: 'no node knows an upload of abababab…: asked node-0, node-1; node-2 is paused',
+      message: 'no node has a tag of the upload abababab…: asked node-0, node-1; node-2 is paused',
     }) as HarnessError,
   );
   await expect(findTags(REFERENCE, nodes.slice(2), SEARCH)).rejects.toThrow(/none runs; node-2 is paused/);
@@ -341,7 +341,7 @@ test('an upload may still be found while a node cannot be asked', async () => {
   const nodes = [named(0), named(1, { tags: new Error('connection refused') })];
   expect(await findTags(REFERENCE, nodes, SEARCH)).toEqual({
     missing:
-      'no node that answers knows an upload of abababab…; node-1 could not be asked: connection refused',
+      'no node that answers has a tag of the upload abababab…; node-1 could not be asked: connection refused',
   });
 });
 

@@ -184,3 +184,23 @@ test('a mutable batch that displaces its oldest chunks is a problem, with what h
     'node-0: batch abababab is mutable and full: 3 stamps took the place of its oldest chunks; dilute it, or buy a deeper one',
   ]);
 });
+
+test('versions of a flavour without a link to each other are named, those of linked nodes are not', () => {
+  const bee = (index: number, version: string, peers: readonly number[]) =>
+    node(index, {
+      flavour: 'bee',
+      replies: replies({
+        health: { value: { status: 'ok', version, apiVersion: '8.0.0' } },
+        topology: { value: topology(peers) },
+      }),
+    });
+  const ours = node(0, { replies: replies({ topology: { value: topology([1, 2, 3]) } }) });
+  const apart = [ours, bee(1, '2.7.1', [0]), bee(2, '2.8.1', [0, 3]), bee(3, '2.8.1', [0, 2])];
+  expect(documentOf(apart).unlinked).toEqual([
+    [
+      { flavour: 'bee', version: '2.7.1', names: ['node-1'] },
+      { flavour: 'bee', version: '2.8.1', names: ['node-2', 'node-3'] },
+    ],
+  ]);
+  expect(documentOf([ours, bee(1, '2.8.0', [0]), bee(2, '2.8.1', [0, 1])]).unlinked).toEqual([]);
+});

@@ -23,6 +23,7 @@ function page(
     chain: { rpc: 'http://chain', height: 20 },
     nodes,
     debts: [],
+    unlinked: [],
     faults: [],
     problems,
     ...given,
@@ -60,9 +61,14 @@ test('faults, accounts that differ and pings without an answer are told where al
     { ...debt, debtor: 'node-3' },
   ];
   const nodes = [node(0, { unheard: ['node-3'] }), node(1)];
-  const { tables, verdict } = page(nodes, [], 160, { faults: [fault], debts });
+  const versions = ['2.7.1-aa', '2.8.1-bb'].map((version, i) => ({
+    flavour: 'bee',
+    version,
+    names: [`node-${i}`],
+  }));
+  const { tables, verdict } = page(nodes, [], 200, { faults: [fault], debts, unlinked: [versions] });
   expect(verdict).toEqual([
-    '  no problem, but 1 fault active; node-0 has pinged node-3 without an answer; two nodes disagree on 1 debt',
+    '  no problem, but 1 fault active; node-0 has pinged node-3 without an answer; no link between bee 2.7.1 (node-0) and bee 2.8.1 (node-1); two nodes disagree on 1 debt',
   ]);
   expect(tables.join('\n')).toMatch(/node-2 owes node-4 +8,630,000 +node-4 says it is 13,190,000/);
 });

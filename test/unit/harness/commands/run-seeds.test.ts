@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runSeeds } from '../../../../harness/commands/run-seeds.ts';
+import { contextOf } from './kit.ts';
+
+test('before the first seed has ended, its line says how many there are and which run', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-seeds-'));
+  const program = join(folder, 'job.mjs');
+  writeFileSync(program, 'setInterval(() => {}, 1000);');
+  const abort = new AbortController();
+  let told = '';
+  const seen = Promise.withResolvers<void>();
+  const many = {
+    first: 1n,
+    last: 4n,
+    jobs: 2,
+    folder,
+    program,
+    words: (seed: bigint) => [String(seed)],
+    command: (seed: bigint) => `svcnet run smoke --seed ${seed}`,
+  };
+  try {
+    const ended = runSeeds(many, {
+      ...contextOf(folder),
+      style: { width: 200, colour: false, live: true },
+      signal: abort.signal,
+      out: (text) => {
+        told += text;
+        if (told.includes('0 failed · running seeds 1, 2') && told.includes('0 of 4 seeds')) seen.resolve();
+      },
+    });
+    await Promise.race([seen.promise, ended]);
+    abort.abort(new Error('seen'));
+    await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

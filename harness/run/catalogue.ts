@@ -36,6 +36,8 @@ const called = (expected: string) =>
 const depending = called('a function of the parameters');
 const whether = called('a function of the parameters, such as () => true');
 const keys = { error: 'keys and values' };
+/** No key may be missing here. */
+type Shape<Declared> = Readonly<Record<keyof Declared, z.ZodType>>;
 
 /** What is declared of a scenario. Groups and options of nodes are checked with the cluster's definition. */
 const declaration = z.strictObject(
@@ -58,7 +60,7 @@ const declaration = z.strictObject(
         control: onlyTrue,
         started: onlyTrue,
         reachable: onlyTrue,
-      },
+      } satisfies Shape<Scenario['needs']>,
       keys,
     ),
     cluster: z.strictObject(
@@ -75,14 +77,15 @@ const declaration = z.strictObject(
         options: z.looseObject({}, { error: 'options and their values' }).optional(),
         linkFaults: whether,
         machineFaults: whether,
+        tap: whether,
         optionsFor: depending,
-      },
+      } satisfies Shape<Scenario['cluster']>,
       keys,
     ),
     timeoutMs: z.number({ error: 'milliseconds' }).positive({ error: 'milliseconds, more than 0' }),
     alone: onlyTrue,
     run: z.unknown(),
-  },
+  } satisfies Shape<Scenario>,
   keys,
 );
 

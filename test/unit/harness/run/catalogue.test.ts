@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadScenario } from '../../../../harness/run/catalogue.ts';
 
@@ -64,4 +64,15 @@ test.each([
 test('functions that depend on parameters are kept as they are', async () => {
   const cluster = '{ nodes: 2, machineFaults: () => true, groups: () => [], with: { bee: 1 }, light: 1 }';
   expect(await load({ cluster })).toMatchObject({ cluster: { nodes: 2, light: 1 } });
+});
+
+test('what built-in scenarios declare may stand in files of others', async () => {
+  const built = resolve(import.meta.dirname, '../../../../scenarios');
+  const names = readdirSync(built).filter((name) => name.endsWith('.ts'));
+  expect(names.length).toBeGreaterThan(30);
+  for (const name of names) {
+    const path = join(folder, `other-${name}`);
+    writeFileSync(path, `export { default } from ${JSON.stringify(join(built, name))};`);
+    await loadScenario(path);
+  }
 });

@@ -18,6 +18,8 @@ import { onCluster } from './on-cluster.ts';
 
 interface TapFlags extends ClusterFlags {
   readonly protocol?: string;
+  /** First digits of an address. */
+  readonly address?: string;
   readonly kept?: boolean;
   readonly write?: string;
   readonly force?: boolean;
@@ -40,21 +42,47 @@ const WIDTH = { nodes: 18, protocol: 12, name: 10 } as const;
 
 export async function tap(
   nodes: readonly string[],
-  { protocol, kept, write, force, read, ...flags }: TapFlags,
+  { protocol, address, kept, write, force, read, ...flags }: TapFlags,
   context: CommandContext,
 ): Promise<void> {
   const { signal } = context;
   const to = { write, force };
   if (read !== undefined) {
     expectAlone(kept === true, flags.name);
-    return await print(recorded(read, { nodes, protocol }, context), to, context);
+    return await print(about(address, recorded(read, { nodes, protocol }, context)), to, context);
   }
   await onCluster(flags, context, async (cluster) => {
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
     const raw = write !== undefined;
-    await print(cluster.tap({ nodes, protocol, kept, raw, signal, onMissed }), to, context);
+    const events = cluster.tap({ nodes, protocol, kept, raw, signal, onMissed });
+    await print(about(address, events), to, context);
   });
+}
+
+/** Streams that may still name the address, and events kept of each: more are forgotten, the oldest first. */
+const STREAMS_MAX = 20_000;
+const STREAM_EVENTS_MAX = 100;
+
+/** Whole streams in which the address occurs, from the message that names it on; undefined: all. */
+async function* about(
+  address: string | undefined,
+  events: AsyncIterable<PrintedEvent>,
+): AsyncGenerator<PrintedEvent> {
+  const open = new Map<string, PrintedEvent[] | 'named'>();
+  for await (const event of events) {
+    const key = `${event.part ?? ''} ${event.cluster ?? ''} ${event.stream}`;
+    const before = open.get(key) ?? [];
+    const isNamed = address === undefined || JSON.stringify(event.fields).includes(`"${address}`);
+    if (before === 'named' || isNamed) {
+      if (before !== 'named') yield* before;
+      yield event;
+      open.set(key, 'named');
+    } else open.set(key, [...before, event].slice(-STREAM_EVENTS_MAX));
+    if (event.kind === 'end') open.delete(key);
+    const [oldest] = open.size > STREAMS_MAX ? open.keys() : [];
+    if (oldest !== undefined) open.delete(oldest);
+  }
 }
 
 function expectAlone(kept: boolean, name: string | undefined): void {

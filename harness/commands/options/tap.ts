@@ -20,6 +20,10 @@ export const tap: CommandOptions = {
       help: `one protocol: ${PROTOCOL_NAMES.join(', ')}, or the full id of a different one`,
       parse: (text: string) => (text.startsWith('/') ? text : oneOf(PROTOCOL_NAMES)(text)),
     },
+    '--address <digits>': {
+      help: 'whole streams that name this address of a chunk or node: its first hexadecimal digits, at least 4',
+      parse: address,
+    },
     '--write <file>':
       'write a capture for Wireshark and tshark (pcapng) instead of printing lines, until Ctrl-C, then name the dissector; - is standard output',
     '--force': 'let --write overwrite an existing file',
@@ -37,6 +41,11 @@ The cluster needs a tap, which decrypts the traffic between nodes with their key
   svcnet tap --write - | wireshark -k -i -
 Chunks are shown by address and size. Text shortens values of 64 hex digits; --json prints them in full.`,
 };
+
+function address(text: string): string {
+  if (!/^[0-9a-f]{4,64}$/i.test(text)) throw new NotExpected('Expected 4 to 64 hexadecimal digits.');
+  return text.toLowerCase();
+}
 
 function nodes(text: string, before: readonly string[] = []): readonly string[] {
   if (before.length === NODES_MAX) throw new NotExpected(`Expected at most ${NODES_MAX} nodes.`);

@@ -260,7 +260,7 @@ function notesOn(witnesses: readonly Witness[], heard: Heard | undefined): strin
     ...(heard?.failure === undefined ? [] : [`messages between nodes cannot be read: ${heard.failure}`]),
     ...(isTapped && heard.failure === undefined && off.length + foreign.length > 0
       ? [
-          `the route through ${named([...foreign, ...off])} is read from the latest messages, which do not say what a node does inside`,
+          `the route through ${named([...foreign, ...off])} is read from the messages between nodes: what happens inside them is not known`,
         ]
       : []),
     ...(off.length === 0 || isTapped

@@ -200,7 +200,7 @@ function hopText(hop: Hop): string {
     case 'silent':
       return `${node} got it${sender} and reports nothing; others report:`;
     default:
-      return `${node} has it under way${sender}${credit}`;
+      return `${node} has it${sender} and has reported no outcome${credit}`;
   }
 }
 
@@ -212,7 +212,9 @@ function attemptLines(
   if (hop !== undefined && outcome !== 'failed') {
     return hopLines({ ...hop, at, ms }, lead, `${branch}${number} `);
   }
-  const why = detail === undefined ? '' : `: ${detail}`;
+  const isTold = hop !== undefined && tellsTheSame(hop, detail);
+  const reason = detail ?? (isTold ? hop.detail : undefined);
+  const why = reason === undefined ? '' : `: ${reason}`;
   const outcomeText =
     outcome === 'failed'
       ? `✖ failed${why}`
@@ -220,7 +222,14 @@ function attemptLines(
         ? 'answered, and reports no more'
         : 'has not answered';
   const line: Line = { at, ms, bad: outcome === 'failed', text: `${branch}${number} ${peer} ${outcomeText}` };
-  return hop === undefined ? [line] : [line, ...hopLines(hop, `${lead}   `, `${lead}└─ `)];
+  if (hop === undefined) return [line];
+  return [line, ...(isTold ? hopLines(hop, lead).slice(1) : hopLines(hop, `${lead}   `, `${lead}└─ `))];
+}
+
+/** Whether a node says of its failure only what the one that asked it has seen. */
+function tellsTheSame({ outcome, detail, noCredit }: Hop, seen: string | undefined): boolean {
+  const isNew = detail !== undefined && seen !== undefined && !seen.includes(detail) && detail !== seen;
+  return BAD.has(outcome) && noCredit.length === 0 && !isNew;
 }
 
 function labelled(label: string, text: string, { style, width }: TextStyle, bad = false): string[] {

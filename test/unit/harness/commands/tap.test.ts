@@ -28,3 +28,36 @@ test('whatever a record from elsewhere calls a message or a node, it is a short 
     message: expect.stringMatching(/, did you mean 'node-0 \\u001b\[31m'\?$/),
   });
 });
+
+test('an address chooses the whole streams that name it, and no other', async () => {
+  const folder = join(root, 'address');
+  mkdirSync(folder);
+  const address = `ab12${'0'.repeat(60)}`;
+  const event = (stream: string, kind: TapEvent['kind'], fields: TapEvent['fields'] = {}): TapEvent => {
+    const ends = { from: 'node-0', to: 'node-1', protocol: 'pushsync', id: '/pushsync' };
+    return {
+      at: 0,
+      ...ends,
+      stream,
+      kind,
+      name: kind === 'message' ? 'delivery' : 'closed',
+      fields,
+      bytes: 1,
+    };
+  };
+  await new MessageFile(folder).append([
+    event('c0/1', 'opened'),
+    event('c0/2', 'opened'),
+    event('c0/1', 'message', { address: 'cd'.repeat(32) }),
+    event('c0/2', 'message', { address }),
+    event('c0/1', 'end'),
+    event('c0/2', 'end'),
+    event('c0/2', 'opened'),
+  ]);
+  const context = { ...contextOf(root), json: true };
+  await tap([], { read: join(folder, 'messages.jsonl.gz'), address: 'ab12' }, context);
+  const lines = context.printed().trim().split('\n');
+  expect(
+    lines.map((text) => JSON.parse(text) as TapEvent).map(({ stream, kind }) => `${stream} ${kind}`),
+  ).toEqual(['c0/2 opened', 'c0/2 message', 'c0/2 end']);
+});

@@ -40,9 +40,22 @@ export async function readBooks(
   return chain === undefined ? { nodes } : { nodes, chain };
 }
 
+/** Anvil keeps the state of 64 blocks. */
+const HISTORY_BLOCKS = 32;
+
 async function readChainBooks(chain: Chain, accounts: readonly string[]): Promise<ChainBooks> {
+  for (;;) {
+    const block = await chain.height();
+    const books = await chainBooksAt(block, chain, accounts);
+    const passed = (await chain.height()) - block;
+    if (passed === 0) return books;
+    // While a block is the newest, Anvil may answer from the state of the next one.
+    if (passed < HISTORY_BLOCKS) return chainBooksAt(block, chain, accounts);
+  }
+}
+
+async function chainBooksAt(block: number, chain: Chain, accounts: readonly string[]): Promise<ChainBooks> {
   const { token, stakeRegistry, postageStamp } = chain.contracts;
-  const block = await chain.height();
   const holding = (address: string) => chain.view(token, 'balanceOf(address)', [prefixed(address)], block);
   const each = async (list: Iterable<string>, read: (address: string) => Promise<bigint>) =>
     new Map(await Promise.all([...list].map(async (address) => [address, await read(address)] as const)));

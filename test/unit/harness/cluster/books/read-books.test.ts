@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { Chain } from '../../../../../harness/chain/chain.ts';
+import { lawViolations } from '../../../../../harness/cluster/books/books.ts';
+import { readBooks } from '../../../../../harness/cluster/books/read-books.ts';
+
+const SUPPLY = 1000n;
+const HOLDERS = [`0x${'aa'.repeat(20)}`, `0x${'bb'.repeat(20)}`];
+
+/** Each block moves a token from the first holder to the second; one block comes while the second is asked for. */
+function movingChain() {
+  let height = 5;
+  const asked: number[] = [];
+  const balanceOf = (holder: string | undefined, block: number) => {
+    if (holder !== HOLDERS[0] && holder !== HOLDERS[1]) return 0n;
+    if (block === 5 && height === 5 && holder === HOLDERS[1]) height = 6;
+    // As Anvil does, when it has found the block to be the newest just before.
+    const state = asked.length < 2 ? height : block;
+    asked.push(block);
+    return holder === HOLDERS[0] ? SUPPLY - BigInt(state) : BigInt(state);
+  };
+  const chain: Partial<Chain> = {
+    contracts: { token: 'token', stakeRegistry: 'stakes', postageStamp: 'postage' } as Chain['contracts'],
+    height: async () => height,
+    events: async () => [],
+    words: async () => [0n, 0n, 0n],
+    view: async (_contract, signature, values, block = 0) => {
+      if (signature === 'totalSupply()') return SUPPLY;
+      return signature === 'balanceOf(address)' ? balanceOf(String(values?.[0]), block) : 0n;
+    },
+  };
+  return { chain: chain as Chain, asked };
+}
+
+test('the books are of one block, although another comes while they are read', async () => {
+  const { chain, asked } = movingChain();
+  const otherAccounts = () => HOLDERS.map((holder) => holder.slice(2));
+  const books = await readBooks({ nodes: [], chain, seed: 1n, otherAccounts });
+  expect(lawViolations(books)).toEqual([]);
+  expect(books.chain?.block).toBe(5);
+  expect(new Set(asked)).toEqual(new Set([5]));
+});

@@ -24,7 +24,8 @@ const PER_CHUNK_MS = 100;
 const DELIVERED_WITHIN_MS = 60_000;
 /** After that time and so many failures the rest is not read: each failure may take a minute. */
 const FAILURES_ENOUGH = 10;
-const PLACED_WITHIN_MS = 120_000;
+/** Time within which the nodes of a neighbourhood have what any of them has. */
+export const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;

@@ -32,8 +32,8 @@ export class Departures implements Disposable {
   #timer: Disposable | undefined;
   /** By the first digits of the overlay. */
   readonly #seen = new Map<string, Departure>();
-  /** Nodes that have lost their data, each time. */
-  readonly #emptied: Departure[] = [];
+  /** Nodes that have lost their data, each time; `seenAt`: when that was seen. */
+  readonly #emptied: (Departure & { readonly seenAt: number })[] = [];
 
   constructor(context: StormContext) {
     this.#context = context;
@@ -55,7 +55,8 @@ export class Departures implements Disposable {
       const prefix = overlay.slice(0, PREFIX_DIGITS);
       const before = this.#seen.get(prefix);
       const now = { name, prefix, at: clock.now(), wipes };
-      if (before !== undefined && before.wipes < wipes) this.#emptied.push({ ...before, prefix: name });
+      if (before !== undefined && before.wipes < wipes)
+        this.#emptied.push({ ...before, prefix: name, seenAt: now.at });
       this.#seen.set(prefix, now);
     }
   }
@@ -69,11 +70,18 @@ export class Departures implements Disposable {
     for (const diagnosis of diagnoses) {
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
       // Without its counts a node gives the slots of its batch again.
-      const isReplaced = this.#emptied.some(({ name }) => name === node);
+      const isReplaced = this.#emptied.some(
+        ({ name, seenAt }) => name === node && acknowledgedAtMs <= seenAt,
+      );
       if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, left)) this.taken.add(diagnosis.chunk);
     }
     ledger.release(this.taken);
     return missing.filter((chunk) => !this.taken.has(chunk));
+  }
+
+  /** Whether a node may have left with what it alone had, acknowledged at this time, ms. */
+  mayHaveTaken(acknowledgedAtMs: number): boolean {
+    return this.#left().some((gone) => isSoon(gone, acknowledgedAtMs));
   }
 
   /** Looks for every acknowledged chunk, if any node has left: what is read afterwards is there. */
@@ -103,9 +111,14 @@ function isTaken(
 ): boolean {
   if (had.length > 0) return false;
   const soon = (isIt: (gone: Departure) => boolean, at: number) =>
-    left.some((gone) => isIt(gone) && gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS);
+    left.some((gone) => isIt(gone) && isSoon(gone, at));
   if (receiptAt === null) return soon(({ name }) => name === uploader, acknowledgedAt);
   return receipts.every((receipt) => soon(({ prefix }) => prefix === receipt, receiptAt));
+}
+
+/** Whether it left before its neighbours had time to pull what it had stored at this time, ms. */
+function isSoon(gone: Departure, at: number): boolean {
+  return gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS;
 }
 
 /** @param chunks of the ledger */

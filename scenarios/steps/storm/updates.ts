@@ -15,7 +15,7 @@ import {
 import { ownerNear } from '../gsoc-owner.ts';
 import { neighbourhoodOf, storers } from '../presence.ts';
 import { batchOf, errorAsText, inTime, ledgerDirect, runningNode } from '../steps.ts';
-import { expectNone } from './checks.ts';
+import { expectNone, PLACED_WITHIN_MS } from './checks.ts';
 import type { Departures } from './departures.ts';
 import type { Outcome, StormContext } from './parameters.ts';
 
@@ -23,14 +23,21 @@ type Update = Extract<ScheduledOperation, { do: 'update' }>;
 
 /** Leading bits that an address shares with the node near it, so that this one is mostly the closest. */
 const PROXIMITY = 6;
-const NEWEST_WITHIN_MS = 60_000;
 /** Id, signature and span of a single-owner chunk. */
 const HEAD_SIZE = 32 + 65 + 8;
 
+/** The payload that was acknowledged last. */
+interface Newest {
+  /** Number of its operation. */
+  readonly n: number;
+  /** Ms. */
+  readonly acknowledgedAt: number;
+}
+
 export class Updates {
   readonly #context: StormContext;
-  /** Numbers of the operations whose payloads were acknowledged last, by address. */
-  readonly #newest = new Map<string, number>();
+  /** By address. */
+  readonly #newest = new Map<string, Newest>();
 
   constructor(context: StormContext) {
     this.#context = context;
@@ -50,7 +57,8 @@ export class Updates {
     const options = { batch: batchOf(node), deferred: false, signal };
     const work = () => node.soc.upload(toHex(owner.address), soc, options);
     await this.#context.measure({ operation: 'update soc', node: name }, work, () => payload.length);
-    this.#newest.set(reference, Math.max(n, this.#newest.get(reference) ?? n));
+    if (n >= (this.#newest.get(reference)?.n ?? n))
+      this.#newest.set(reference, { n, acknowledgedAt: cluster.clock.now() });
     const entry = {
       kind: 'soc',
       reference,
@@ -62,17 +70,25 @@ export class Updates {
     return 'done';
   }
 
-  /** An update that failed may have arrived all the same, so a payload may also be newer. */
-  conclude({ taken }: Departures): Promise<void> {
+  /**
+   * An update that failed may have arrived all the same, so a payload may also be newer. It may be older if the newest has
+   * left with a node.
+   */
+  conclude(departures: Pick<Departures, 'taken' | 'mayHaveTaken'>): Promise<void> {
+    const { signal } = this.#context;
     return this.#context.step('updates', async (progress) => {
-      const rows = [...this.#newest].filter(([address]) => !taken.has(address));
+      const rows = [...this.#newest].filter(([address]) => !departures.taken.has(address));
       progress.detail(`${rows.length} addresses`);
       const older: string[] = [];
       for (const row of rows) {
-        const probe = (signal: AbortSignal) => errorAsText(signal, () => this.#older(row, signal));
-        const limits = { ...this.#context, timeoutMs: older.length === 0 ? NEWEST_WITHIN_MS : 1 };
-        const missing = await inTime('the newest payload is everywhere', probe, limits);
-        if (missing !== undefined) older.push(missing);
+        const look = (aborted: AbortSignal) => errorAsText(aborted, () => this.#older(row, aborted));
+        const limits = { ...this.#context, timeoutMs: PLACED_WITHIN_MS };
+        // After one failure all have had their time.
+        const missing =
+          older.length === 0
+            ? await inTime('the newest payload is everywhere', look, limits)
+            : await look(signal);
+        if (missing !== undefined && !departures.mayHaveTaken(row[1].acknowledgedAt)) older.push(missing);
       }
       const of = `${rows.length} addresses`;
       expectNone(this.#context, 'the newest payload at an address replaces the older ones', older, of);
@@ -80,7 +96,7 @@ export class Updates {
   }
 
   async #older(
-    [address, newest]: readonly [string, number],
+    [address, { n: newest }]: readonly [string, Newest],
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { nodes } = await neighbourhoodOf(address, storers(this.#context.cluster.nodes), signal);

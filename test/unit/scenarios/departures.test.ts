@@ -62,6 +62,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   };
   const nodes = [node, { ...node, name: 'node-1', overlay: LEFT }];
   const ledger = new Ledger();
+  const acknowledgedAt = clock.now();
   await ledger.add({
     kind: 'chunk',
     node: one.receipt === undefined ? 'node-1' : 'node-0',
@@ -72,7 +73,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
     mode: 'direct',
     level: 'api',
     requestedAtMs: 0,
-    acknowledgedAtMs: clock.now(),
+    acknowledgedAtMs: acknowledgedAt,
   });
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   await clock.advance(one.stayed);
@@ -81,13 +82,19 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   nodes.pop();
   expect(await departures.unexplained([CHUNK], signal)).toEqual(one.taken ? [] : [CHUNK]);
   expect([...departures.taken]).toEqual(one.taken ? [CHUNK] : []);
+  expect(departures.mayHaveTaken(acknowledgedAt)).toBe(one.stayed < 5000);
+  expect(departures.mayHaveTaken(clock.now() + 1000)).toBe(false);
   expect(ledger.acknowledgedChunks()).toBe(one.taken ? 0 : 1);
 });
 
 test('what a node without its data had stamped or had alone is excused, and nothing else', async () => {
   const clock = new VirtualClock();
   const [soon, long] = [clock.now() + 9000, clock.now() + 1000];
-  const [stamped, kept] = [`22${'00'.repeat(31)}`, `33${'00'.repeat(31)}`];
+  const [stamped, kept, later] = ['22', '33', '44'].map((digits) => `${digits}${'00'.repeat(31)}`) as [
+    string,
+    string,
+    string,
+  ];
   const node = {
     name: 'node-0',
     overlay: STAYED,
@@ -119,10 +126,11 @@ test('what a node without its data had stamped or had alone is excused, and noth
   const nodes = [node, emptied];
   const ledger = new Ledger();
   const about = { kind: 'chunk', batch: 'aa', size: 1, mode: 'direct', level: 'api' } as const;
-  for (const [name, chunk] of [
-    ['node-0', CHUNK],
-    ['node-0', kept],
-    ['node-1', stamped],
+  for (const [name, chunk, acknowledgedAtMs] of [
+    ['node-0', CHUNK, long],
+    ['node-0', kept, long],
+    ['node-1', stamped, long],
+    ['node-1', later, long + 20_000],
   ] as const)
     await ledger.add({
       ...about,
@@ -130,7 +138,7 @@ test('what a node without its data had stamped or had alone is excused, and noth
       reference: chunk,
       chunks: [chunk],
       requestedAtMs: 0,
-      acknowledgedAtMs: long,
+      acknowledgedAtMs,
     });
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   await clock.advance(9500);
@@ -138,5 +146,5 @@ test('what a node without its data had stamped or had alone is excused, and noth
   emptied.wipes = 1;
   await clock.advance(200);
   departures.look();
-  expect(await departures.unexplained([CHUNK, kept, stamped], signal)).toEqual([kept]);
+  expect(await departures.unexplained([CHUNK, kept, stamped, later], signal)).toEqual([kept, later]);
 });

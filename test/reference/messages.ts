@@ -54,7 +54,7 @@ export function messagesPage(): string {
     ),
     'The proxy answers after the headers of the acceptor. The fault spares a message that has its answer already. The field `fault` says `answered` of the message, and `made up` of the answer, which other faults treat as any message.',
     '## Storms',
-    'The word `message` lets a storm draw faults on the messages between one node and all others, and gives its cluster a tap: `--set faults=kill,message`, or `draw: [message]` in a [schedule](../storms.md). `--vary` draws it on simulated clusters. The faults heal before the storm checks anything.',
+    'The word `message` lets a storm draw faults on the messages between one node and all others: `--set faults=kill,message`, which gives its cluster a tap, or `draw: [message]` in a [schedule](../storms.md), with `--tap`. `--vary` draws it on simulated clusters. The faults heal before the storm checks anything.',
     table(
       ['Fault', 'Messages', 'At most', 'The storm accepts'],
       [

@@ -12,6 +12,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { textAs, waitMs } from '../../base/fields.ts';
 import { mistakeLines } from '../../base/foreign-text.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
+import { explain } from '../../cluster/plan/definition.ts';
 import { drawFaults, FAULTS_MAX } from './draw.ts';
 import type { RandomIntegers } from './random.ts';
 import { MILESTONES, type Milestone, type Schedule, type ScheduledFault } from './schedule.ts';
@@ -22,24 +23,31 @@ const event = textAs(EVENT_EXPECTED, (text) => {
   return MILESTONES.includes(what as Milestone) ? { after: Number(count), of: what as Milestone } : undefined;
 });
 
+const WORDS_EXPECTED = 'a list of kinds of faults, such as [kill, slow]';
 /** All other keys are the request of its fault. */
-const entry = z.looseObject({
-  at: waitMs.optional(),
-  after: event.optional(),
-  for: waitMs.optional(),
-  draw: z.array(z.string()).optional(),
-  every: waitMs.optional(),
-  shortest: waitMs.optional(),
-  longest: waitMs.optional(),
-});
+const entry = z.looseObject(
+  {
+    at: waitMs.optional(),
+    after: event.optional(),
+    for: waitMs.optional(),
+    draw: z.array(z.string({ error: WORDS_EXPECTED }), { error: WORDS_EXPECTED }).optional(),
+    every: waitMs.optional(),
+    shortest: waitMs.optional(),
+    longest: waitMs.optional(),
+  },
+  { error: 'a fault, such as { at: 10s, kind: kill, node: node-1 }' },
+);
 type Entry = z.infer<typeof entry>;
 
-const document = z.strictObject({
-  duration: waitMs,
-  faults: z
-    .array(entry, { error: 'a list of faults' })
-    .max(FAULTS_MAX, { error: `a list of faults, at most ${FAULTS_MAX}` }),
-});
+const document = z.strictObject(
+  {
+    duration: waitMs,
+    faults: z
+      .array(entry, { error: 'a list of faults' })
+      .max(FAULTS_MAX, { error: `a list of faults, at most ${FAULTS_MAX}` }),
+  },
+  { error: 'duration and faults' },
+);
 
 /** Without a gap there would be no end to them. */
 const EVERY_MIN_MS = 1;
@@ -64,12 +72,14 @@ export function parseScheduleDocument(
 ): Schedule {
   const parsed = document.safeParse(input);
   if (!parsed.success) {
-    const mistakes = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: expected ${message}`);
+    const mistakes = parsed.error.issues.flatMap((issue) =>
+      explain(issue, input, () => Object.keys(document.shape)),
+    );
     throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, source));
   }
   const { duration, faults } = parsed.data;
   const all = faults.flatMap((one, index) => {
-    const at = `${source}: faults.${index}`;
+    const at = `${source}: faults[${index}]`;
     return one.draw === undefined
       ? [single(one, at)]
       : drawn(one, at, { nodes, durationMs: duration, random });

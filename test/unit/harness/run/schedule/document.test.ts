@@ -2,11 +2,13 @@ import { expect, test } from 'vitest';
 import { seededRandom } from '../../../../../formats/random.ts';
 import { parseScheduleDocument } from '../../../../../harness/run/schedule/document.ts';
 
+const about = (seed: string) => ({
+  source: 'storm.yaml',
+  nodes: ['node-0', 'node-1'],
+  random: seededRandom(seed, 'faults'),
+});
 const parse = (faults: readonly unknown[], seed = '7') =>
-  parseScheduleDocument(
-    { duration: '1m', faults },
-    { source: 'storm.yaml', nodes: ['node-0', 'node-1'], random: seededRandom(seed, 'faults') },
-  );
+  parseScheduleDocument({ duration: '1m', faults }, about(seed));
 
 test('a fault starts at its time or after its event, and has its own fields', () => {
   const { durationMs, faults, operations } = parse([
@@ -43,10 +45,13 @@ test('drawn faults depend on the seed, stay within their bounds, and may stand b
 });
 
 test.each([
-  [{ at: 'soon', kind: 'kill' }, /faults\.0\.at: expected a duration/],
-  [{ at: '1s', for: '25d', kind: 'kill' }, /faults\.0\.for: .*expected a duration .*at most 24d/],
-  [{ after: '500 apples', kind: 'kill' }, /faults\.0\.after: expected a count of chunks acknowledged/],
-  [{ kind: 'kill' }, /faults\.0: expected either at or after/],
+  [{ at: 'soon', kind: 'kill' }, /faults\[0\]\.at: got 'soon', expected a duration/],
+  [{ at: '1s', for: '25d', kind: 'kill' }, /faults\[0\]\.for: .*expected a duration .*at most 24d/],
+  [
+    { after: '500 apples', kind: 'kill' },
+    /faults\[0\]\.after: got '500 apples', expected a count of chunks acknowledged/,
+  ],
+  [{ kind: 'kill' }, /faults\[0\]: expected either at or after/],
   [{ at: '1s', after: '5 uploads acknowledged', kind: 'kill' }, /expected either at or after/],
   [{ at: '1s', node: 'node-0' }, /expected the kind of a fault/],
   [{ at: '1s', every: '1s', kind: 'kill' }, /every belongs to faults that are drawn/],
@@ -54,6 +59,16 @@ test.each([
   [{ draw: ['kill'], shortest: '5s', longest: '1s' }, /shortest is above longest/],
   [{ draw: ['kill'], every: '0s' }, /every: expected at least 1ms/],
   [{ draw: ['kil'] }, /got 'kil'/],
+  [{ draw: 'kill' }, /faults\[0\]\.draw: got 'kill', expected a list of kinds of faults/],
+  ['kill', /faults\[0\]: got 'kill', expected a fault, such as/],
 ])('%j is refused with its position', (fault, message) => {
   expect(() => parse([fault])).toThrow(message);
+});
+
+test('a schedule with other keys is refused with those that it may have', () => {
+  const input = { duration: '1m', fault: [] };
+  expect(() => parseScheduleDocument(input, about('7'))).toThrow(
+    "storm.yaml: unknown key 'fault', did you mean 'faults'? (known: duration, faults)",
+  );
+  expect(() => parseScheduleDocument([], about('7'))).toThrow('expected duration and faults');
 });

@@ -55,8 +55,14 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   const running = new Set<bigint>();
   const show = () => {
     const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
-    const pace = ran === 0 ? '' : `${perMinute.toFixed(1)} seeds/min · `;
-    display?.detail(`${pace}${failures.length} failed · ${runningText(running)}`);
+    const told = [
+      ...(ran === 0 ? [] : [`${perMinute.toFixed(1)} seeds/min`]),
+      `${failures.length} failed`,
+      ...(running.size === 0
+        ? []
+        : [`running ${running.size === 1 ? 'seed' : 'seeds'} ${someOf([...running])}`]),
+    ];
+    display?.detail(told.join(' · '));
     display?.progress(ran, of, 'seeds');
   };
   const job = async (): Promise<void> => {
@@ -107,10 +113,10 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   return result.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** `seeds 1, 2`, in the order of their starts */
-export function runningText(running: ReadonlySet<bigint>): string {
-  const shown = [...running].slice(0, SEEDS_SHOWN).join(', ');
-  return running.size === 0 ? '' : `running ${running.size === 1 ? 'seed' : 'seeds'} ${shown}`;
+/** The first ones, and how many more there are. */
+function someOf(seeds: readonly (string | number | bigint)[]): string {
+  const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
+  return `${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
 }
 
 type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
@@ -166,10 +172,9 @@ function smallestText({ from = {}, to = {}, scenario, stopped, error }: Smallest
 function renderSeeds({ ran, of, failures, kinds, minimised }: SeedsRun, style: ConsoleStyle): string[] {
   const groups = Object.entries(kinds).flatMap(([kind, seeds]) => {
     const smallest = minimised?.find((one) => one.kind === kind);
-    const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
     const report = failures.find(({ seed }) => seed === seeds[0])?.report ?? '';
     return [
-      `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`,
+      `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${someOf(seeds)}`,
       smallest === undefined
         ? `      make it smaller   ${typed(`minimise ${shellWord(report)}`)}`
         : `      ${smallestText(smallest)}`,

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { runSeeds } from '../../../../harness/commands/run-seeds.ts';
 import { contextOf } from './kit.ts';
 
+const RUNNING = '0 failed · running seeds 1, 2, 3, 4, 5, 6, 7, 8 and 1 more';
+
 test('before the first seed has ended, its line says how many there are and which run', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-seeds-'));
   const program = join(folder, 'job.mjs');
@@ -14,8 +16,8 @@ test('before the first seed has ended, its line says how many there are and whic
   const seen = Promise.withResolvers<void>();
   const many = {
     first: 1n,
-    last: 4n,
-    jobs: 2,
+    last: 12n,
+    jobs: 9,
     folder,
     program,
     words: (seed: bigint) => [String(seed)],
@@ -28,7 +30,7 @@ test('before the first seed has ended, its line says how many there are and whic
       signal: abort.signal,
       out: (text) => {
         told += text;
-        if (told.includes('0 failed · running seeds 1, 2') && told.includes('0 of 4 seeds')) seen.resolve();
+        if (told.includes(RUNNING) && told.includes('0 of 12 seeds')) seen.resolve();
       },
     });
     await Promise.race([seen.promise, ended]);

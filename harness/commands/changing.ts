@@ -37,8 +37,8 @@ interface Changes {
 /** `upgraded node-2 (2.7.1 → 2.8.1), node-3` */
 export function changesText(changes: Changes, versions: Readonly<Record<string, Versions>>): string {
   const named = (name: string) => {
-    const { from = null, to = null } = versions[name] ?? {};
-    return from === null || to === null ? name : `${name} (${shortVersion(from)} → ${shortVersion(to)})`;
+    const [from, to] = [versions[name]?.from, versions[name]?.to].map((one) => one && shortVersion(one));
+    return from && to && from !== to ? `${name} (${from} → ${to})` : name;
   };
   return Object.entries(changes)
     .filter(([, names]) => names.length > 0)

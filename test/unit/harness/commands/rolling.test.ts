@@ -42,9 +42,13 @@ test('one full node stays', () => {
   expect(rollingOrder(stays, { mode: 'light' }).names).toEqual(['node-0', 'node-1', 'node-2']);
 });
 
-test('an upgraded node is named with its versions before and after, when both are known', () => {
-  const versions = { 'node-2': { from: '2.7.1-aa', to: '2.8.1-bb' }, 'node-3': { from: null, to: '2.8.1' } };
-  expect(changesText({ upgraded: ['node-2', 'node-3'], skipped: [] }, versions)).toBe(
-    'upgraded node-2 (2.7.1 → 2.8.1), node-3',
+test('an upgraded node is named with its versions before and after, when both are known and differ', () => {
+  const versions = {
+    'node-2': { from: '2.7.1-aa', to: '2.8.1-bb' },
+    'node-3': { from: null, to: '2.8.1' },
+    'node-4': { from: '2.8.1-svcnet', to: '2.8.1-svcnet' },
+  };
+  expect(changesText({ upgraded: ['node-2', 'node-3', 'node-4'], skipped: [] }, versions)).toBe(
+    'upgraded node-2 (2.7.1 → 2.8.1), node-3, node-4',
   );
 });

@@ -132,8 +132,9 @@ const BLANKS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Commands as written, except: a load lasts five seconds, and its thresholds are not those of a busy machine (99); what
- * goes on until Ctrl-C ends that way (130); and a reference that `curl` gets is the one to read next.
+ * Commands as written, except: a load lasts five seconds, and its thresholds are not those of a busy machine (99), which
+ * may also make the later of two runs worse (1); what goes on until Ctrl-C ends that way (130); and a reference that `curl`
+ * gets is the one to read next.
  */
 const SHELL = `
 set -eEuo pipefail
@@ -143,6 +144,7 @@ trap 'end >/dev/null' EXIT
 npx() {
   case "$1 $2" in
     'svcnet load') command npx "$@" --duration 5s || [ $? = 99 ] ;;
+    'svcnet compare') command npx "$@" || [ $? = 1 ] ;;
     'svcnet ui') command npx "$@" || [ $? = 130 ] ;;
     *) command npx "$@" ;;
   esac

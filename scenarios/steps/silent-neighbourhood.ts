@@ -22,7 +22,7 @@ export const SILENT_PARAMETERS = {
   by: parameter(
     'text',
     'pause',
-    'how the node is silenced: it is paused, or a fault keeps pushsync deliveries from it (needs --tap)',
+    'how the node is silenced: it is paused, or a fault keeps pushsync deliveries from it',
     { oneOf: ['pause', 'message'] },
   ),
   chunks: parameter('integer', 6, 'number of chunks to upload at once', { min: 1 }),
@@ -47,13 +47,15 @@ export const SILENT_CLUSTER = {
   nodes: NEIGHBOURHOODS.length,
   neighbourhoods: NEIGHBOURHOODS,
   options: { 'minimum-storage-radius': RADIUS },
+  tap: ({ by }: { readonly by: string }) => by === 'message',
 } as const;
 
 /**
- * Uploads to a neighbourhood whose only node is paused, and looks for what was acknowledged once it answers again.
+ * Uploads to a neighbourhood whose only node is silent, and looks for what was acknowledged once it answers again.
  * @param mode deferred: a chunk is acknowledged when the tag counts it as synced
  */
 export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
+  if (SILENT_CLUSTER.tap(context.parameters)) context.requires('tap');
   const nodes = workingNodes(context.cluster.nodes);
   const silent = nodes.find((node) => node.overlay >= 'e'.padEnd(64, '0'));
   const uploader = nodes.find((node) => node !== silent);

@@ -23,7 +23,6 @@ test.each(
       planned: planScenarios([scenario], new Map([['by', 'message']])),
       nodes: [{ flavour: 'bee', binary, count, neighbourhoods: [...neighbourhoods], options }],
       exactNodes: true,
-      definition: { tap: true },
       seed: 7n,
       stateDir: join(folder, 'state'),
       report: join(folder, `${scenario.name}-${name}`),

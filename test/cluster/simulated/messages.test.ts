@@ -9,6 +9,7 @@ import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { MessageWatch } from '../../../harness/run/watch/messages.ts';
 import changedChunk from '../../../scenarios/changed-chunk.ts';
+import bee5400 from '../../../scenarios/known/bee-5400.ts';
 import lostReceipt from '../../../scenarios/lost-receipt.ts';
 import pingpong from '../../../scenarios/pingpong.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -18,7 +19,7 @@ const folder = temporaryFolder('svcnet-simulated-record');
 const stateDir = join(folder, 'state');
 
 function run(
-  scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk,
+  scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk | typeof bee5400,
   report: string,
   nodes?: readonly GroupInput[],
   set: readonly (readonly [string, string])[] = [],
@@ -101,6 +102,14 @@ test('a receipt that never comes, on a stream that stays open, is no different',
   expect(passed).toBe(true);
   const faults = readFileSync(join(report, 'faults.jsonl'), 'utf8');
   expect(faults).toContain('"text":"drops the first 1 of pushsync receipt');
+});
+
+test('chunks that are lost on the way to the only node of their neighbourhood are refused', async () => {
+  const report = join(folder, 'silent');
+  const { scenarios, passed } = await run(bee5400, report, undefined, [['by', 'message']]);
+  expect(scenarios[0]?.assertions).toHaveLength(2);
+  expect(passed).toBe(true);
+  expect(readFileSync(join(report, 'faults.jsonl'), 'utf8')).toContain('"messages dropped":');
 });
 
 test('without two full nodes they are skipped, and an implementation that is not graded is named', async () => {

@@ -34,7 +34,9 @@ export async function readBooks(
   ];
   // First: what is cashed was promised before.
   const chain =
-    seed === undefined ? undefined : await readChainBooks(cluster.chain, [...accounts(seed), ...others]);
+    seed === undefined
+      ? undefined
+      : await readChainBooks(cluster.chain, [...accounts(seed), ...others], signal);
   const running = cluster.nodes.filter((node) => node.running);
   const nodes = await Promise.all(running.map((node) => readNodeBooks(node, signal)));
   return chain === undefined ? { nodes } : { nodes, chain };
@@ -43,8 +45,13 @@ export async function readBooks(
 /** Anvil keeps the state of 64 blocks. */
 const HISTORY_BLOCKS = 32;
 
-async function readChainBooks(chain: Chain, accounts: readonly string[]): Promise<ChainBooks> {
+async function readChainBooks(
+  chain: Chain,
+  accounts: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<ChainBooks> {
   for (;;) {
+    signal?.throwIfAborted();
     const block = await chain.height();
     const books = await chainBooksAt(block, chain, accounts);
     const passed = (await chain.height()) - block;

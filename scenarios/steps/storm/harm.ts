@@ -13,7 +13,7 @@ const HARMLESS: Readonly<Record<string, readonly Action[]>> = {
   // Costs nothing.
   pullsync: ACTIONS,
 };
-/** Who waits too long for a chunk goes elsewhere. */
+/** Not delays: a node that waits too long for a chunk asks another one. */
 const HARMLESS_TO_CHUNKS: readonly Action[] = ['duplicate', 'reorder'];
 
 export function harmsOf({ kind, request }: Pick<Fault, 'kind' | 'request'>): number {

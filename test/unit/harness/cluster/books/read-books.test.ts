@@ -39,3 +39,15 @@ test('the books are of one block, although another comes while they are read', a
   expect(books.chain?.block).toBe(5);
   expect(new Set(asked)).toEqual(new Set([5]));
 });
+
+test('a chain that is always far ahead is not read for longer than is wanted', async () => {
+  const over = new AbortController();
+  let height = 0;
+  const { chain } = movingChain();
+  chain.height = async () => {
+    if (height > 1000) over.abort(new Error('over'));
+    return (height += 100);
+  };
+  const read = readBooks({ nodes: [], chain, seed: 1n }, [], over.signal);
+  await expect(read).rejects.toThrow('over');
+});

@@ -131,6 +131,11 @@ export function troubleOf({ state, problem, warmingUp }: NodeView): string | und
   return warmingUp ? 'warming up' : undefined;
 }
 
+/** `silent`: it runs, and does not answer. One that has stopped may have been asked before. */
+export function shownState({ state, problem }: NodeView): string {
+  return state === 'running' && problem !== null ? 'silent' : state;
+}
+
 function linkKey({ a, b }: Pick<LinkView, 'a' | 'b'>): string {
   return `${a}-${b}`;
 }

@@ -2,7 +2,7 @@
 import type { LegendLine, RingContent } from '../network/drawing.ts';
 import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
 import { CHUNK_KINDS } from './flights.ts';
-import { type Model, troubleOf } from './model.ts';
+import { type Model, shownState, troubleOf } from './model.ts';
 
 interface LinkMode {
   readonly text: string;
@@ -77,7 +77,7 @@ export function ringContent(model: Model, modes: RingModes): RingContent {
   return {
     nodes: model.nodes.map((node, place) => ({
       ...node,
-      state: node.problem === null ? node.state : 'silent',
+      state: shownState(node),
       trouble: troubleOf(node),
       weight: sizes.weight(node, (name) => model.figure(place, name) ?? 0),
     })),

@@ -1,6 +1,6 @@
 /** What the page derives from its state: bands for faults, figures, words. */
 import { expect, test } from 'vitest';
-import { Model, marksOf, troubleOf } from '../../../../../harness/web/live/model.ts';
+import { Model, marksOf, shownState, troubleOf } from '../../../../../harness/web/live/model.ts';
 import { clusterCharts, frameOf, nodeCharts } from '../../../../../harness/web/live/series.ts';
 import { debtText, networkText, tokens } from '../../../../../harness/web/live/text.ts';
 import type { UiEvent } from '../../../../../harness/web/picture/live.ts';
@@ -116,4 +116,10 @@ test.each([
   ['1', '< 0.000001'],
 ])('%s token units are %s tokens', (units, text) => {
   expect(tokens(units)).toBe(text);
+});
+
+test('a node is silent only while it runs', () => {
+  const problem = 'no answer';
+  const nodes = [nodeView(0), nodeView(1, { problem }), nodeView(2, { state: 'killed', problem })];
+  expect(nodes.map(shownState)).toEqual(['running', 'silent', 'killed']);
 });

@@ -33,29 +33,37 @@ export function kindWanted(
 
 /** Whether links must be able to fail. @param parameters absent: as above */
 export function linksFail(
-  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
 ): boolean {
-  if (needs.capabilities?.includes('linkFaults') === true) return true;
-  return parameters !== undefined && cluster.linkFaults?.(parameters) === true;
+  return asksFor('linkFaults', ['linkFaults'], scenario, parameters);
 }
 
 /** Whether clocks, disks and power must be able to fail. @param parameters absent: as above */
 export function machinesFail(
-  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
 ): boolean {
-  if (needs.capabilities?.some((capability) => OF_MACHINES.includes(capability)) === true) return true;
-  return parameters !== undefined && cluster.machineFaults?.(parameters) === true;
+  return asksFor('machineFaults', OF_MACHINES, scenario, parameters);
 }
 
 /** Whether it reads or changes what nodes say to each other. @param parameters absent: as above */
 export function isTapped(
-  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
 ): boolean {
-  if (needs.capabilities?.includes('tap') === true) return true;
-  return parameters !== undefined && cluster.tap?.(parameters) === true;
+  return asksFor('tap', ['tap'], scenario, parameters);
+}
+
+/** Whether it needs one of the capabilities always, or with these parameters. */
+function asksFor(
+  key: 'linkFaults' | 'machineFaults' | 'tap',
+  capabilities: readonly Capability[],
+  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  parameters: ParametersOf<ParameterTable> | undefined,
+): boolean {
+  if (needs.capabilities?.some((one) => capabilities.includes(one)) === true) return true;
+  return parameters !== undefined && cluster[key]?.(parameters) === true;
 }
 
 /** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */

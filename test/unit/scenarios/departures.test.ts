@@ -38,15 +38,9 @@ const CASES: readonly Case[] = [
   },
 ];
 
-test.each(CASES)('a chunk is excused or lost when a node that leaves $about', async (one) => {
-  const clock = new VirtualClock();
-  const event = (kind: string, peer?: string) => ({ kind, address: CHUNK, at: clock.now(), peer });
-  const events = [
-    ...(one.receipt === undefined ? [] : [event('synced', one.receipt)]),
-    ...(one.refused === undefined ? [] : [{ ...event('refused'), at: clock.now() + one.refused }]),
-    ...(one.pulled === true ? [event('pulled')] : []),
-  ];
-  const node = {
+/** A full node that stays, and reports these events of chunks. */
+function storer(clock: VirtualClock, events: readonly object[]) {
+  return {
     name: 'node-0',
     overlay: STAYED,
     mode: 'full',
@@ -60,6 +54,17 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
       stamps: { list: () => Promise.resolve([]) },
     },
   };
+}
+
+test.each(CASES)('a chunk is excused or lost when a node that leaves $about', async (one) => {
+  const clock = new VirtualClock();
+  const event = (kind: string, peer?: string) => ({ kind, address: CHUNK, at: clock.now(), peer });
+  const events = [
+    ...(one.receipt === undefined ? [] : [event('synced', one.receipt)]),
+    ...(one.refused === undefined ? [] : [{ ...event('refused'), at: clock.now() + one.refused }]),
+    ...(one.pulled === true ? [event('pulled')] : []),
+  ];
+  const node = storer(clock, events);
   const nodes = [node, { ...node, name: 'node-1', overlay: LEFT }];
   const ledger = new Ledger();
   const acknowledgedAt = clock.now();
@@ -95,34 +100,11 @@ test('what a node without its data had stamped or had alone is excused, and noth
     string,
     string,
   ];
-  const node = {
-    name: 'node-0',
-    overlay: STAYED,
-    mode: 'full',
-    state: 'running',
-    running: true,
-    wipes: 0,
-    client: {
-      clock,
-      status: () => Promise.resolve({ storageRadius: 0 }),
-      chunkEvents: () =>
-        Promise.resolve({
-          capacity: 100,
-          lost: 0,
-          last: 0,
-          events: [
-            { kind: 'synced', address: CHUNK, at: soon, peer: LEFT },
-            { kind: 'synced', address: kept, at: long, peer: LEFT },
-          ],
-        }),
-      stamps: { list: () => Promise.resolve([]) },
-    },
-  };
-  const started = {
-    ...node.client,
-    chunkEvents: () => Promise.resolve({ capacity: 100, lost: 0, last: 0, events: [] }),
-  };
-  const emptied = { ...node, name: 'node-1', overlay: LEFT, client: started };
+  const node = storer(clock, [
+    { kind: 'synced', address: CHUNK, at: soon, peer: LEFT },
+    { kind: 'synced', address: kept, at: long, peer: LEFT },
+  ]);
+  const emptied = { ...storer(clock, []), name: 'node-1', overlay: LEFT };
   const nodes = [node, emptied];
   const ledger = new Ledger();
   const about = { kind: 'chunk', batch: 'aa', size: 1, mode: 'direct', level: 'api' } as const;

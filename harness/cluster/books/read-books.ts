@@ -42,7 +42,7 @@ export async function readBooks(
   return chain === undefined ? { nodes } : { nodes, chain };
 }
 
-/** Anvil keeps the state of 64 blocks. */
+/** Half of the blocks whose state Anvil keeps: the others are for the time of a second reading. */
 const HISTORY_BLOCKS = 32;
 
 async function readChainBooks(

@@ -144,8 +144,8 @@ const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidt
 
 /**
  * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections, nor is a brief fault of a disk that may not have been written, or of links or messages that may have been
- * silent.
+ * without connections, nor is a brief fault of a disk that may not have been written, or of links or messages where
+ * nothing may have passed.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(

@@ -103,7 +103,7 @@ interface Side extends Pick<Observation, 'version'> {
   readonly seen: string | undefined;
 }
 
-/** @param sides one of which, or both, are what the row is about */
+/** @param sides the row is about one of them, or both */
 function isKnown(row: KnownDifference, { kind, what }: Fact, [left, right]: readonly [Side, Side]): boolean {
   const isThis = (theirs: Side, other: Side) =>
     isOf(row, theirs.version) && row.isThis(theirs.seen, other.seen);

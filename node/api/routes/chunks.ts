@@ -101,7 +101,7 @@ export const CHUNK_ROUTES = [
         if (data.length < SPAN_SIZE) throw new ApiError('CHUNK_TOO_SHORT');
         const chunk = await orElse('CHUNK_CREATE_FAILED', () => chunkOf(data));
         await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, signal));
-        // A tag collects chunks, of which none is the root.
+        // A tag collects chunks; none of them is a root.
         return { root: undefined, ...(await protect(chunk.address, session, call)) };
       });
       return {

@@ -2,7 +2,7 @@
  * Compiles contracts/*.sol to artifacts/<Contract>.json, which are committed: users need no compiler. With `--check`
  * it only names outdated ones (exit code 1).
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
@@ -124,7 +124,6 @@ function main(args: string[]): number {
     if (stale.length > 0) process.stderr.write(`not current: ${stale.join(', ')}\n`);
     return stale.length > 0 ? 1 : 0;
   }
-  mkdirSync(ARTIFACTS, { recursive: true });
   for (const { path, text } of artifacts) writeFileSync(path, text);
   return 0;
 }

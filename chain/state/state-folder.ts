@@ -11,18 +11,10 @@
  * being written then are lost.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { makeFolder } from '../../node/env/make-folder.ts';
 import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
@@ -105,7 +97,7 @@ export function writeState(
   { identity, deployment, dump }: Omit<SavedState, 'blocks'>,
 ): BlockFile {
   const id = randomUUID();
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   let file: number | undefined;
   try {
     writeFileSync(join(folder, `${id}.dump`), dump, { mode: 0o600, flush: true });

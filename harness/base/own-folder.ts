@@ -5,9 +5,7 @@
 import { createHash } from 'node:crypto';
 import {
   type Dirent,
-  existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -15,8 +13,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, resolve, sep } from 'node:path';
+import { join, resolve, sep } from 'node:path';
+import { makeFolder } from '../../node/env/make-folder.ts';
 import { cannotRead, HarnessError } from './errors.ts';
+
+export { makeFolder };
 
 /** Names of clusters and snapshots, each of which is the name of a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
@@ -160,29 +161,6 @@ export function entriesOf(folder: string): Dirent[] {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw cannotRead(folder, error);
-  }
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    // What keeps it from being made is what matters.
-    return false;
-  }
-}
-
-/**
- * Makes a folder and its parents. Recursive `mkdirSync` never ends in places like `/proc`.
- * @param mode of every new folder
- */
-export function makeFolder(folder: string, mode?: number): void {
-  if (isFolder(folder)) return;
-  if (!existsSync(dirname(folder))) makeFolder(dirname(folder), mode);
-  try {
-    mkdirSync(folder, { mode });
-  } catch (error) {
-    if (!isFolder(folder)) throw error;
   }
 }
 

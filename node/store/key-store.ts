@@ -3,12 +3,13 @@
  * their format.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { decryptKey, encryptKey, KeystoreError } from '../../formats/crypto/keystore.ts';
 import { createSigner, SignatureError } from '../../formats/crypto/signer.ts';
 import type { Random } from '../../formats/random.ts';
+import { makeFolder } from '../env/make-folder.ts';
 import { dataDirUnusable } from './errors.ts';
 
 const SECRET_SIZE = 32;
@@ -45,7 +46,7 @@ export async function loadOrCreateKey(
 /** Text of the file; empty for a missing file. */
 async function read(directory: string, file: string): Promise<string> {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory, 0o700);
     return await readFile(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';

@@ -16,7 +16,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
@@ -59,11 +58,10 @@ import { rebuildIndex } from './disk/rebuild.ts';
 import { fileSlots, placeOf } from './disk/slot-file.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
-import { lockFolder } from './lock-store.ts';
+import { lockFolder, makeClosedFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 
 /** No other user of the machine need read what a node stores for others, whom it pays, and what its batches are. */
-const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /** Changes in one transaction: at most ten ms of work, so that the node stays responsive. */
@@ -145,9 +143,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   let unlock: (() => void) | undefined;
   let slots: number | undefined;
   try {
-    mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
-    // A folder made by an older version was open to others.
-    chmodSync(path, FOLDER_MODE);
+    makeClosedFolder(path);
     unlock = lockFolder(path);
     expectMappable(path);
     slots = openSync(join(path, SLOTS_FILE), constants.O_RDWR | constants.O_CREAT, FILE_MODE);

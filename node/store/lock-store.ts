@@ -3,12 +3,30 @@
  * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
  */
 import { randomUUID } from 'node:crypto';
-import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../env/make-folder.ts';
 import { StoreError } from './errors.ts';
 
 /** Between finding a stale file and taking it, another start may come first; more often is no accident. */
 const ATTEMPTS = 3;
+const FOLDER_MODE = 0o700;
+
+/** Makes the folder of a store, which nobody else may enter. */
+export function makeClosedFolder(path: string): void {
+  makeFolder(path, FOLDER_MODE);
+  // A folder made by an older version was open to others.
+  chmodSync(path, FOLDER_MODE);
+}
 
 /** @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming folder and process; the system's error */
 export function lockFolder(path: string): () => void {

@@ -94,7 +94,7 @@ async function* heard(
   { kept = false, raw, signal = NEVER, onMissed, ...selection }: TapOptions,
   clock: Clock,
 ): AsyncGenerator<TapEvent> {
-  const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
+  const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER, raw)).next;
   // Ongoing talk must not keep the past from ending.
   let last = kept === true ? await head() : Infinity;
   for (let at = kept === false ? await head() : 0; at < last; ) {

@@ -140,19 +140,38 @@ async function capture(
   { file, force = false }: { readonly file: string; readonly force: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
-  let count = 0;
   await using handle = await writing(file, open(file, force ? 'w' : 'wx'));
-  await writing(file, handle.writeFile(captureHeader()));
-  for await (const event of events) {
-    await writing(file, handle.writeFile(capturedPacket(event)));
-    count++;
-  }
+  const { count, lacks } = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
   answer(context, { file, events: count, dissector: DISSECTOR }, [
     `  wrote ${plural(count, 'packet')} to ${file}`,
+    ...lacks,
     '',
     '  try next',
     `    tshark -X ${shellWord(`lua_script:${DISSECTOR}`)} -r ${shellWord(file)}`,
   ]);
+}
+
+interface Packets {
+  readonly count: number;
+  /** Lines on what is not in them. */
+  readonly lacks: readonly string[];
+}
+
+async function packets(
+  events: AsyncIterable<TapEvent>,
+  write: (bytes: Buffer) => Promise<void> | void,
+): Promise<Packets> {
+  let [count, bare] = [0, 0];
+  await write(captureHeader());
+  for await (const event of events) {
+    await write(capturedPacket(event));
+    count++;
+    const isSaid = event.kind === 'message' || event.kind === 'headers';
+    if (isSaid && event.raw === undefined) bare++;
+  }
+  const why = 'a tap keeps bytes only while a capture is written';
+  const lacks = bare === 0 ? [] : [`  ! ${plural(bare, 'packet')} without the bytes of the message: ${why}`];
+  return { count, lacks };
 }
 
 /** @throws HarnessError `USAGE` when the file exists or cannot be written */
@@ -182,13 +201,8 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
     });
   }
   note(`  for live packets: ${reader}\n`);
-  let count = 0;
-  outBytes(captureHeader());
-  for await (const event of events) {
-    outBytes(capturedPacket(event));
-    count++;
-  }
-  note(`  wrote ${plural(count, 'packet')} to standard output\n`);
+  const { count, lacks } = await packets(events, outBytes);
+  for (const line of [`  wrote ${plural(count, 'packet')} to standard output`, ...lacks]) note(`${line}\n`);
 }
 
 /** `12:00:01.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */

@@ -56,7 +56,7 @@ export interface TapEvent {
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
-  /** What was said, in hex, as it was sent: only where it is asked for, of the latest 16 MiB, and 128 KiB of it at most. */
+  /** What was said, in hex, as it was sent: since it has been asked for, of the latest 16 MiB, and 128 KiB of it at most. */
   readonly raw?: string;
 }
 
@@ -77,7 +77,10 @@ export interface TapBatch {
 
 /** A tap in another process. */
 export interface TapControl extends MessageControl {
-  /** @param after `next` of the batch before; 0: all that is kept @param raw with what was said */
+  /**
+   * @param after `next` of the batch before; 0: all that is kept
+   * @param raw with what was said, which is kept from now on, for as long as it is asked for again
+   */
   tapped(after: number, raw?: boolean): Promise<TapBatch>;
 }
 
@@ -96,15 +99,19 @@ export class TapRing {
   #rawBytes = 0;
   /** Events so far. */
   #count = 0;
+  /** What was said is kept up to this event: a reader that has not come back by then has left, or misses events. */
+  #rawUntil = 0;
 
-  /** @param raw what was said: copied */
+  /** @param raw what was said: copied while somebody asks for it */
   add(event: TapEvent, raw?: Uint8Array): void {
     this.#kept[this.#count % KEPT_MAX] = event;
-    if (raw !== undefined) this.#keep(Uint8Array.from(raw.subarray(0, RAW_MESSAGE_MAX)));
+    if (this.#count >= this.#rawUntil) this.#dropRaws();
+    else if (raw !== undefined) this.#keep(Uint8Array.from(raw.subarray(0, RAW_MESSAGE_MAX)));
     this.#count++;
   }
 
   tapped(after: number, raw = false): Promise<TapBatch> {
+    if (raw) this.#rawUntil = this.#count + KEPT_MAX;
     const from = Math.max(Math.min(after, this.#count), this.#count - KEPT_MAX, 0);
     const last = Math.min(this.#count, from + BATCH_MAX);
     const events: TapEvent[] = [];
@@ -116,6 +123,11 @@ export class TapRing {
       bytes += said?.length ?? 0;
     }
     return Promise.resolve({ events, next, missed: Math.max(0, from - after) });
+  }
+
+  #dropRaws(): void {
+    this.#raws.clear();
+    this.#rawBytes = 0;
   }
 
   /** Of the event that comes now. */

@@ -130,7 +130,9 @@ test('what is kept, and what is said until Ctrl-C, is written as a capture', asy
   const done = await svcnetHere(['tap', '--kept', '--write', file], { stateDir });
   expect(done).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/wrote [\d,]+ packets to .*kept\.pcapng/),
+    stdout: expect.stringMatching(
+      /wrote [\d,]+ packets to .*kept\.pcapng\n {2}! [\d,]+ packets without the bytes/,
+    ),
   });
   expect(packetsOf(file)).toBeGreaterThan(100);
   const again = await svcnetHere(['tap', '--kept', '--write', file], { stateDir });
@@ -148,6 +150,7 @@ test('what is kept, and what is said until Ctrl-C, is written as a capture', asy
   child.kill('SIGINT');
   const { stdout } = await finished;
   expect(stdout).toContain(`wrote ${packetsOf(live)} packets to ${live}`);
+  expect(stdout).not.toContain('without the bytes');
 });
 
 test('a capture is piped into a program, and into nothing else', async () => {

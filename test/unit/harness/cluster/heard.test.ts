@@ -75,6 +75,20 @@ test('what is kept ends, though they go on', async () => {
   expect(streams.length).toBeLessThan(2600);
 });
 
+test('what is said has its bytes from the moment at which they are asked for', async () => {
+  const ring = new TapRing();
+  const said = Buffer.from([7]);
+  ring.add(event('before'), said);
+  const events = heard((after, raw) => ring.tapped(after, raw), { kept: 'first', raw: true });
+  const first = await events.next();
+  ring.add(event('after'), said);
+  const second = await events.next();
+  expect([first.value?.raw, second.value?.raw]).toEqual([undefined, '07']);
+  const later = heard((after, raw) => ring.tapped(after, raw), { raw: true }).next();
+  ring.add(event('at once'), said);
+  expect((await later).value).toEqual({ ...event('at once'), raw: '07' });
+});
+
 test.each([
   ['is kept', undefined],
   ['is said before the time is over', 500],

@@ -61,3 +61,19 @@ test('an address chooses the whole streams that name it, and no other', async ()
     lines.map((text) => JSON.parse(text) as TapEvent).map(({ stream, kind }) => `${stream} ${kind}`),
   ).toEqual(['c0/2 opened', 'c0/2 message', 'c0/2 end']);
 });
+
+test('a capture says how many of its messages have no bytes', async () => {
+  const folder = join(root, 'bare');
+  mkdirSync(folder);
+  const event = (kind: TapEvent['kind']): TapEvent => {
+    const ends = { from: 'node-0', to: 'node-1', stream: 'c0/1', protocol: 'pushsync', id: '/pushsync' };
+    return { at: 0, ...ends, kind, name: '', fields: {}, bytes: 1 };
+  };
+  await new MessageFile(folder).append([event('opened'), event('headers'), event('message'), event('end')]);
+  const context = contextOf(root);
+  const write = join(folder, 'out.pcapng');
+  await tap([], { read: join(folder, 'messages.jsonl.gz'), write }, context);
+  const [wrote, lacks] = context.printed().split('\n');
+  expect(wrote).toBe(`  wrote 4 packets to ${write}`);
+  expect(lacks).toMatch(/^ {2}! 2 packets without the bytes of the message: /);
+});

@@ -44,7 +44,7 @@ export function partLog(
   part: string,
   nodeOf: (name: string) => { readonly output: PartLog | undefined },
 ): PartLog {
-  const isProxy = part === LINK_PROXY && driver.proxied;
+  const isProxy = part === LINK_PROXY && driver.routes !== undefined;
   const node = part === 'chain' || isProxy ? undefined : nodeOf(part);
   if (!DRIVER_FACTS[driver.name].owned) {
     throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {

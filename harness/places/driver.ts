@@ -8,6 +8,7 @@ import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { Counts } from '../flavours/tampered/settings.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { ProxyOptions } from './links/proxy/proxy.ts';
+import type { RouteControl } from './links/proxy/routes.ts';
 import type { NetworkShape } from './links/regions.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
@@ -268,8 +269,11 @@ export interface Driver {
   /** The last frames sent, a line each, oldest first, where visible. */
   readonly lastFrames?: readonly string[];
   readonly can: Capabilities;
-  /** Whether a link proxy stands before every node. */
-  readonly proxied?: boolean;
+  /**
+   * Where a link proxy stands before every node: tells it about those that come and go.
+   * @param proxy where it runs
+   */
+  readonly routes?: ((proxy: Handle | undefined) => RouteControl) | undefined;
   /** @throws HarnessError when this machine could not reach it there */
   place(site: Site): Place;
   /** A chain's reported URLs, as this machine and the nodes need them. */

@@ -1,10 +1,11 @@
-/** A started link proxy logs when it is ready. */
+/** A started link proxy logs when it is ready, and says why it cannot listen. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { HarnessError } from '../base/errors.ts';
 import type { LogPosition, PartLog } from '../base/logs/file-log.ts';
 import { until } from '../base/wait.ts';
 import type { ProxyLine } from './links/proxy/proxy.ts';
+import type { Refusal } from './links/proxy/routes.ts';
 
 const START_MS = 30_000;
 
@@ -27,10 +28,14 @@ export function proxyPort(
       const answer = line === undefined ? undefined : (JSON.parse(line) as ProxyLine);
       if (answer?.ready === true) return { done: answer.control };
       if (answer === undefined && !ended) return { missing: lines.at(-1) ?? 'it has printed nothing' };
-      const why = answer?.message ?? lines.at(-1) ?? 'it has printed nothing';
-      const code = answer?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
-      throw new HarnessError(code, `the link proxy could not start: ${why}`);
+      const { code = '', message = lines.at(-1) ?? 'it has printed nothing' } = answer ?? {};
+      throw proxyError('the link proxy could not start', { code, message });
     },
     { clock, timeoutMs: START_MS },
   );
+}
+
+/** @returns `PORT_IN_USE` or `PROCESS_FAILED` */
+export function proxyError(what: string, { code, message }: Refusal): HarnessError {
+  return new HarnessError(code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED', `${what}: ${message}`);
 }

@@ -46,7 +46,7 @@ import type {
 } from './driver.ts';
 import type { DriverName } from './facts.ts';
 import { proxyPort } from './link-proxy.ts';
-import { remoteLinks } from './links/proxy/remote.ts';
+import { type ProxyControl, remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 
@@ -63,7 +63,7 @@ const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {
   readonly name: DriverName = 'process';
-  readonly proxied: boolean;
+  readonly routes: Driver['routes'];
   readonly #options: ProcessDriverOptions;
   /** Of paused processes, by their ids. */
   readonly #guards = new Map<number, ChildProcess>();
@@ -72,13 +72,14 @@ export class ProcessDriver implements Driver {
 
   constructor(options: ProcessDriverOptions) {
     this.#options = options;
-    this.proxied = options.linkFaults || options.tap;
+    const isProxied = options.linkFaults || options.tap;
+    this.routes = isProxied ? (proxy) => this.#linkProxy(proxy) : undefined;
   }
 
   /** Without privileges, clock and disk of a process cannot be changed, and its links only through a proxy. */
   get can(): Capabilities {
     const tampered = this.#options.machineFaults || undefined;
-    const linkFaults = this.proxied ? this : undefined;
+    const linkFaults = this.routes === undefined ? undefined : this;
     const tap = this.#options.tap ? this : undefined;
     return {
       kill: this,
@@ -100,7 +101,7 @@ export class ProcessDriver implements Driver {
     return this.#linkProxy(proxy);
   }
 
-  #linkProxy(proxy: Handle | undefined): LinkControl & TapControl {
+  #linkProxy(proxy: Handle | undefined): ProxyControl {
     return remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
       token: this.#options.token,
       knowsDiallers: process.platform === 'linux',

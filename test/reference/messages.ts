@@ -94,7 +94,7 @@ export function messagesPage(): string {
       "- The folder of a tapped cluster also holds the nodes' libp2p keys (`.svcnet/clusters/NAME`, readable by its owner alone).",
       '- Connections from programs outside the cluster pass through undecoded.',
       '- A delayed message still waits out its delay after healing.',
-      '- [Link faults](../faults.md#links) work as well. A cluster of processes with a tap takes no new nodes.',
+      '- [Link faults](../faults.md#links) work as well. Nodes that join are seen, and meant by a fault of `all` that began before them.',
     ].join('\n'),
   );
 }

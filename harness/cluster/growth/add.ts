@@ -15,6 +15,7 @@ import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import { nodeName, numberOf } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/schema.ts';
+import { unroute } from '../start/link-proxy.ts';
 import { checkPorts } from '../start/node-setup.ts';
 import type { Launched } from '../start/part-watch.ts';
 import { PartWatch } from '../start/part-watch.ts';
@@ -176,7 +177,7 @@ async function startAdded(
   const { chain: recorded } = record;
   if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
   const watch = stopwatch(clock);
-  await checkPorts(plan, false);
+  await checkPorts(plan, { isAgain: false });
   await prepare(driver, lastGroup(plan.definition), signal);
   const { accounts } = plan.chain;
   await chain.setUp({ ...plan.chain, accounts: accounts.slice(0, plan.nodes.length) });
@@ -216,13 +217,17 @@ function withNodes(
 
 /** Undoes an addition. Only the numbers stay, and the logs, which may say why it failed. */
 async function undo(
-  { stateDir, record: { name, token }, driver }: GrowthContext,
+  context: GrowthContext,
   { parts, open }: Launched,
   numbers: readonly number[],
 ): Promise<void> {
+  const { stateDir, driver } = context;
+  const { name, token } = context.record;
   await Promise.all(open.map((connection) => connection.close()));
   await Promise.all(parts.map(({ handle }) => driver.stop(handle, GRACE_MS)));
   // Another cluster may have its name by now.
   if (readRecord(stateDir, name)?.token !== token) return;
-  for (const node of numbers.map(nodeName)) removeNodeFiles(stateDir, name, node);
+  const nodes = numbers.map(nodeName);
+  await unroute(context, nodes);
+  for (const node of nodes) removeNodeFiles(stateDir, name, node);
 }

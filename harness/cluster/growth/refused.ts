@@ -24,12 +24,6 @@ export function expectElastic(
       'Start one whose nodes choose their peers: topology: mesh',
     );
   }
-  if (driver.proxied === true) {
-    refuse(
-      'its link proxy knows the nodes of the start alone',
-      'Start one without link faults and tap, or with driver embedded, whose links need no proxy.',
-    );
-  }
 }
 
 /** What keeps a node from leaving or changing. @param action such as `remove` */

@@ -8,6 +8,7 @@ import { isThere } from '../nodes/node-run.ts';
 import { leftError, type OpenContext, whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/schema.ts';
+import { unroute } from '../start/link-proxy.ts';
 import { abandonedNodes, changeRecord, endJoining, whyUpgraded } from '../state/change.ts';
 import { type ClusterRecord, isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
@@ -59,6 +60,7 @@ export async function removeNode(
   if (isThere(await node.observe())) await node.stop();
   // A holder keeps in memory what others have on disk.
   if (node.can('data') && node.state !== 'new') await node.wipe();
+  await unroute(context, [name]);
   removeNodeFiles(stateDir, cluster, name);
 }
 
@@ -80,11 +82,11 @@ function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): vo
 }
 
 /** Removes what processes that were killed while they added nodes left behind, with a line on standard error each. */
-export async function endAbandoned({
-  stateDir,
-  record: { name, token },
-  driver,
-}: Pick<OpenContext, 'stateDir' | 'record' | 'driver'>): Promise<void> {
+export async function endAbandoned(
+  context: Pick<OpenContext, 'stateDir' | 'record' | 'driver'>,
+): Promise<void> {
+  const { stateDir, driver } = context;
+  const { name, token } = context.record;
   if (!isOwnCluster(stateDir, name)) return;
   const abandoned = abandonedNodes(stateDir, name);
   if (abandoned.length === 0) return;
@@ -98,6 +100,7 @@ export async function endAbandoned({
         const found = (await driver.find?.(node)) ?? [];
         const handles = [...(recorded === undefined ? [] : [recorded.handle]), ...found];
         await Promise.all(handles.map((handle) => driver.stop(handle, GRACE_MS)));
+        await unroute(context, [node]);
         removeNodeFiles(stateDir, name, node);
         process.stderr.write(
           `svcnet: removed ${node} from cluster '${name}': process ${pid} ended before it had added it\n`,

@@ -14,6 +14,7 @@ import { groupsByNumber } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/schema.ts';
+import { route } from '../start/link-proxy.ts';
 import { checkPorts, createNodes } from '../start/node-setup.ts';
 import { checkPrograms, prepare } from '../start/startup.ts';
 import { beginUpgrading, changeRecord } from '../state/change.ts';
@@ -95,7 +96,10 @@ export async function upgradeNode(
   const ran = isThere(await node.observe());
   if (ran) await node.stop();
   try {
-    await checkPorts({ definition: before, nodes: [node], joined: [] }, true);
+    await checkPorts(
+      { definition: before, nodes: [node], joined: [] },
+      { isAgain: true, isHeld: driver.routes !== undefined },
+    );
     await become((each) => withUpgrade(each, index, wanted), wanted.group);
   } catch (error) {
     if (readRecord(stateDir, cluster)?.token !== record.token) {
@@ -221,10 +225,11 @@ function withUpgrade(definition: Definition, index: number, { group, flavour }: 
 
 /** Writes keys and configuration, on the old ports if free. */
 async function rewrite(
-  { clock, stateDir, record, driver, chain, all }: GrowthContext,
+  context: GrowthContext,
   node: ClusterNode,
   definition: Definition,
 ): Promise<NodeRecord> {
+  const { clock, stateDir, record, driver, chain, all } = context;
   const { chain: recorded } = record;
   if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
   const joined = all().filter((other) => other !== node && other.running);
@@ -234,11 +239,12 @@ async function rewrite(
   };
   const { nodes: nodesUrls } = await driver.placeChain({ ...recorded, control: recorded.control });
   const before = { ...record, nodes: record.nodes.filter(({ name }) => name === node.name) };
-  const { records } = await createNodes(
+  const { records, routes } = await createNodes(
     { clock, stateDir, record, driver, before },
     { record: { ...recorded, contracts: chain.contracts }, nodesUrls },
     plan,
   );
+  await route(context, routes);
   const [written] = records;
   if (written === undefined) throw new TypeError('one node was planned');
   return written;

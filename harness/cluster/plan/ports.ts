@@ -35,9 +35,15 @@ export function chainPort({ chain, ports }: Definition): number {
 
 /**
  * Ports known before the start, in order of naming.
- * @param added numbers of joining nodes: only theirs
+ * @param added numbers of joining nodes: only theirs @param isHeld without p2p ports, which their proxy has
  */
-export function wantedPorts(definition: Definition, added?: readonly number[]): WantedPort[] {
+export function wantedPorts(
+  definition: Definition,
+  {
+    added,
+    isHeld = false,
+  }: { readonly added?: readonly number[] | undefined; readonly isHeld?: boolean } = {},
+): WantedPort[] {
   const { ports, grown } = definition;
   const port = added === undefined ? chainPort(definition) : 0;
   const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
@@ -48,7 +54,7 @@ export function wantedPorts(definition: Definition, added?: readonly number[]): 
     const { api, p2p, debug } = fixedPorts(ports, index);
     return [
       { port: api, by: `the API of node-${index}` },
-      { port: p2p, by: `the p2p listener of node-${index}` },
+      ...(isHeld ? [] : [{ port: p2p, by: `the p2p listener of node-${index}` }]),
       ...(debug !== 0 && flavour.debugApi ? [{ port: debug, by: `the debug API of node-${index}` }] : []),
     ];
   });

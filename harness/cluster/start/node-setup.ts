@@ -10,7 +10,7 @@ import type { NodePorts } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import type { Driver, Place } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
-import type { Route } from '../../places/links/proxy/proxy.ts';
+import type { Route } from '../../places/links/proxy/routes.ts';
 import { chequebookOf } from '../plan/chain-options.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
@@ -49,7 +49,7 @@ export async function createNodes(
 ): Promise<CreatedNodes> {
   const folder = clusterFolder(stateDir, record.name);
   const { underlays } = plan.definition;
-  const proxied = driver.proxied === true;
+  const proxied = driver.routes !== undefined;
   const { simulated } = DRIVER_FACTS[driver.name];
   const { ports, behind } = simulated
     ? { ports: plan.nodes.map(() => NO_PORTS), behind: [] }
@@ -60,6 +60,7 @@ export async function createNodes(
         before: before?.nodes.map(portsOf),
         // What containers publish is fixed.
         isFixed: driver.halt !== undefined,
+        isHeld: proxied && plan.joined !== undefined,
       });
   const places = plan.nodes.map((node, index) => {
     const { name } = node;
@@ -175,6 +176,7 @@ async function choosePorts(
     keeper,
     before,
     isFixed,
+    isHeld,
   }: {
     /** Of the nodes. */
     readonly numbers: readonly number[];
@@ -184,6 +186,8 @@ async function choosePorts(
     readonly before: readonly NodePorts[] | undefined;
     /** They cannot have others. */
     readonly isFixed: boolean;
+    /** Their running proxy listens on their p2p ports of before. */
+    readonly isHeld: boolean;
   },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
   const count = numbers.length;
@@ -191,10 +195,9 @@ async function choosePorts(
   const takenOf = (wanted: readonly number[]) =>
     isFixed ? Promise.resolve(new Set<number>()) : takenPorts(wanted, options);
   if (before !== undefined && ports === 'free') {
-    const taken = await takenOf(before.flatMap((each) => Object.values(each)));
-    const kept = before.map((each) =>
-      Object.values(each).some((port) => taken.has(port)) ? undefined : each,
-    );
+    const wantedOf = ({ api, debug, p2p }: NodePorts) => (isHeld ? [api, debug] : [api, debug, p2p]);
+    const taken = await takenOf(before.flatMap(wantedOf));
+    const kept = before.map((each) => (wantedOf(each).some((port) => taken.has(port)) ? undefined : each));
     const missing = kept.reduce((sum, each) => sum + (each === undefined ? 3 : hasDebug(each) ? 0 : 1), 0);
     const fresh = await pickFreePorts(missing + (proxied ? count : 0), options);
     const next = () => fresh.shift() ?? 0;
@@ -226,6 +229,7 @@ async function choosePorts(
 
 /**
  * Checks fixed ports before anything starts, so that a conflict does not surface only when a node fails.
+ * @param isHeld a proxy that runs listens on the p2p ports
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
 export async function checkPorts(
@@ -234,11 +238,11 @@ export async function checkPorts(
     nodes,
     joined,
   }: Pick<ClusterPlan, 'definition' | 'joined'> & { readonly nodes: readonly Pick<PlannedNode, 'index'>[] },
-  isAgain: boolean,
+  { isAgain, isHeld = false }: { readonly isAgain: boolean; readonly isHeld?: boolean },
 ): Promise<void> {
   const hint = isAgain ? 'The definition of the cluster names this port: end what has it.' : undefined;
   const added = joined === undefined ? undefined : nodes.map(({ index }) => index);
-  await checkPortsFree(wantedPorts(definition, added), definition.listen, hint);
+  await checkPortsFree(wantedPorts(definition, { added, isHeld }), definition.listen, hint);
 }
 
 function at<T>(list: readonly T[], index: number): T {

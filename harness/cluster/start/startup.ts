@@ -4,12 +4,10 @@
  */
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
-import { writeJson } from '../../base/json-file.ts';
 import { Chain } from '../../chain/chain.ts';
 import { flavourOf } from '../../flavours/table.ts';
-import { type Driver, haltAll, LINK_PROXY } from '../../places/driver.ts';
+import { type Driver, haltAll } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
-import type { ProxyOptions, Route } from '../../places/links/proxy/proxy.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
@@ -28,6 +26,7 @@ import {
 } from '../state/state.ts';
 import { chainPortAgain, isFixed, livingBatches } from './again.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
+import { route, startLinkProxy } from './link-proxy.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
 import type { Launched } from './part-watch.ts';
@@ -107,7 +106,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const groups = groupsInUse(definition);
   await checkPrograms(context.driver, groups);
   const plan = planCluster(definition, seed);
-  if (!isFixed(context)) await checkPorts(plan, before !== undefined);
+  if (!isFixed(context)) await checkPorts(plan, { isAgain: before !== undefined });
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
@@ -329,7 +328,8 @@ async function startNodesOnce(
   onCreated(records);
   const nodes = openNodes({ ...context, all }, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
-  if (routes.length > 0) await startLinkProxy(context, routes, launched);
+  if (all !== undefined) await route(context, routes);
+  else if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {
     clock: context.clock,
     // Virtual time must not depend on the machine.
@@ -344,24 +344,4 @@ async function startNodesOnce(
     signal,
   });
   return { nodes, records };
-}
-
-/** After ports are chosen and before nodes run. @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED`, `WAIT_TIMEOUT` */
-async function startLinkProxy(
-  { stateDir, record, definition, driver, seed }: StartContext,
-  routes: readonly Route[],
-  launched: Launched,
-): Promise<void> {
-  const folder = clusterFolder(stateDir, record.name);
-  const options: ProxyOptions = { listen: definition.listen, routes, seed: seed.toString() };
-  writeJson(folder.linkProxyOptions(), options);
-  const { handle } = await driver.start({
-    kind: 'link-proxy',
-    name: LINK_PROXY,
-    options,
-    optionsFile: folder.linkProxyOptions(),
-    log: folder.log(LINK_PROXY),
-  });
-  launched.parts.push({ name: LINK_PROXY, handle });
-  writeRun(stateDir, record.name, LINK_PROXY, { handle, state: 'running' });
 }

@@ -27,7 +27,7 @@ import {
   type Stats,
 } from '../driver.ts';
 import { proxyPort } from '../link-proxy.ts';
-import { remoteLinks } from '../links/proxy/remote.ts';
+import { type ProxyControl, remoteLinks } from '../links/proxy/remote.ts';
 import type { LinkControl } from '../links/rules.ts';
 import { controlAddress, urlAt } from './addresses.ts';
 import { containerSpec, type PartContainer } from './container.ts';
@@ -56,7 +56,7 @@ export class DockerDriver implements Driver {
   readonly name = 'docker';
   /** Without privileges, clock and disk of a container cannot be changed, and its links only through a proxy. */
   readonly can: Capabilities;
-  readonly proxied: boolean;
+  readonly routes: Driver['routes'];
   readonly #options: DockerDriverOptions;
   readonly #engine = new Engine();
   readonly #image = succeedOnce((watch: ImageWatch = UNWATCHED) => ownImage(this.#engine, watch));
@@ -76,12 +76,16 @@ export class DockerDriver implements Driver {
     this.#options = options;
     const linkFaults = options.linkFaults ? this : undefined;
     this.can = { kill: this, pause: this, memory: this, linkFaults };
-    this.proxied = options.linkFaults;
+    this.routes = options.linkFaults ? (proxy) => this.#linkProxy(proxy) : undefined;
     this.#networks = new Networks(this.#engine, options);
     this.#observer = new ContainerObserver(this.#engine, options);
   }
 
   links(proxy: Handle | undefined): LinkControl {
+    return this.#linkProxy(proxy);
+  }
+
+  #linkProxy(proxy: Handle | undefined): ProxyControl {
     const { token, listen } = this.#options;
     const control = urlAt(controlAddress(listen), Number(proxy?.['control']));
     return remoteLinks(control, { token, knowsDiallers: true });

@@ -2,9 +2,17 @@
 import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
 import { uniform } from './line.ts';
 
+/** In a list of names: every node, also one that joins later. */
+export const ALL = 'all';
+
+/** Whether a list has a node. */
+export function covers(names: readonly string[], node: string): boolean {
+  return names.includes(node) || names.includes(ALL);
+}
+
 /** Conditions of some links. */
 export interface LinkRule {
-  /** Groups of nodes by name: links from the first to the second. */
+  /** Groups of nodes by name, or `ALL`: links from the first to the second. */
   readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
   /** Only traffic from the first group to the second. */
   readonly oneWay: boolean;
@@ -86,8 +94,7 @@ export class ActiveRule {
     second: readonly string[] | undefined,
   ): boolean {
     return (first ?? one).some(
-      (a) =>
-        one.includes(a) && (second ?? other).some((b) => b !== a && other.includes(b) && this.#has(a, b)),
+      (a) => covers(one, a) && (second ?? other).some((b) => b !== a && covers(other, b) && this.#has(a, b)),
     );
   }
 

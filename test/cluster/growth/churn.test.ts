@@ -15,11 +15,17 @@ afterEach(async () => {
 
 const namesOf = ({ nodes }: Cluster) => nodes.map(({ name }) => name);
 
-test.each(['process', 'embedded', 'simulated'] as const)(
-  'nodes arrive and leave for good as faults, and uploads are readable throughout: driver %s',
-  async (driver) => {
+test.each([
+  ['process', {}],
+  ['process', { linkFaults: true }],
+  ['embedded', {}],
+  ['simulated', {}],
+] as const)(
+  'nodes arrive and leave for good as faults, and uploads are readable throughout: driver %s %j',
+  async (driver, links) => {
     const net = await Cluster.start({
       driver,
+      ...links,
       nodes: 3,
       seed: 7,
       stateDir: temporaryFolder('svcnet-churn'),
@@ -115,15 +121,16 @@ test('a storm with arrivals and departures of its schedule, and with drawn ones,
 }, 180_000);
 
 test('a storm with arrivals on a cluster that can get none is refused before its load starts', async () => {
-  const line = 'run storm -n 2 --seed 5 --set duration=2s --set faults=add,partition --json';
-  const { code, stdout, stderr } = await svcnetHere(line.split(' '), {
-    stateDir: temporaryFolder('svcnet-churn'),
-  });
+  const stateDir = temporaryFolder('svcnet-churn');
+  const file = join(stateDir, 'ring.yaml');
+  writeFileSync(file, 'driver: embedded\nnodes: [{ count: 3 }]\ntopology: ring\n');
+  const line = 'run storm --seed 5 --set duration=2s --set faults=add --json -f';
+  const { code, stdout, stderr } = await svcnetHere([...line.split(' '), file], { stateDir });
   const { scenarios } = JSON.parse(stdout) as { scenarios: readonly unknown[] };
   expect(scenarios, stderr).toMatchObject([
     {
       result: 'skipped',
-      skipReason: expect.stringContaining('its link proxy knows the nodes of the start alone') as string,
+      skipReason: expect.stringContaining('its topology names the links of all nodes') as string,
       assertions: [],
     },
   ]);

@@ -2,10 +2,12 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { readJson } from '../../../harness/base/json-file.ts';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { driverOf } from '../../../harness/cluster/lifecycle/drivers.ts';
 import { clusterFolder, findCluster } from '../../../harness/cluster/state/state.ts';
+import type { ProxyOptions } from '../../../harness/places/links/proxy/proxy.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet, svcnetHere } from '../svcnet.ts';
 
@@ -13,7 +15,7 @@ let stateDir = '';
 const svcnet = async (line: string) => svcnetHere(line.split(' '), { stateDir });
 afterEach(async () => void (await svcnet('down')));
 
-test.each(['process', 'embedded'])(
+test.each(['process', 'process --tap', 'embedded'])(
   'a node that a killed command was adding ends with the next command, which says so: driver %s',
   async (driverName) => {
     stateDir = temporaryFolder('svcnet-killed');
@@ -48,6 +50,8 @@ test.each(['process', 'embedded'])(
     expect(nodes.map(({ name }) => name)).toEqual(['node-0', 'node-1']);
     expect(await found()).toEqual([]);
     expect(existsSync(folder.dataDir('node-2'))).toBe(false);
+    const proxy = readJson(folder.linkProxyOptions()) as ProxyOptions | undefined;
+    expect(proxy?.routes.map((route) => route.node) ?? ['node-0', 'node-1']).toEqual(['node-0', 'node-1']);
     expect(JSON.parse((await svcnet('add --json')).stdout)).toMatchObject({ added: ['node-3'] });
     expect((await startSvcnet(['ps'], { stateDir }).finished).stderr).toBe('');
   },

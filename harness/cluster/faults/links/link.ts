@@ -7,9 +7,10 @@ import {
   type LinkConditions,
   type LinkProfile,
 } from '../../../places/links/conditions.ts';
+import { ALL } from '../../../places/links/rules.ts';
 import type { FaultKind } from '../fault.ts';
 import { bandwidth, duration, nodeName, parseNames, share, size } from '../fields.ts';
-import { ALL, betweenText, named, ruleFault } from './rule-fault.ts';
+import { betweenText, ruleFault } from './rule-fault.ts';
 
 const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { error: 'at least one node' });
 const yes = z.literal(true, { error: 'true, or nothing' });
@@ -83,8 +84,8 @@ function hasStrength({ cutAfterBytes, ...others }: LinkConditions): boolean {
 }
 
 export const LINK: FaultKind<LinkRequest> = {
-  ...ruleFault((request, context) => ({
-    between: [[named(request.from, context), named(request.to, context)]],
+  ...ruleFault((request) => ({
+    between: [[request.from, request.to]],
     oneWay: request.oneWay === true,
     share: request.share,
     conditions: conditionsOf(request),

@@ -4,13 +4,14 @@ import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { inLine } from '../../../base/foreign-text.ts';
 import { formatMs, percentText } from '../../../base/format.ts';
+import { ALL } from '../../../places/links/rules.ts';
 import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
 import type { MessageActions, MessageAnswer } from '../../../places/links/tap/faults/rule.ts';
 import { parseWhere, WHERE_EXPECTED } from '../../../places/links/tap/faults/where.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { delay, duration, nodeName, parseNames, share } from '../fields.ts';
 import { whole } from '../machines/fields.ts';
-import { ALL, betweenText, named } from './rule-fault.ts';
+import { betweenText } from './rule-fault.ts';
 
 const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { error: 'at least one node' });
 const yes = z.literal(true, { error: 'true, or nothing' });
@@ -197,7 +198,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     hold({ rule });
     const { from, to, oneWay, protocol, message, where, every, first, drop } = request;
     await tapOf(context).beginMessages(rule, {
-      between: [named(from, context), named(to, context)],
+      between: [from, to],
       oneWay: oneWay === true,
       protocol,
       message,

@@ -1,9 +1,10 @@
 /** Nodes that cannot reach each other. */
 import { z } from 'zod';
 import type { LinkConditions } from '../../../places/links/conditions.ts';
+import { ALL } from '../../../places/links/rules.ts';
 import type { FaultKind } from '../fault.ts';
 import { type FaultField, NODE_FIELD, nodeName, parseNames } from '../fields.ts';
-import { ALL, named, ruleFault } from './rule-fault.ts';
+import { ruleFault } from './rule-fault.ts';
 
 const MODES = ['drop', 'reset'] as const;
 const mode = z.enum(MODES, { error: `one of ${MODES.join(', ')}` }).default('drop');
@@ -68,8 +69,8 @@ const isolate = z.strictObject({ node: nodeName, mode });
 export type IsolateRequest = z.output<typeof isolate>;
 
 export const ISOLATE: FaultKind<IsolateRequest> = {
-  ...ruleFault(({ node, mode: how }, context) => ({
-    between: [[[node], named([ALL], context)]],
+  ...ruleFault(({ node, mode: how }) => ({
+    between: [[[node], [ALL]]],
     oneWay: false,
     share: 1,
     conditions: CONDITIONS[how],

@@ -7,9 +7,7 @@ import type { FaultContext, FaultKind } from '../fault.ts';
 type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
 
 /** @param ruleOf a request's rule, without seed @returns the common part of a kind */
-export function ruleFault<R>(
-  ruleOf: (request: R, context: FaultContext) => Omit<LinkRule, 'seed'>,
-): Shared<R> {
+export function ruleFault<R>(ruleOf: (request: R) => Omit<LinkRule, 'seed'>): Shared<R> {
   return {
     layer: 'link',
     capability: 'linkFaults',
@@ -18,7 +16,7 @@ export function ruleFault<R>(
       const rule = randomUUID();
       // The rule may act even if no answer comes.
       hold({ rule });
-      await linksOf(context).begin(rule, { ...ruleOf(request, context), seed: context.seed ?? '0' });
+      await linksOf(context).begin(rule, { ...ruleOf(request), seed: context.seed ?? '0' });
       return { rule };
     },
     effect: (context, { rule }) => linksOf(context).effect(String(rule)),
@@ -36,11 +34,6 @@ function linksOf(context: FaultContext): LinkControl {
   throw new HarnessError('FAULT_REFUSED', `links of the ${driver.name} driver cannot fail`);
 }
 
-/** Names of nodes, with `all` expanded. */
-export function named(names: readonly string[], { nodes }: FaultContext): readonly string[] {
-  return names.includes(ALL) ? nodes.map(({ name }) => name) : names;
-}
-
 /**
  * Links between two lists: `between node-0 and node-1, node-2`, of a list with itself `among node-0, node-1 and node-2`.
  */
@@ -49,6 +42,3 @@ export function betweenText(one: readonly string[], other: readonly string[]): s
   if (names !== others || one.length < 2) return `between ${names} and ${others}`;
   return `among ${one.slice(0, -1).join(', ')} and ${one.at(-1)}`;
 }
-
-/** Stands for every node. */
-export const ALL = 'all';

@@ -32,11 +32,12 @@ interface NamedNode {
 
 /** Finds the dialler by its address. */
 export class AddressDiallers implements DiallerLookup {
-  readonly #nodes: readonly NamedNode[];
+  /** By name; they come and go. */
+  readonly #nodes: ReadonlyMap<string, NamedNode>;
   /** Address → who had it last. */
   readonly #last = new Map<string, NamedNode>();
 
-  constructor(nodes: readonly NamedNode[]) {
+  constructor(nodes: ReadonlyMap<string, NamedNode>) {
     this.#nodes = nodes;
   }
 
@@ -49,7 +50,7 @@ export class AddressDiallers implements DiallerLookup {
   /** As soon as one of them has the address: the others may be stopped, which takes longer to find out. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
-      const searches = this.#nodes.map(async (one) => {
+      const searches = Array.from(this.#nodes.values(), async (one) => {
         if (!(await hasAddress(one.host, address))) return;
         this.#last.set(address, one);
         tell([one.node]);

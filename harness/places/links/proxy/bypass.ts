@@ -7,23 +7,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDirectly } from '../../../base/direct.ts';
 import type { ActiveRule, Rules } from '../rules.ts';
 import type { SocketDiallers } from './diallers.ts';
+import type { Route } from './routes.ts';
 
 const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** A node that may bypass the proxy. */
-export interface BypassingNode {
-  readonly node: string;
-  /** URL of its API. */
-  readonly api: string;
-}
+/** A node; with `passerApi` it may bypass the proxy. */
+type Passer = Pick<Route, 'node' | 'overlay' | 'passerApi'>;
 
 export interface BypassDeps {
   readonly rules: Rules;
   readonly diallers: SocketDiallers;
-  readonly bypassing: readonly BypassingNode[];
-  /** Overlay of a node, hex. */
-  readonly overlayOf: (node: string) => string | undefined;
+  /** By node; they come and go. */
+  readonly routes: ReadonlyMap<string, Passer>;
 }
 
 export class BypassConnections {
@@ -40,8 +36,8 @@ export class BypassConnections {
   }
 
   #isNeeded(): boolean {
-    const { rules, bypassing } = this.#deps;
-    return bypassing.length > 0 && rules.active.length > 0;
+    const { rules, routes } = this.#deps;
+    return rules.active.length > 0 && routes.values().some(({ passerApi }) => passerApi !== undefined);
   }
 
   /** One scan at a time: otherwise requests to a node that does not answer would pile up. */
@@ -55,22 +51,22 @@ export class BypassConnections {
   }
 
   async #scan(): Promise<void> {
-    const { rules, diallers, bypassing } = this.#deps;
+    const { rules, diallers, routes } = this.#deps;
     // The API ends all connections of two nodes at once.
     const found = new Map<string, () => Promise<void>>();
     for (const { from, to } of diallers.direct()) {
-      const bypasser = bypassing.find(({ node }) => from.includes(node));
+      const passer = from.map((node) => routes.get(node)).find((one) => one?.passerApi !== undefined);
       const meeting = new Set([...rules.of(from, [to]), ...rules.of([to], from)]);
-      if (bypasser === undefined || meeting.size === 0) continue;
-      found.set(`${bypasser.node} ${to}`, () => this.#end(bypasser, to, meeting));
+      if (passer === undefined || meeting.size === 0) continue;
+      found.set(`${passer.node} ${to}`, () => this.#end(passer, to, meeting));
     }
     // A silent node does not hold up others.
     await Promise.all(Array.from(found.values(), (end) => end()));
   }
 
-  async #end({ api }: BypassingNode, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
-    const overlay = this.#deps.overlayOf(peer);
-    if (overlay === undefined || !(await hasEnded(`${api}/peers/${overlay}`))) return;
+  async #end({ passerApi }: Passer, peer: string, rules: ReadonlySet<ActiveRule>): Promise<void> {
+    const overlay = this.#deps.routes.get(peer)?.overlay;
+    if (overlay === undefined || !(await hasEnded(`${passerApi}/peers/${overlay}`))) return;
     for (const { counts } of rules) counts['connections past the proxy ended']++;
   }
 }

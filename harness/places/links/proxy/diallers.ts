@@ -13,10 +13,10 @@ export interface DiallerQuestion {
   readonly ports: { readonly dialler: number; readonly proxy: number };
 }
 
-export interface Listener {
+/** Where a node itself listens. */
+interface Listener {
   readonly node: string;
-  /** The node's own. */
-  readonly port: number;
+  readonly nodePort: number;
 }
 
 /** Finds who dials. */
@@ -26,12 +26,13 @@ export interface DiallerLookup {
 }
 
 export class SocketDiallers implements DiallerLookup {
-  readonly #listeners: readonly Listener[];
+  /** By node; they come and go. */
+  readonly #listeners: ReadonlyMap<string, Listener>;
   /** Of each node: its listening socket and process. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
   #waiting: { readonly question: DiallerQuestion; readonly tell: (names: readonly string[]) => void }[] = [];
 
-  constructor(listeners: readonly Listener[]) {
+  constructor(listeners: ReadonlyMap<string, Listener>) {
     this.#listeners = listeners;
   }
 
@@ -46,7 +47,7 @@ export class SocketDiallers implements DiallerLookup {
   direct(): { readonly from: readonly string[]; readonly to: string }[] {
     const table = tcpSockets();
     const owners = this.#owners(table);
-    const targets = new Map(this.#listeners.map(({ node, port }) => [port, node]));
+    const targets = new Map(Array.from(this.#listeners.values(), ({ node, nodePort }) => [nodePort, node]));
     return table.flatMap(({ remotePort, inode }) => {
       const to = targets.get(remotePort);
       // The proxy's own sockets are no node's.
@@ -88,8 +89,9 @@ export class SocketDiallers implements DiallerLookup {
       table.filter(({ listens }) => listens).map(({ localPort, inode }) => [localPort, inode]),
     );
     const unknown = new Map<string, string>();
-    for (const { node, port } of this.#listeners) {
-      const inode = listening.get(port);
+    for (const node of this.#known.keys()) if (!this.#listeners.has(node)) this.#known.delete(node);
+    for (const { node, nodePort } of this.#listeners.values()) {
+      const inode = listening.get(nodePort);
       if (inode === undefined) this.#known.delete(node);
       else if (this.#known.get(node)?.inode !== inode) unknown.set(inode, node);
     }

@@ -1,12 +1,12 @@
 /**
  * The link proxy's process: `node harness/places/links/proxy/main.ts OPTIONS.json`, token in SVCNET_LABEL. Once it
- * listens it prints a JSON line with its control port. It ends on SIGTERM and, with SVC_STOP_WITH_PARENT, at the end
+ * listens it prints a JSON line with its control port; what it stands before later is written to its file. It ends on SIGTERM and, with SVC_STOP_WITH_PARENT, at the end
  * of standard input.
  * Exit codes: 0 stopped, 1 could not listen.
  */
 import { readFileSync } from 'node:fs';
-import { messageOf } from '../../../base/errors.ts';
-import { LinkProxy, type ProxyLine, type ProxyOptions } from './proxy.ts';
+import { replaceJson } from '../../../base/json-file.ts';
+import { LinkProxy, type ProxyLine, type ProxyOptions, refusalOf } from './proxy.ts';
 import { serveLinks } from './remote.ts';
 
 const [, , file = ''] = process.argv;
@@ -21,13 +21,12 @@ function print(line: ProxyLine): void {
 }
 
 const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
-const proxy = new LinkProxy(options);
+const proxy = new LinkProxy(options, (routes) => replaceJson(file, { ...options, routes }));
 try {
   await proxy.start();
   const { port } = await serveLinks(proxy, token, options.control);
   print({ ready: true, control: port });
 } catch (error) {
-  const { code = 'FAILED' } = error as NodeJS.ErrnoException;
-  print({ ready: false, code, message: messageOf(error) });
+  print({ ready: false, ...refusalOf(error) });
   process.exit(1);
 }

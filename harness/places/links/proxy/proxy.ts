@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { CallAddress } from '../../../base/calls.ts';
+import { messageOf } from '../../../base/errors.ts';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
 import type { TapBatch, TapControl } from '../tap/events.ts';
 import type { MessageEffect, MessageRule } from '../tap/faults/rule.ts';
@@ -14,21 +15,7 @@ import { BypassConnections } from './bypass.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
 import { type DiallerLookup, SocketDiallers } from './diallers.ts';
 import type { Budget } from './flow.ts';
-
-export interface Route {
-  readonly node: string;
-  /** Hex. */
-  readonly overlay: string;
-  /** API of a node that may bypass the proxy. */
-  readonly passerApi?: string;
-  /** Port that others dial. */
-  readonly port: number;
-  /** Where the proxy reaches the node: IPv4 address or name, and port. */
-  readonly host: string;
-  readonly nodePort: number;
-  /** The node's private libp2p key, PKCS #8 in PEM; absent: its traffic is not read. */
-  readonly key?: string;
-}
+import type { Refusal, Route, RouteControl } from './routes.ts';
 
 export interface ProxyOptions {
   /** Address that it listens on. */
@@ -46,63 +33,116 @@ export interface ProxyOptions {
 
 export type ProxyLine =
   | { readonly ready: true; readonly control: number }
-  | { readonly ready: false; readonly code: string; readonly message: string };
+  | ({ readonly ready: false } & Refusal);
 
-export class LinkProxy implements LinkControl, TapControl {
+/** What it stands before, and the listener there. */
+interface Door {
+  readonly port: number;
+  readonly server: Server;
+}
+
+export class LinkProxy implements LinkControl, TapControl, RouteControl {
   readonly knowsDiallers: boolean;
   readonly #options: ProxyOptions;
+  /** By node. */
+  readonly #routes = new Map<string, Route>();
+  readonly #doors = new Map<string, Door>();
   readonly #rules = new Rules();
   readonly #budget: Budget = { queued: 0 };
   readonly #connections = new Set<Connection>();
   readonly #diallers: DiallerLookup;
   /** Only sockets show connections that bypass the proxy. */
   readonly #bypass: BypassConnections | undefined;
-  readonly #servers: Server[] = [];
+  readonly #onRoutes: (routes: readonly Route[]) => void;
   #tap: Tap | undefined;
   #accepted = 0;
 
-  constructor(options: ProxyOptions) {
+  /** @param onRoutes called when they have changed since the start */
+  constructor(options: ProxyOptions, onRoutes: (routes: readonly Route[]) => void = () => undefined) {
     this.#options = options;
-    const { routes } = options;
+    this.#onRoutes = onRoutes;
     if (options.diallers === 'addresses') {
       this.knowsDiallers = true;
-      this.#diallers = new AddressDiallers(routes);
+      this.#diallers = new AddressDiallers(this.#routes);
       return;
     }
     // Only Linux has the tables of sockets.
     this.knowsDiallers = process.platform === 'linux';
-    const sockets = new SocketDiallers(routes.map(({ node, nodePort }) => ({ node, port: nodePort })));
+    const sockets = new SocketDiallers(this.#routes);
     this.#diallers = sockets;
-    this.#bypass = new BypassConnections({
-      rules: this.#rules,
-      diallers: sockets,
-      bypassing: routes.flatMap(({ node, passerApi: api }) => (api === undefined ? [] : { node, api })),
-      overlayOf: (name) => routes.find(({ node }) => node === name)?.overlay,
-    });
+    this.#bypass = new BypassConnections({ rules: this.#rules, diallers: sockets, routes: this.#routes });
   }
 
   /** @throws Error of the system, such as `EADDRINUSE` with its port */
   async start(): Promise<void> {
-    const { listen, routes } = this.#options;
-    const tapped = routes.flatMap(({ node, overlay, key }) =>
-      key === undefined ? [] : [{ node, overlay, key }],
-    );
-    if (tapped.length > 0) {
+    await this.#admitAll(this.#options.routes);
+  }
+
+  async route(routes: readonly Route[]): Promise<Refusal | undefined> {
+    try {
+      await this.#admitAll(routes);
+    } catch (error) {
+      return refusalOf(error);
+    }
+    this.#onRoutes([...this.#routes.values()]);
+    this.#bypass?.follow();
+    return undefined;
+  }
+
+  unroute(nodes: readonly string[]): Promise<void> {
+    for (const node of nodes) {
+      this.#doors.get(node)?.server.close();
+      this.#doors.delete(node);
+      this.#routes.delete(node);
+      this.#tap?.forget(node);
+    }
+    for (const connection of this.#connections) {
+      if (nodes.includes(connection.target)) connection.reset();
+    }
+    this.#onRoutes([...this.#routes.values()]);
+    return Promise.resolve();
+  }
+
+  /** All of them or none. */
+  async #admitAll(routes: readonly Route[]): Promise<void> {
+    const keyed = routes.some(({ key }) => key !== undefined);
+    if (keyed && this.#tap === undefined) {
       if (!this.knowsDiallers) throw new Error('a tap needs Linux, which tells who opens a connection');
       // Only here: it loads much of a node.
       const { Tap } = await import('../tap/tap.ts');
-      this.#tap = new Tap(tapped);
+      this.#tap = new Tap();
     }
-    await Promise.all(
-      routes.map(async (route) => {
+    const opened = await this.#open(routes);
+    for (const [node, door] of opened) {
+      this.#doors.get(node)?.server.close();
+      this.#doors.set(node, door);
+    }
+    for (const route of routes) {
+      const { node, overlay, key } = route;
+      this.#routes.set(node, route);
+      if (key === undefined) this.#tap?.forget(node);
+      else this.#tap?.know({ node, overlay, key });
+    }
+  }
+
+  /** Listens where others dial, unless it does so already. */
+  async #open(routes: readonly Route[]): Promise<ReadonlyMap<string, Door>> {
+    const doors = new Map<string, Door>();
+    const outcomes = await Promise.allSettled(
+      routes.map(async ({ node, port }) => {
+        if (this.#doors.get(node)?.port === port) return;
         const server = createServer({ ...SOCKET_OPTIONS, pauseOnConnect: true }, (socket) =>
-          this.#accept(socket, route),
+          this.#accept(socket, node),
         );
-        this.#servers.push(server);
-        server.listen({ host: listen, port: route.port });
+        server.listen({ host: this.#options.listen, port });
         await once(server, 'listening');
+        doors.set(node, { port, server });
       }),
     );
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed === undefined) return doors;
+    for (const { server } of doors.values()) server.close();
+    throw failed.reason;
   }
 
   /** Connections that pass through it now. */
@@ -149,18 +189,23 @@ export class LinkProxy implements LinkControl, TapControl {
   }
 
   close(): void {
-    for (const server of this.#servers) server.close();
+    for (const { server } of this.#doors.values()) server.close();
     for (const connection of this.#connections) connection.reset();
   }
 
-  #accept(socket: Socket, { node, host, nodePort }: Route): void {
+  #accept(socket: Socket, node: string): void {
+    const route = this.#routes.get(node);
+    if (route === undefined) {
+      socket.destroy();
+      return;
+    }
     const connection: Connection = new Connection(socket, {
       rules: this.#rules,
       budget: this.#budget,
       seed: `${this.#options.seed} ${node} ${this.#accepted++}`,
       target: node,
-      host,
-      port: nodePort,
+      host: route.host,
+      port: route.nodePort,
       onClosed: () => this.#connections.delete(connection),
     });
     this.#connections.add(connection);
@@ -189,4 +234,10 @@ export class LinkProxy implements LinkControl, TapControl {
     }
     this.#bypass?.follow();
   }
+}
+
+/** Why it cannot listen. */
+export function refusalOf(error: unknown): Refusal {
+  const { code = 'FAILED' } = error as NodeJS.ErrnoException;
+  return { code, message: messageOf(error) };
 }

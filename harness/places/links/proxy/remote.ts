@@ -1,47 +1,58 @@
 /** A link proxy in another process. */
 import { type CallAddress, callRemote, type Served, serveCalls } from '../../../base/calls.ts';
-import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { HarnessError, type HarnessErrorCode, messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
+import type { Refusal, RouteControl } from './routes.ts';
 
 /** Limit of a call: a proxy answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
-const METHODS = [
-  ...(['begin', 'effect', 'end'] as const),
-  ...(['tapped', 'beginMessages', 'messageEffect', 'endMessages'] as const),
-];
+/** It was gone before the call, or ended during it. */
+const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
+/** With what they throw. */
+const METHODS = {
+  begin: 'FAULT_REFUSED',
+  effect: 'FAULT_REFUSED',
+  end: 'FAULT_REFUSED',
+  tapped: 'FAULT_REFUSED',
+  beginMessages: 'FAULT_REFUSED',
+  messageEffect: 'FAULT_REFUSED',
+  endMessages: 'FAULT_REFUSED',
+  route: 'PROCESS_FAILED',
+  unroute: 'PROCESS_FAILED',
+} as const satisfies Partial<Record<keyof ProxyControl, HarnessErrorCode>>;
+type Method = keyof typeof METHODS;
+
+/** Everything that a proxy can be asked for. */
+export type ProxyControl = LinkControl & TapControl & RouteControl;
 
 /** @param at default: for processes of this machine alone */
-export function serveLinks(
-  control: LinkControl & TapControl,
-  token: string,
-  at?: CallAddress,
-): Promise<Served> {
-  return serveCalls(control, METHODS, token, at);
+export function serveLinks(control: ProxyControl, token: string, at?: CallAddress): Promise<Served> {
+  return serveCalls(control, Object.keys(METHODS) as Method[], token, at);
 }
 
 /**
  * @param url of its control endpoint
- * @throws HarnessError `FAULT_REFUSED` by its methods, when the proxy is gone or refuses
+ * @throws HarnessError `FAULT_REFUSED` or `PROCESS_FAILED` by its methods, when the proxy is gone or refuses
  */
 export function remoteLinks(
   url: string,
   { token, knowsDiallers }: { readonly token: string; readonly knowsDiallers: boolean },
-): LinkControl & TapControl {
-  const unanswered = (cause: unknown) =>
-    new HarnessError('FAULT_REFUSED', `the link proxy does not answer: ${messageOf(cause)}`, { cause });
-  async function call<T>(method: (typeof METHODS)[number], ...given: readonly unknown[]): Promise<T> {
+): ProxyControl {
+  async function call<T>(method: Method, ...given: readonly unknown[]): Promise<T> {
+    const unanswered = (cause: unknown) =>
+      new HarnessError(METHODS[method], `the link proxy does not answer: ${messageOf(cause)}`, { cause });
     const answer = await callRemote(`${url}/${method}`, given, {
       token,
       timeoutMs: CALL_TIMEOUT_MS,
       unanswered,
     });
     if ('result' in answer) return answer.result as T;
-    throw new HarnessError('FAULT_REFUSED', `the link proxy: ${answer.refused}`);
+    throw new HarnessError(METHODS[method], `the link proxy: ${answer.refused}`);
   }
-  async function ended(method: 'end' | 'endMessages', id: string): Promise<void> {
+  async function ended(method: 'end' | 'endMessages' | 'unroute', what: unknown): Promise<void> {
     try {
-      await call(method, id);
+      await call(method, what);
     } catch (error) {
       // A proxy that is gone has ended all that it did.
       if (!isGone(error)) throw error;
@@ -56,10 +67,12 @@ export function remoteLinks(
     beginMessages: (id, rule) => call('beginMessages', id, rule),
     messageEffect: (id) => call('messageEffect', id),
     endMessages: (id) => ended('endMessages', id),
+    route: async (routes) => (await call<Refusal | null>('route', routes)) ?? undefined,
+    unroute: (nodes) => ended('unroute', nodes),
   };
 }
 
 function isGone(error: unknown): boolean {
   const { cause } = error as { cause?: NodeJS.ErrnoException };
-  return cause?.code === 'ECONNREFUSED';
+  return GONE.has(cause?.code ?? '');
 }

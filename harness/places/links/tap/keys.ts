@@ -36,12 +36,19 @@ export class Keys {
   readonly #proofs = new StaticKeyProofs();
   #stranger: Speaker | undefined;
 
-  constructor(keys: readonly NodeKey[]) {
-    for (const { node, key } of keys) {
-      const speaker = speakerOf(node, identityOf(createPrivateKey(key)), this.staticKey);
-      this.#byNode.set(node, speaker);
-      this.#byPeer.set(speaker.peerId, speaker);
-    }
+  /** Instead of the one that the node had, if any. */
+  add({ node, key }: NodeKey): void {
+    this.delete(node);
+    const speaker = speakerOf(node, identityOf(createPrivateKey(key)), this.staticKey);
+    this.#byNode.set(node, speaker);
+    this.#byPeer.set(speaker.peerId, speaker);
+  }
+
+  delete(node: string): void {
+    const speaker = this.#byNode.get(node);
+    if (speaker === undefined) return;
+    this.#byNode.delete(node);
+    this.#byPeer.delete(speaker.peerId);
   }
 
   has(node: string): boolean {

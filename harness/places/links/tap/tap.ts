@@ -12,16 +12,24 @@ export type TappedNode = NodeKey & {
 };
 
 export class Tap extends TapRecord {
-  readonly #keys: Keys;
-  readonly #names: ReadonlyMap<string, string>;
+  readonly #keys = new Keys();
+  /** By overlay, of those that have left as well: others still speak of them. */
+  readonly #names = new Map<string, string>();
   /** Nodes that are not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
 
-  constructor(nodes: readonly TappedNode[]) {
-    super();
-    this.#keys = new Keys(nodes);
-    this.#names = new Map(nodes.map(({ node, overlay }) => [overlay, node]));
+  /** Speaks for this node from now on, with the key that it has now. */
+  know({ node, overlay, key }: TappedNode): void {
+    this.#keys.add({ node, key });
+    this.#names.set(overlay, node);
+    this.#mistaken.delete(node);
+  }
+
+  /** Speaks for it no longer. */
+  forget(node: string): void {
+    this.#keys.delete(node);
+    this.#mistaken.delete(node);
   }
 
   /**

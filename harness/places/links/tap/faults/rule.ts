@@ -2,7 +2,7 @@
 
 /** Of the messages of a protocol between some nodes, which ones, and what is done to them. */
 export interface MessageRule {
-  /** Names of nodes: from one of the first to one of the second, and back. */
+  /** Names of nodes, or `ALL`: from one of the first to one of the second, and back. */
   readonly between: readonly [from: readonly string[], to: readonly string[]];
   /** Only from the first to the second. */
   readonly oneWay: boolean;

@@ -2,7 +2,7 @@
 
 import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
-import { Register } from '../../rules.ts';
+import { covers, Register } from '../../rules.ts';
 import { messagesOf, protocolNamed } from '../protocols.ts';
 import { encodedAnswer, expectAnswerable } from './answer.ts';
 import { corrupted, hasField } from './corrupt.ts';
@@ -74,9 +74,7 @@ export class ActiveMessageRule {
   meets(from: string, to: string): boolean {
     const { between, oneWay } = this.rule;
     const [one, other] = between;
-    return (
-      (one.includes(from) && other.includes(to)) || (!oneWay && one.includes(to) && other.includes(from))
-    );
+    return (covers(one, from) && covers(other, to)) || (!oneWay && covers(one, to) && covers(other, from));
   }
 
   /** @returns draws for what is done to it; undefined: it is spared */

@@ -24,9 +24,11 @@ export const pem = (key: KeyObject) => key.export({ format: 'pem', type: 'pkcs8'
 /** A tap of two nodes, `node-0` and `node-1`. */
 export function tapOf(keys: readonly [KeyObject, KeyObject]): Tap {
   const overlays = [OVERLAYS.dialler, OVERLAYS.node];
-  return new Tap(
-    keys.map((key, index) => ({ node: `node-${index}`, key: pem(key), overlay: overlays[index] as string })),
-  );
+  const tap = new Tap();
+  keys.forEach((key, index) => {
+    tap.know({ node: `node-${index}`, key: pem(key), overlay: overlays[index] as string });
+  });
+  return tap;
 }
 
 export async function eventsOf(tap: Tap): Promise<readonly TapEvent[]> {

@@ -107,6 +107,8 @@ export class Cluster implements AsyncDisposable {
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took; zeros when svcnet did not start it. */
   readonly timings: Timings;
+  /** When it began, ms since the epoch: reports, `tap` and `trace` show times since then. */
+  readonly startedAt: number;
   /** The time of its waits, faults and records. */
   readonly clock: Clock;
   /** What happens to its nodes and its chain, other than by this process. */
@@ -124,6 +126,7 @@ export class Cluster implements AsyncDisposable {
     this.profile = parts.record.profile;
     this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.record.timings;
+    this.startedAt = parts.record.createdAt;
     this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;
@@ -442,10 +445,7 @@ export class Cluster implements AsyncDisposable {
     return capabilitiesOf(this.#parts.driver);
   }
 
-  /**
-   * Of all that its nodes have sent each other so far, with the times: equal runs of a simulated cluster have equal ones.
-   * Undefined for other drivers, whose runs do not repeat.
-   */
+  /** Of all that its nodes have sent each other so far, with the times: equal in equal runs of a simulated cluster, undefined elsewhere. */
   get digest(): string | undefined {
     return this.#parts.driver.digest;
   }

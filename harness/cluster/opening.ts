@@ -125,7 +125,9 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
   const continued = loaded !== undefined;
   const clock = driver.clock ?? chosen;
-  const context = { clock, stateDir, record, definition, seed, driver, ephemeral, continued };
+  // A simulation has a time of its own.
+  const begun = { ...record, createdAt: clock.now() };
+  const context = { clock, stateDir, record: begun, definition, seed, driver, ephemeral, continued };
   try {
     if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
     return await openStarted({ ...context, signal, timeoutMs, onProgress }, forgetAtExit);

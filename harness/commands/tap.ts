@@ -10,9 +10,10 @@ import { isMeant, type TapOptions } from '../cluster/heard.ts';
 import type { TapEvent, TapValue } from '../places/links/tap/events.ts';
 import { capturedPacket, captureHeader } from '../places/links/tap/pcapng.ts';
 import { paint } from '../report/console.ts';
-import type { RecordedEvent } from '../report/messages/message-file.ts';
+import type { ReadEvent } from '../report/messages/message-file.ts';
 import { readMessages } from '../report/messages/read-messages.ts';
 import { recordLabel, recordsOf } from '../report/read-run.ts';
+import { clock, moment } from '../web/base/format.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
@@ -26,8 +27,8 @@ interface TapFlags extends ClusterFlags {
   readonly read?: string;
 }
 
-/** Of a record: which cluster of the run it is from, where there were several. */
-type PrintedEvent = RecordedEvent & { readonly part?: string };
+/** Of a record: which part of the run it is from, where there were several. */
+type PrintedEvent = ReadEvent & { readonly part?: string };
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
@@ -38,7 +39,7 @@ const NAMES_MAX = 1000;
 /** Digits of a hash in text. */
 const HASH_SHOWN = 8;
 const HASH = /\b[0-9a-f]{40,}\b/g;
-const WIDTH = { nodes: 18, protocol: 12, name: 10 } as const;
+const WIDTH = { time: 8, nodes: 18, protocol: 12, name: 10 } as const;
 
 export async function tap(
   nodes: readonly string[],
@@ -56,8 +57,12 @@ export async function tap(
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
     const raw = write !== undefined;
     const events = cluster.tap({ nodes, protocol, kept, raw, signal, onMissed });
-    await print(about(address, events), to, context);
+    await print(about(address, since(cluster.startedAt, events)), to, context);
   });
+}
+
+async function* since(began: number, events: AsyncIterable<TapEvent>): AsyncGenerator<PrintedEvent> {
+  for await (const event of events) yield { ...event, began };
 }
 
 /** Streams that may still name the address, and events kept of each: more are forgotten, the oldest first. */
@@ -126,7 +131,11 @@ async function print(
 ): Promise<void> {
   if (write === STANDARD_OUTPUT) return await captureToPipe(events, context);
   if (write !== undefined) return await capture(events, { file: write, force }, context);
+  let from: number | undefined;
   for await (const event of events) {
+    if (!context.json && event.began !== from)
+      context.note(`  times since ${moment(event.began)}, when the cluster began\n`);
+    from = event.began;
     context.out(`${context.json ? JSON.stringify(event) : line(event, context)}\n`);
   }
 }
@@ -205,13 +214,13 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
   for (const line of [`  wrote ${plural(count, 'packet')} to standard output`, ...lacks]) note(`${line}\n`);
 }
 
-/** `12:00:01.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */
+/** `0:07.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */
 function line(event: PrintedEvent, { style, width }: CommandContext): string {
-  const { at, from, to, protocol, kind, name, fields, part = '', cluster } = event;
+  const { at, began, from, to, protocol, kind, name, fields, part = '', cluster } = event;
   const origin = part === '' && cluster === undefined ? [] : [recordLabel(part, cluster)];
   const what = name === '' ? kind : name;
   const text = [
-    new Date(at).toISOString().slice(11, 23),
+    clock(at - began).padStart(WIDTH.time),
     ...origin,
     inLine(`${from} -> ${to}`).padEnd(WIDTH.nodes),
     inLine(protocol).padEnd(WIDTH.protocol),

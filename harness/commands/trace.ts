@@ -27,6 +27,7 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
     const { signal } = context;
     const document = await traced({
       name: cluster.name,
+      began: cluster.startedAt,
       reference,
       nodes: cluster.nodes,
       chunks: flags.chunks,

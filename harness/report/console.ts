@@ -10,6 +10,7 @@ import { type Column, clip, renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
+import { clock } from '../web/base/format.ts';
 import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, timeNote } from './result.ts';
 
 export interface ConsoleStyle {
@@ -54,7 +55,9 @@ export class StepDisplay {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   #timer: Disposable | undefined;
-  #state: { name: string; detail: string; part: StepProgress | undefined; startedMs: number } | undefined;
+  #state:
+    | { name: string; began: string; detail: string; part: StepProgress | undefined; startedMs: number }
+    | undefined;
   #frame = 0;
 
   constructor(style: ConsoleStyle, write: (text: string) => void) {
@@ -62,9 +65,11 @@ export class StepDisplay {
     this.#write = write;
   }
 
-  start(name: string): void {
+  /** @param at ms since its cluster began */
+  start(name: string, at?: number): void {
     this.#timer?.[Symbol.dispose]();
-    this.#state = { name, detail: '', part: undefined, startedMs: MACHINE_CLOCK.monotonic() };
+    const began = at === undefined ? '' : clock(at);
+    this.#state = { name, began, detail: '', part: undefined, startedMs: MACHINE_CLOCK.monotonic() };
     const { live } = this.#style;
     if (live) this.#draw();
     const show = () => (live ? this.#draw() : this.#tell());
@@ -92,10 +97,16 @@ export class StepDisplay {
   }
 
   /** When the name is longer than its column, what follows gives way, so that the times stay aligned. */
-  #line(mark: string, { name: text }: { name: string }, detail: string, took: string): string {
+  #line(
+    mark: string,
+    { name: text, began }: { readonly name: string; readonly began: string },
+    detail: string,
+    took: string,
+  ): string {
     const name = text.padEnd(NAME_WIDTH);
-    const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
-    return `  ${mark} ${name} ${clip(detail, room).padEnd(room)} ${took.padStart(TIME_WIDTH)}`.trimEnd();
+    const times = `${began} ${took.padStart(TIME_WIDTH)}`.trimStart();
+    const room = Math.max(this.#style.width - name.length - times.length - 6, 1);
+    return `  ${mark} ${name} ${clip(detail, room).padEnd(room)} ${times}`.trimEnd();
   }
 
   #tell(): void {
@@ -200,6 +211,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const held = scenario.assertions.filter(({ passed }) => passed).length;
   const colour = scenario.result === 'passed' ? 'green' : scenario.result === 'skipped' ? 'dim' : 'red';
   const verdict = paint(style, colour, paint(style, 'bold', scenario.result));
+  const { clusterStartedAt } = scenario;
   const lines = [
     '',
     `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
@@ -208,7 +220,10 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   if (scenario.skipReason !== undefined) lines.push(`  ${inLine(scenario.skipReason)}`, '');
   if (scenario.error !== undefined) lines.push(...indent(scenario.error, '  '), '');
   for (const failure of scenario.assertions.filter(({ passed }) => !passed)) {
-    lines.push(`  ${paint(style, 'red', '✖')} ${inLine(failure.name)}`);
+    const { at, name } = failure;
+    const when =
+      at === undefined || clusterStartedAt === undefined ? '' : `  at ${clock(at - clusterStartedAt)}`;
+    lines.push(`  ${paint(style, 'red', '✖')} ${inLine(name)}${when}`);
     const [expected, observed] = [failure.expected, failure.observed].map((text) =>
       inLine(text, LONG_LINE_MAX),
     );

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { excerpt } from '../base/format.ts';
 import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
 import { expectFile } from '../base/own-folder.ts';
-import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
+import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
 /** Failures with log lines; more usually have one cause. */
 const EXPLAINED_MAX = 20;
@@ -59,7 +59,7 @@ export async function failuresOf(run: RunResult): Promise<Failure[]> {
 function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   const { name } = scenario;
   const began = scenario.startedAt ?? 0;
-  const origin = scenario.startedAt ?? Date.parse(run.startedAt);
+  const origin = originOf(run, scenario);
   const until = (at: number | undefined) =>
     run.events
       .filter(

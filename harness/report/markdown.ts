@@ -38,15 +38,15 @@ function failureText({
 }: Failure): string {
   const code = [
     ...(evidence === undefined ? [] : inLines(evidence)),
-    ...logs.map((line) => `${clock(line.at - origin, true)} ${line.part} ${line.level} ${line.text}`),
+    ...logs.map((line) => `${clock(line.at - origin)} ${line.part} ${line.level} ${line.text}`),
   ].slice(0, EVIDENCE_LINES);
   return [
     `### ${inMarkdown(title)}`,
     [
-      `- scenario: ${inMarkdown(scenario)}${at === undefined ? '' : `, at ${clock(at - origin, true)}`}`,
+      `- scenario: ${inMarkdown(scenario)}${at === undefined ? '' : `, at ${clock(at - origin)}`}`,
       ...(expected === undefined ? [] : [`- expected: ${inMarkdown(expected)}`]),
       ...(observed === undefined ? [] : [`- observed: ${inMarkdown(observed)}`]),
-      ...before.map((event) => `- before, at ${clock(event.at - origin, true)}: ${inMarkdown(event.text)}`),
+      ...before.map((event) => `- before, at ${clock(event.at - origin)}: ${inMarkdown(event.text)}`),
     ].join('\n'),
     ...(code.length === 0 ? [] : [codeText(code)]),
   ].join('\n\n');

@@ -95,6 +95,7 @@ const scenario = z.looseObject(
     incidents: list(z.looseObject({ part: text, what: text }), 'incidents').optional(),
     unchecked: list(text, 'texts').optional(),
     startedAt: number.optional(),
+    clusterStartedAt: number.optional(),
     folder: folder.optional(),
     picture: picture.optional(),
   },

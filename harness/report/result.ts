@@ -90,6 +90,8 @@ export interface ScenarioResult {
   readonly unchecked?: readonly string[];
   /** Ms since the epoch. */
   readonly startedAt?: number;
+  /** When its cluster began, ms since the epoch; absent: it had none. Reports show times since then. */
+  readonly clusterStartedAt?: number | undefined;
   /** Subfolder with logs, ledger and series; absent: the report's folder. */
   readonly folder?: string;
   /**
@@ -134,6 +136,11 @@ export interface RunResult {
   readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
+}
+
+/** Times of a scenario are shown since then, ms since the epoch. */
+export function originOf(run: RunResult, scenario: ScenarioResult): number {
+  return scenario.clusterStartedAt ?? scenario.startedAt ?? Date.parse(run.startedAt);
 }
 
 /** What its readers must know of its times and rates; undefined: this machine took that time. */

@@ -1,7 +1,7 @@
 /** A scenario's course as charts, with what happened meanwhile. */
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
-import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
+import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
 /**
  * Lines of one chart: as many as colours, for the operations with the highest counts; the tables have all.
@@ -11,14 +11,15 @@ const OPERATIONS_MAX = 8;
 const STEPS_MAX = 240;
 
 export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {
-  const originMs = scenario.startedAt ?? Date.parse(run.startedAt);
-  const endMs = originMs + scenario.durationMs;
-  const inside = run.events.filter(({ at, endAt }) => at < endMs + 1 && (endAt ?? at) >= originMs - 1);
+  const originMs = originOf(run, scenario);
+  const { startedAt = originMs } = scenario;
+  const endMs = startedAt + scenario.durationMs;
+  const inside = run.events.filter(({ at, endAt }) => at < endMs + 1 && (endAt ?? at) >= startedAt - 1);
   const windows = scenario.timelines.flatMap(({ startMs, windowMs, count }) => [
     startMs,
     startMs + windowMs * count.length,
   ]);
-  const fromMs = Math.min(originMs, ...windows);
+  const fromMs = Math.min(startedAt, ...windows);
   return { originMs, fromMs, toMs: Math.max(endMs, fromMs + 1, ...windows), marks: inside.map(markOf) };
 }
 

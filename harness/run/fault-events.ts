@@ -30,6 +30,8 @@ export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[
 interface MendedScenario {
   readonly name: string;
   readonly fromMs: number;
+  /** When its cluster did, ms since the epoch. */
+  readonly began: number;
   readonly folder: string;
   readonly removed?: boolean;
 }
@@ -42,7 +44,7 @@ interface MendedScenario {
  */
 export async function mend(
   faults: Pick<Faults, 'history' | 'healOwn' | 'abandon'>,
-  { name, fromMs, folder, removed = false }: MendedScenario,
+  { name, fromMs, began, folder, removed = false }: MendedScenario,
 ): Promise<string | undefined> {
   const wrong: string[] = [];
   try {
@@ -53,7 +55,7 @@ export async function mend(
   }
   const own = faults.history.filter(({ at }) => at >= fromMs);
   for (const line of journalOf(own)) {
-    appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
+    appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, began, ...line })}\n`);
   }
   // The effect of a fault that something else has ended is not known.
   const inert = inertAmong(own).filter(({ endAt }) => endAt !== undefined);

@@ -192,13 +192,14 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   let wrong: string | undefined;
   let result: ScenarioResult | undefined;
   try {
-    result = await runScenario(planned, surroundings);
+    result = { ...(await runScenario(planned, surroundings)), clusterStartedAt: cluster?.startedAt };
   } finally {
     if (cluster !== undefined) {
       const removed = isRemoved(options.signal.aborted ? undefined : result, options);
       wrong = await mend(cluster.faults, {
         name: planned.scenario.name,
         fromMs,
+        began: cluster.startedAt,
         folder: options.report,
         removed,
       });
@@ -289,7 +290,13 @@ async function runScenario(
     },
     step: (name, work) => {
       const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
-      return runStep(name, work, { clock, display: options.display, events, ended });
+      return runStep(name, work, {
+        clock,
+        began: cluster.startedAt,
+        display: options.display,
+        events,
+        ended,
+      });
     },
   };
   try {
@@ -360,6 +367,8 @@ async function pictureAfter(
 
 interface StepSurroundings {
   readonly clock: Clock;
+  /** When its cluster did, ms since the epoch. */
+  readonly began: number;
   readonly display: StepDisplay | undefined;
   readonly events: RunEvent[];
   readonly ended: (ms: number) => void;
@@ -368,11 +377,11 @@ interface StepSurroundings {
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { clock, display, events, ended }: StepSurroundings,
+  { clock, began, display, events, ended }: StepSurroundings,
 ): Promise<R> {
   const at = clock.now();
   let about = '';
-  display?.start(name);
+  display?.start(name, at - began);
   try {
     const result = await work({
       detail(text) {

@@ -117,7 +117,7 @@ async function causesOf<T extends ParameterTable>(
   losses: readonly Loss[],
 ): Promise<readonly string[]> {
   try {
-    return await explainLosses(losses, cluster.nodes, { folder, signal });
+    return await explainLosses(losses, cluster.nodes, { folder, began: cluster.startedAt, signal });
   } catch (error) {
     if (signal.aborted) throw error;
     return [

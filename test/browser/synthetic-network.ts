@@ -47,6 +47,7 @@ export function syntheticNetwork({
       name: 'synthetic',
       clock: MACHINE_CLOCK,
       driver: 'process',
+      startedAt: 0,
       seed: 7n,
       nodes,
       chain: { rpc: 'http://127.0.0.1:1', height: () => Promise.resolve(100) },

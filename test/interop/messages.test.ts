@@ -41,7 +41,7 @@ describe.each(BEES)('$name', ({ name, binary }) => {
         redundancyLevel: 0,
       });
       await net.synced(reference);
-      const request = { name: net.name, reference, nodes: net.nodes, chunks: 1 };
+      const request = { name: net.name, began: net.startedAt, reference, nodes: net.nodes, chunks: 1 };
       const signal = new AbortController().signal;
       const look = () => trace({ ...request, messages: net.tap({ kept: true }), signal });
       const { chunks, notes } = await eventually(

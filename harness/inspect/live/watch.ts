@@ -31,6 +31,7 @@ export interface Watched {
   readonly clock: Clock;
   readonly driver: DriverName;
   readonly seed: bigint | undefined;
+  readonly startedAt: number;
   readonly nodes: readonly ObservedNode[];
   readonly chain: Pick<Chain, 'rpc' | 'height'>;
   readonly membership: Pick<Membership, 'onIncident'>;
@@ -204,11 +205,12 @@ export class ClusterWatch {
   }
 }
 
-function viewOf({ name, driver, seed, chain, logged, nodes }: Watched): ClusterView {
+function viewOf({ name, driver, seed, startedAt, chain, logged, nodes }: Watched): ClusterView {
   return {
     name,
     driver,
     seed: seed === undefined ? null : String(seed),
+    startedAt,
     phase: 'here',
     height: null,
     hasChain: chain.rpc !== '',

@@ -20,6 +20,8 @@ export interface TraceDocument {
   /** As given, in lower case. */
   readonly reference: string;
   readonly encrypted: boolean;
+  /** When the cluster began, ms since the epoch. */
+  readonly began: number;
   readonly nodes: readonly NodeDocument[];
   readonly content: ContentDocument;
   /** Chunks whose routes were asked for, the root first. */
@@ -78,6 +80,8 @@ export interface Belonging {
 export interface TraceRequest extends SurveyOptions {
   /** Name of the cluster. */
   readonly name: string;
+  /** When it began, ms since the epoch. */
+  readonly began: number;
   /** 64 or 128 hex digits, lower case. */
   readonly reference: string;
   readonly nodes: readonly TracedNode[];
@@ -92,7 +96,7 @@ const ADDRESS_DIGITS = 64;
 
 /** @throws ClientError of a node that stops answering */
 export async function trace(request: TraceRequest): Promise<TraceDocument> {
-  const { name, reference, signal } = request;
+  const { name, began, reference, signal } = request;
   const witnesses = await witnessesOf(request.nodes, signal);
   const found = await survey(reference, witnesses, request);
   const addresses = [...found.holders.keys()];
@@ -108,6 +112,7 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
     at: new Date(MACHINE_CLOCK.now()).toISOString(),
     name,
     reference,
+    began,
     encrypted: reference.length > ADDRESS_DIGITS,
     nodes: witnesses.map(nodeDocument),
     content: contentDocument(found, of),

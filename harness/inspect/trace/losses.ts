@@ -18,31 +18,39 @@ const PLAIN: ConsoleStyle = { width: 120, colour: false, live: false };
 
 /**
  * Explains missing chunks, and writes that to the run's folder.
+ * @param context.began when the cluster did, ms since the epoch
  * @returns lines: causes with counts, the first chunks, some routes
  */
 export async function explainLosses(
   losses: readonly Loss[],
   nodes: readonly TracedNode[],
-  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
+  {
+    folder,
+    began,
+    signal,
+  }: { readonly folder: string; readonly began: number; readonly signal: AbortSignal },
 ): Promise<string[]> {
   const diagnoses = await diagnose(losses, nodes, signal);
   await appendFile(join(folder, LOSSES_FILE), diagnoses.map((one) => `${JSON.stringify(one)}\n`).join(''));
   const chunks = losses.map(({ chunk }) => chunk);
-  return [...diagnosisLines(diagnoses, CHUNKS_SHOWN), ...(await waysOfLost(chunks, nodes, signal))];
+  return [
+    ...diagnosisLines(diagnoses, CHUNKS_SHOWN),
+    ...(await waysOfLost(chunks, nodes, { began, signal })),
+  ];
 }
 
 /** @param chunks 64 hex digits each @returns lines; none without events */
 export async function waysOfLost(
   chunks: readonly string[],
   nodes: readonly TracedNode[],
-  signal: AbortSignal,
+  { began, signal }: { readonly began: number; readonly signal: AbortSignal },
 ): Promise<string[]> {
   const lines: string[] = [];
   for (const chunk of chunks.slice(0, CHUNKS_TRACED)) {
     try {
       const traced = await traceChunk(chunk, nodes, signal);
       if (Object.values(traced.route).some((told) => told.length > 0)) {
-        lines.push('', ...chunkText(traced, { style: PLAIN, width: PLAIN.width }));
+        lines.push('', ...chunkText(traced, began, { style: PLAIN, width: PLAIN.width }));
       }
     } catch (error) {
       if (signal.aborted) throw error;

@@ -24,6 +24,8 @@ export interface RecordedTrace {
 export interface RecordedRoute {
   /** Where the run keeps what is left of it, such as `cluster-2`, or `part-2/cluster-1` of one that ran in parallel. */
   readonly cluster: string;
+  /** When it began, ms since the epoch. */
+  readonly began: number;
   readonly route: Route;
 }
 
@@ -43,19 +45,19 @@ export async function recordedTrace(
 ): Promise<RecordedTrace> {
   const chunk = reference.slice(0, ADDRESS_DIGITS);
   const notes: string[] = [];
-  const listeners = new Map<string, Listener>();
+  const listeners = new Map<string, { readonly listener: Listener; readonly began: number }>();
   for (const { part, files } of records) {
     for await (const event of readMessages(files, (lack) =>
       notes.push(part === '' ? lack : `${part}: ${lack}`),
     )) {
       if (signal.aborted) throw interrupted(signal);
       const label = recordLabel(part, event.cluster);
-      const listener = listeners.get(label) ?? new Listener(new Map(), chunk);
-      listeners.set(label, listener);
+      const known = listeners.get(label) ?? { listener: new Listener(new Map(), chunk), began: event.began };
+      listeners.set(label, known);
       const { from, to, fields } = event;
       const { err } = fields;
       const detail = typeof err === 'string' ? { err: inLine(err, DETAIL_MAX) } : {};
-      listener.hear({
+      known.listener.hear({
         ...event,
         from: inLine(from, NAME_MAX),
         to: inLine(to, NAME_MAX),
@@ -64,8 +66,8 @@ export async function recordedTrace(
     }
   }
   const clusters = [...listeners]
-    .map(([cluster, listener]) => ({ cluster, told: listener.testimonies() }))
+    .map(([cluster, { listener, began }]) => ({ cluster, began, told: listener.testimonies() }))
     .filter(({ told }) => told.length > 0)
-    .map(({ cluster, told }) => ({ cluster, route: routeOf(told, (name) => name) }));
+    .map(({ cluster, began, told }) => ({ cluster, began, route: routeOf(told, (name) => name) }));
   return { run, reference, chunk, clusters, recorded: [...listeners.keys()], notes };
 }

@@ -2,6 +2,7 @@
 import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
+import { clock } from '../../web/base/format.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
 import type { RecordedTrace } from './recorded.ts';
 import type { Attempt, Hop, Moment, Route } from './route.ts';
@@ -28,14 +29,17 @@ interface Line {
 }
 
 export function traceText(document: TraceDocument, page: TextStyle): string[] {
-  const { content, chunks, notes } = document;
+  const { content, chunks, notes, began } = document;
   const lines = [
     ...wrap(`${INDENT}${document.reference}`, page.width, INDENT).map((line) =>
       paint(page.style, 'bold', line),
     ),
     ...(document.encrypted ? [`${INDENT}encrypted: the second half is the key of the root`] : []),
     ...contentLines(content, page),
-    ...chunks.flatMap((chunk) => ['', ...chunkLines(chunk, chunks.length > 1 || content.chunks > 1, page)]),
+    ...chunks.flatMap((chunk) => [
+      '',
+      ...chunkLines(chunk, { titled: chunks.length > 1 || content.chunks > 1, began }, page),
+    ]),
   ];
   const remarks = notes.flatMap((note) => wrap(`${INDENT}! ${note}`, page.width, `${INDENT}  `));
   return remarks.length === 0
@@ -49,9 +53,9 @@ export function recordedText({ chunk, clusters, recorded, notes }: RecordedTrace
   return [
     paint(page.style, 'bold', `${INDENT}${chunk}`),
     ...(clusters.length === 0 ? labelled('route', 'no message of the record is about it', page) : []),
-    ...clusters.flatMap(({ cluster, route }) => [
+    ...clusters.flatMap(({ cluster, began, route }) => [
       ...(recorded.length > 1 ? ['', ...labelled('cluster', cluster, page)] : []),
-      ...routeLines(route, page),
+      ...routeLines(route, began, page),
     ]),
     ...(remarks.length === 0 ? [] : ['', ...remarks.map((line) => paint(page.style, 'dim', line))]),
   ];
@@ -81,12 +85,16 @@ function contentLines(content: TraceDocument['content'], page: TextStyle): strin
   ];
 }
 
-/** One chunk alone. */
-export function chunkText(chunk: ChunkDocument, page: TextStyle): string[] {
-  return chunkLines(chunk, true, page);
+/** One chunk alone. @param began when its cluster did, ms since the epoch */
+export function chunkText(chunk: ChunkDocument, began: number, page: TextStyle): string[] {
+  return chunkLines(chunk, { titled: true, began }, page);
 }
 
-function chunkLines(chunk: ChunkDocument, titled: boolean, page: TextStyle): string[] {
+function chunkLines(
+  chunk: ChunkDocument,
+  { titled, began }: { readonly titled: boolean; readonly began: number },
+  page: TextStyle,
+): string[] {
   const { holders, belongs, route } = chunk;
   return [
     ...(titled ? labelled('chunk', chunk.chunk, page) : []),
@@ -94,7 +102,7 @@ function chunkLines(chunk: ChunkDocument, titled: boolean, page: TextStyle): str
     ...belongs.flatMap((one) =>
       labelled(one === belongs[0] ? 'belongs to' : '', belongingText(one), page, one.holds === false),
     ),
-    ...routeLines(route, page),
+    ...routeLines(route, began, page),
   ];
 }
 
@@ -105,7 +113,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
 }
 
 /** Sections in the order in which they began; within a push or a request ordered by cause. */
-function routeLines(route: Route, page: TextStyle): string[] {
+function routeLines(route: Route, began: number, page: TextStyle): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),
     ...route.pushes.map((hop) => hopLines(hop, '')),
@@ -115,7 +123,6 @@ function routeLines(route: Route, page: TextStyle): string[] {
   ].toSorted((a, b) => (a[0]?.at ?? 0) - (b[0]?.at ?? 0));
   const lines = sections.flat();
   if (lines.length === 0) return labelled('route', 'no node reports it', page);
-  const begin = Math.min(...lines.map(({ at }) => at));
   const textWidth = Math.max(
     TEXT_WIDTH_MIN,
     Math.min(
@@ -128,7 +135,7 @@ function routeLines(route: Route, page: TextStyle): string[] {
     '',
     paint(page.style, 'dim', title),
     ...lines.flatMap(({ at, text, ms, bad }) => {
-      const time = `+${formatMs(Math.max(0, at - begin))}`.padStart(TIME_WIDTH);
+      const time = clock(at - began).padStart(TIME_WIDTH);
       const took = ms === undefined ? '' : formatMs(ms).padStart(TIME_WIDTH - 2);
       const tree = /^[│├└─ ]*(?:\d+ )?/.exec(text)?.[0].length ?? 0;
       const [first = '', ...rest] = wrap(text, textWidth - 1, ' '.repeat(Math.min(tree + 2, textWidth / 2)));

@@ -1,7 +1,8 @@
 /**
  * `messages.jsonl.gz` in a run's folder: what the nodes of a tapped cluster have said to each other. Lines in order:
  *
- *   {"schema":1,"before":0}      how many events the run had before those of this file
+ *   {"schema":2,"before":0}      how many events the run had before those of this file
+ *   {"cluster":1,"began":1700000000000}      of each cluster before its first event in this file
  *   {"at":1700000000000,"from":"node-0",…}   an event of the tap, with "cluster":2 of the run's second cluster
  *   {"missed":3}                 as many passed too fast to be recorded
  *
@@ -18,7 +19,7 @@ import type { TapEvent } from '../../places/links/tap/events.ts';
 
 export const MESSAGES_FILE = 'messages.jsonl.gz';
 export const OLDER_MESSAGES_FILE = 'messages-older.jsonl.gz';
-export const MESSAGES_SCHEMA = 1;
+export const MESSAGES_SCHEMA = 2;
 
 /** Events in each of the two files: some three megabytes. */
 const EVENTS_MAX = 100_000;
@@ -29,6 +30,9 @@ export type RecordedEvent = TapEvent & {
   /** Which cluster of the run its nodes are of, from 2 on; absent: the first. */
   readonly cluster?: number;
 };
+
+/** One as it is read: with the time when its cluster began, ms since the epoch. */
+export type ReadEvent = RecordedEvent & { readonly began: number };
 
 /** Writes the files of one run. */
 export class MessageFile {
@@ -41,6 +45,9 @@ export class MessageFile {
   #dropped = 0;
   #older = 0;
   #begun = false;
+  /** When each cluster began, in their order, and how many of them the current file names. */
+  readonly #clusters: number[] = [];
+  #named = 0;
 
   /** @param folder of the run */
   constructor(folder: string, eventsMax = EVENTS_MAX) {
@@ -53,19 +60,28 @@ export class MessageFile {
     return this.#dropped;
   }
 
+  /** The events of another cluster follow. @param began ms since the epoch */
+  next(began: number): void {
+    this.#clusters.push(began);
+  }
+
   /** @throws HarnessError `CANNOT_WRITE`: the file may end in the midst of a member, and takes nothing more */
   async append(events: readonly RecordedEvent[], missed = 0): Promise<void> {
     try {
       if (this.#inFile >= this.#eventsMax) await this.#rotate();
       const head = this.#begun ? [] : [{ schema: MESSAGES_SCHEMA, before: this.#count }];
       const gap = missed === 0 ? [] : [{ missed }];
-      const text = [...head, ...gap, ...events].map((line) => `${JSON.stringify(line)}\n`).join('');
+      const clusters = this.#clusters.map((began, i) => ({ cluster: i + 1, began })).slice(this.#named);
+      const text = [...head, ...clusters, ...gap, ...events]
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join('');
       if (!this.#begun) makeFolder(this.#folder);
       await appendFile(join(this.#folder, MESSAGES_FILE), await zipped(text));
     } catch (error) {
       throw cannotWrite(this.#folder, error);
     }
     this.#begun = true;
+    this.#named = this.#clusters.length;
     this.#count += events.length;
     this.#inFile += events.length;
   }
@@ -76,5 +92,6 @@ export class MessageFile {
     this.#older = this.#inFile;
     this.#inFile = 0;
     this.#begun = false;
+    this.#named = 0;
   }
 }

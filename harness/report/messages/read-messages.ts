@@ -6,7 +6,13 @@ import { createGunzip } from 'node:zlib';
 import { cannotRead, HarnessError } from '../../base/errors.ts';
 import { expectFile } from '../../base/own-folder.ts';
 import type { TapEvent, TapValue } from '../../places/links/tap/events.ts';
-import { MESSAGES_FILE, MESSAGES_SCHEMA, OLDER_MESSAGES_FILE, type RecordedEvent } from './message-file.ts';
+import {
+  MESSAGES_FILE,
+  MESSAGES_SCHEMA,
+  OLDER_MESSAGES_FILE,
+  type ReadEvent,
+  type RecordedEvent,
+} from './message-file.ts';
 
 /** Longer than any line that a tap makes. */
 const LINE_MAX = 1 << 20;
@@ -28,14 +34,15 @@ export function messageFiles(folder: string): string[] {
 /**
  * @throws HarnessError `RUN_INVALID` naming file and line, `STATE_INVALID`, `CANNOT_READ`
  */
-export async function* readMessages(files: readonly string[], onLack: OnLack): AsyncGenerator<RecordedEvent> {
+export async function* readMessages(files: readonly string[], onLack: OnLack): AsyncGenerator<ReadEvent> {
   for (const file of files) yield* messagesOf(file, onLack);
 }
 
-async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<RecordedEvent> {
+async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<ReadEvent> {
   expectFile(dirname(file), file);
   let number = 0;
   let missed = 0;
+  const began = new Map<number, number>();
   for await (const text of lines(file, onLack)) {
     number++;
     const line = parsed(text, `${file}:${number}`);
@@ -45,7 +52,8 @@ async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<Recorde
       if (before > 0 && (file === older || !existsSync(older)))
         onLack(`${before} earlier messages are in no file`);
     } else if (isCount(line['missed'])) missed += line['missed'];
-    else if (isEvent(line)) yield line;
+    else if (isCount(line['cluster']) && isTime(line['began'])) began.set(line['cluster'], line['began']);
+    else if (isEvent(line)) yield { ...line, began: begunOf(began, line, `${file}:${number}`) };
     else throw invalid(`${file}:${number}`, 'expected a message');
   }
   if (missed > 0) onLack(`${missed} messages passed too fast to be recorded`);
@@ -108,12 +116,27 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** @throws HarnessError `RUN_INVALID` */
+function begunOf(
+  began: ReadonlyMap<number, number>,
+  { cluster = 1 }: Pick<RecordedEvent, 'cluster'>,
+  where: string,
+): number {
+  const at = began.get(cluster);
+  if (at === undefined)
+    throw invalid(where, `a message of cluster ${cluster} before the time when that began`);
+  return at;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < 8.64e15;
+}
+
 function isEvent(
   line: Readonly<Record<string, unknown>>,
 ): line is Readonly<Record<string, unknown>> & RecordedEvent {
   const { at, kind, fields, bytes, cluster = 1 } = line;
-  const isTime = typeof at === 'number' && at >= 0 && at < 8.64e15;
-  if (!isTime || !isCount(bytes) || !isCount(cluster) || !KINDS.includes(kind)) return false;
+  if (!isTime(at) || !isCount(bytes) || !isCount(cluster) || !KINDS.includes(kind)) return false;
   return TEXTS.every((name) => typeof line[name] === 'string') && isFields(fields, 0);
 }
 

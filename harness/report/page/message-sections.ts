@@ -19,7 +19,7 @@ const COLUMNS = [
 ];
 const COUNT_COLUMNS = [{ title: 'protocol' }, { title: 'messages', number: true }];
 
-/** @param origin of the scenario's times @param folder of its record */
+/** @param origin of its cluster's times @param folder of its record */
 export function messages(
   index: number,
   summary: MessageSummary | UnreadableMessages | undefined,
@@ -49,5 +49,5 @@ ${table(
 function touchedRow(event: TapEvent, origin: number) {
   const { at, from, to, protocol, name } = event;
   const texts = [from, to, protocol, name, faultsOf(event).join(', ')];
-  return [clock(at - origin, true), ...texts.map((text) => inLine(text, CELL_MAX))];
+  return [clock(at - origin), ...texts.map((text) => inLine(text, CELL_MAX))];
 }

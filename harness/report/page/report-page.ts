@@ -7,7 +7,7 @@ import type { PageBundle } from '../../web/pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
 import { type Headline, headlines, usageHeadlines } from '../measures.ts';
-import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
+import { originOf, type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
 import { messages } from './message-sections.ts';
@@ -99,10 +99,10 @@ function scenarioSection({ run, scenario, i, before, usage, said }: ScenarioPlac
 ${skipReason !== undefined && html`<p>Skipped from here on: ${skipReason}</p>`}
 ${headlineStrip([...headlines(scenario), ...usage], before === undefined ? [] : headlines(before))}
 ${timeline(i, scenario, { ...chartFrame(run, scenario), isTapped: said !== undefined })}
-${messages(i, said, { origin: scenario.startedAt ?? 0, folder: join(run.report, scenario.folder ?? '') })}
+${messages(i, said, { origin: originOf(run, scenario), folder: join(run.report, scenario.folder ?? '') })}
 ${operations(scenario)}
 ${errors(scenario)}
-${slowest(scenario)}
+${slowest(scenario, originOf(run, scenario))}
 ${figures(scenario)}
 ${assertions(scenario)}
 ${network(i, scenario)}

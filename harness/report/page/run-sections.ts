@@ -1,6 +1,6 @@
 /** What a page says about the run as a whole: its verdict, what failed, and where it ran. */
 
-import { clock, duration } from '../../web/base/format.ts';
+import { clock, duration, moment } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
 import type { Failure, LogLine } from '../failures.ts';
 import { type RunResult, type ScenarioResult, timeNote } from '../result.ts';
@@ -21,7 +21,7 @@ export function verdict(run: RunResult): Html {
   return html`<header class="verdict ${run.passed ? 'good' : 'bad'}">
 <p class="eyebrow">svcnet run <span class="mono">${run.run}</span></p>
 <h1><span class="mark" aria-hidden="true">${run.passed ? '✔' : '✖'}</span> ${run.passed ? 'Passed' : 'Failed'}: ${run.scenarios.map(({ name }) => name).join(', ')}</h1>
-<p>${counts.join(', ')} · ${held} of ${checks.length} assertions held · seed <strong>${run.seed}</strong> · ${run.driver} driver · <time datetime="${run.startedAt}">${utc(run.startedAt)}</time> · ${duration(run.durationMs)}</p>
+<p>${counts.join(', ')} · ${held} of ${checks.length} assertions held · seed <strong>${run.seed}</strong> · ${run.driver} driver · <time datetime="${run.startedAt}">${moment(Date.parse(run.startedAt))}</time> · ${duration(run.durationMs)}</p>
 ${timeNote(run) !== undefined && html`<p>${timeNote(run)}</p>`}
 <p class="command"><span>Repeat with</span> <code>${run.command}</code></p>
 </header>`;
@@ -56,14 +56,12 @@ ${failures.map(failureCard)}
 function failureCard(failure: Failure): Html {
   const { origin, title, expected, observed, evidence, at, before, logs } = failure;
   const when =
-    at === undefined
-      ? undefined
-      : html` at <strong>${clock(at - origin, true)}</strong> (${utc(new Date(at).toISOString())})`;
+    at === undefined ? undefined : html` at <strong>${clock(at - origin)}</strong> (${moment(at)})`;
   return html`<article class="failure">
 <h3><span aria-hidden="true">✖</span> ${title}</h3>
 <p class="where">scenario ${failure.scenario}${expected !== undefined && ': this condition was false'}${when}</p>
 <dl>${expected !== undefined && html`<dt>expected</dt><dd>${expected}</dd>`}${observed !== undefined && html`<dt>observed</dt><dd class="observed">${observed}</dd>`}</dl>
-${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin, true)}</span> ${event.text}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
+${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin)}</span> ${event.text}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
 ${evidence !== undefined && html`<h4>Evidence</h4><pre tabindex="0" aria-label="Evidence">${evidence}</pre>`}
 ${logs.length > 0 && html`<h4>What nodes logged around then</h4>${logTable(logs, { origin, at: at ?? origin })}`}
 </article>`;
@@ -72,7 +70,7 @@ ${logs.length > 0 && html`<h4>What nodes logged around then</h4>${logTable(logs,
 function logTable(logs: readonly LogLine[], { origin, at }: { origin: number; at: number }): Html {
   const columns = [{ title: 'time' }, { title: 'node' }, { title: 'level' }, { title: 'message' }];
   const rows = logs.map((line) => [
-    html`<span title="${duration(Math.abs(line.at - at))} ${line.at < at ? 'before' : 'after'} the failure">${clock(line.at - origin, true)}</span>`,
+    html`<span title="${duration(Math.abs(line.at - at))} ${line.at < at ? 'before' : 'after'} the failure">${clock(line.at - origin)}</span>`,
     line.part,
     html`<span class="level ${line.level}">${line.level}</span>`,
     html`<span class="mono">${line.text}</span>`,
@@ -107,7 +105,7 @@ export function environment(run: RunResult, pictures: readonly NetworkPicture[])
           ],
         ]),
     ['driver', run.driver],
-    ['started', utc(run.startedAt)],
+    ['started', moment(Date.parse(run.startedAt))],
     ['duration', duration(run.durationMs)],
     ['folder', run.report],
   ];
@@ -115,8 +113,3 @@ export function environment(run: RunResult, pictures: readonly NetworkPicture[])
 }
 
 const TITLES: Readonly<Record<string, string>> = { node: 'Node.js', cpu: 'CPU', memory: 'memory' };
-
-/** `2026-11-22 21:10:02 UTC` */
-function utc(iso: string): string {
-  return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
-}

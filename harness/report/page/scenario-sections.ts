@@ -1,7 +1,7 @@
 /** What a page says about one scenario: its numbers, what happened over time, and its tables. */
 import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
-import { byteSize, clock, NOTHING, quantity } from '../../web/base/format.ts';
+import { byteSize, clock, moment, NOTHING, quantity } from '../../web/base/format.ts';
 import type { ChartFrame, ChartMark } from '../../web/chart/chart-data.ts';
 import { CHARTS_ATTRIBUTE } from '../../web/report/page-data.ts';
 import { errorClasses, type Headline, type OperationTotal, operationTotals } from '../measures.ts';
@@ -37,7 +37,7 @@ function changeText(value: number | null, { value: was, unit }: Headline): strin
 export function timeline(
   index: number,
   { timelines }: ScenarioResult,
-  { marks, isTapped }: ChartFrame & { readonly isTapped: boolean },
+  { marks, originMs, isTapped }: ChartFrame & { readonly isTapped: boolean },
 ): Html | undefined {
   if (timelines.length === 0) return undefined;
   const has = (kind: ChartMark['kind']) => marks.some((mark) => mark.kind === kind);
@@ -47,7 +47,7 @@ export function timeline(
     ...(has('incident') ? ['red lines: incidents, which it did not'] : []),
   ];
   return html`<h3>Timeline</h3>
-<p class="muted">Time since the scenario began${key.map((text) => ` · ${text}`)}${isTapped && html` · <a href="#messages-${index}">messages</a>`}</p>
+<p class="muted">Time since ${moment(originMs)}, when its cluster began${key.map((text) => ` · ${text}`)}${isTapped && html` · <a href="#messages-${index}">messages</a>`}</p>
 <div class="charts" ${new Html(`${CHARTS_ATTRIBUTE}="${index}"`)}><noscript>The charts need JavaScript; the tables below do not.</noscript></div>`;
 }
 
@@ -131,9 +131,9 @@ export function errors({ metrics }: ScenarioResult): Html | undefined {
   return html`<h3>Errors by class</h3>${table('Errors by class', columns, rows)}`;
 }
 
-export function slowest(scenario: ScenarioResult): Html | undefined {
+/** @param origin of its cluster's times */
+export function slowest(scenario: ScenarioResult, origin: number): Html | undefined {
   if (scenario.slowest.length === 0) return undefined;
-  const origin = scenario.startedAt ?? 0;
   const columns = [
     { title: 'operation' },
     { title: 'node' },
@@ -145,7 +145,7 @@ export function slowest(scenario: ScenarioResult): Html | undefined {
     operation,
     node,
     quantity(ms, 'ms'),
-    clock(endMs - origin, true),
+    clock(endMs - origin),
     subject === undefined ? NOTHING : html`<span class="mono">${subject}</span>`,
   ]);
   return html`<details><summary>The ${rows.length} slowest operations</summary>${table('Slowest operations', columns, rows)}</details>`;

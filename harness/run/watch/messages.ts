@@ -30,9 +30,10 @@ export class MessageWatch {
   }
 
   /** What is said from now on, and what was said during its start if the run has started it. */
-  watch(cluster: Pick<Cluster, 'capabilities' | 'tap' | 'timings'>): void {
+  watch(cluster: Pick<Cluster, 'capabilities' | 'startedAt' | 'tap' | 'timings'>): void {
     const file = this.#file;
     this.#clusters++;
+    file?.next(cluster.startedAt);
     if (file === undefined || !cluster.capabilities.has('tap')) return;
     this.#ended = new AbortController();
     let missed = 0;

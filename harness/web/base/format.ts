@@ -62,14 +62,23 @@ export function digits(value: number): string {
   return String(Number(value.toFixed(places)));
 }
 
-/** Elapsed time: `0:07`, `12:30`, `1:02:03`; optionally with tenths below a minute. */
-export function clock(ms: number, tenths = false): string {
+/**
+ * Time since a cluster began, the one form of it in all outputs: `0:07.250`, `12:30.000`, `1:02:03.004`.
+ * @param decimals of the seconds: 3, or fewer where only those are known, as on an axis
+ */
+export function clock(ms: number, decimals: 0 | 1 | 3 = 3): string {
   const sign = ms < 0 ? '-' : '';
-  const seconds = Math.abs(ms) / 1000;
-  const whole = Math.floor(seconds + 1e-9);
+  const unit = 10 ** decimals;
+  const units = Math.floor((Math.abs(ms) / 1000) * unit + 1e-6);
+  const whole = Math.floor(units / unit);
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  const end = tenths ? `${pad(rest)}.${Math.floor((seconds - whole) * 10 + 1e-6)}` : pad(rest);
-  return `${sign}${hours > 0 ? `${hours}:${pad(minutes)}` : minutes}:${end}`;
+  const fraction = decimals === 0 ? '' : `.${String(units % unit).padStart(decimals, '0')}`;
+  return `${sign}${hours > 0 ? `${hours}:${pad(minutes)}` : minutes}:${pad(rest)}${fraction}`;
+}
+
+/** Wall time of a moment: `2026-11-22 21:10:02.345 UTC`. @param at ms since the epoch */
+export function moment(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 23).replace('T', ' ')} UTC`;
 }
 
 function pad(value: number): string {

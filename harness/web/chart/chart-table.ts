@@ -42,7 +42,7 @@ export class ChartTable {
     const places = timesMs.map((_, i) => i).filter((i) => i % every === 0);
     while (this.#body.rows.length > places.length) this.#body.deleteRow(-1);
     for (const [row, i] of places.entries()) {
-      const time = clock((timesMs[i] as number) - this.#originMs, true);
+      const time = clock((timesMs[i] as number) - this.#originMs, 1);
       const values = series.map((one) => quantity(one.values[i], unit));
       write(this.#body.rows[row] ?? this.#body.insertRow(), [time, ...values], { scope: 'row' });
     }

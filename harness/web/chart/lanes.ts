@@ -36,7 +36,7 @@ function lane(title: string, marks: readonly ChartMark[], frame: ChartFrame): HT
     return { mark, end, left, width, row };
   });
   const bars = placed.map(({ mark, end, left, width, row }, i) => {
-    const start = clock(mark.fromMs - originMs, true);
+    const start = clock(mark.fromMs - originMs);
     const when = end > mark.fromMs ? `${start}, ${duration(end - mark.fromMs)}` : start;
     // Text extends to the next bar.
     const next = placed.slice(i + 1).find((other) => other.row === row)?.left ?? 100;

@@ -130,7 +130,7 @@ export class TimeChart {
           ...axis,
           size: 30,
           space: 70,
-          values: (_, splits) => splits.map((at) => clock(at * 1000, needsTenths(splits))),
+          values: (_, splits) => splits.map((at) => clock(at * 1000, needsTenths(splits) ? 1 : 0)),
         },
         {
           ...axis,
@@ -266,7 +266,7 @@ export class TimeChart {
   /** Announces the values at one time to screen readers. */
   #say(index: number): void {
     const { timesMs, series, unit } = this.#data;
-    const at = clock((timesMs[index] ?? 0) - this.#frame.originMs, true);
+    const at = clock((timesMs[index] ?? 0) - this.#frame.originMs, 1);
     const values = series.map(({ label, values }) => `${label} ${quantity(values[index], unit)}`);
     this.#plot.setAttribute('aria-valuenow', String(index));
     this.#plot.setAttribute('aria-valuetext', `at ${at}: ${values.join(', ')}`);

@@ -173,7 +173,7 @@ class OpenNode {
   #showCharts(model: Model, place: number): void {
     const { rows } = model;
     const charts = nodeCharts(rows, place).filter(hasValues);
-    const frame = frameOf(rows, marksOf(model.events, this.name));
+    const frame = frameOf(rows, marksOf(model.events, this.name), model.cluster.startedAt);
     if (charts.length !== this.#charts.length) {
       for (const chart of this.#charts) chart.destroy();
       this.#charts = charts.map((data) => new TimeChart(data, frame));

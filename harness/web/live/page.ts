@@ -1,7 +1,7 @@
 /** The live page shows what the server saw, and requests only logs. */
 
 import { element } from '../base/dom.ts';
-import { NOTHING, quantity } from '../base/format.ts';
+import { clock, moment, NOTHING, quantity } from '../base/format.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { Ring } from '../network/ring.ts';
 import type { Delta, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
@@ -131,7 +131,7 @@ class Page {
       ),
     );
     host.parentElement?.append(this.#drawer.root);
-    const frame = frameOf(model.rows, marksOf(model.events));
+    const frame = frameOf(model.rows, marksOf(model.events), model.cluster.startedAt);
     this.#charts = clusterCharts(model.rows).map((data) => new TimeChart(data, frame));
     charts.append(...this.#charts.map(({ root }) => root));
     this.#draw();
@@ -195,7 +195,7 @@ class Page {
         : `${RING_HELP} To see chunks travel, start the cluster with: svcnet up --trace`,
     );
     this.#ring.update();
-    const frame = frameOf(rows, marksOf(events));
+    const frame = frameOf(rows, marksOf(events), cluster.startedAt);
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;
@@ -205,7 +205,7 @@ class Page {
     }
     this.#nodes.show(model.nodes.map((node, place) => nodeRow(node, place, model)));
     this.#showLinks();
-    showEvents(this.#events, events);
+    showEvents(this.#events, events, cluster.startedAt);
     this.#drawer.update(model);
   }
 
@@ -271,7 +271,7 @@ function nodeRow(node: NodeView, place: number, model: Model): TableRow {
   };
 }
 
-function showEvents(list: HTMLOListElement, events: readonly UiEvent[]): void {
+function showEvents(list: HTMLOListElement, events: readonly UiEvent[], startedAt: number): void {
   const newest = events.at(-1)?.number ?? 0;
   if (list.dataset['newest'] === String(newest)) return;
   list.dataset['newest'] = String(newest);
@@ -281,7 +281,11 @@ function showEvents(list: HTMLOListElement, events: readonly UiEvent[]): void {
       element(
         'li',
         { class: kind },
-        element('time', { datetime: new Date(at).toISOString() }, new Date(at).toLocaleTimeString('en-GB')),
+        element(
+          'time',
+          { datetime: new Date(at).toISOString(), title: moment(at) },
+          clock(at - startedAt, 0),
+        ),
         element('span', {}, text),
       ),
     ),

@@ -116,11 +116,11 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Ends with the last row: now is 0:00, earlier is negative. */
-export function frameOf(rows: readonly Row[], marks: readonly ChartMark[]): ChartFrame {
-  const toMs = rows.at(-1)?.at ?? 0;
+/** Ends with the last row. @param originMs when the cluster began */
+export function frameOf(rows: readonly Row[], marks: readonly ChartMark[], originMs: number): ChartFrame {
+  const toMs = rows.at(-1)?.at ?? originMs;
   const first = rows[0]?.at ?? toMs;
-  return { originMs: toMs, fromMs: Math.min(first, toMs - SPAN_MIN_MS), toMs, marks };
+  return { originMs, fromMs: Math.min(first, toMs - SPAN_MIN_MS), toMs, marks };
 }
 
 function chartOf({ title, unit, series }: ChartPlan, rows: readonly Row[]): TimeChartData {

@@ -117,6 +117,8 @@ export interface ClusterView {
   readonly driver: string;
   /** As text; `null`: nothing follows from a seed. */
   readonly seed: string | null;
+  /** Milliseconds since the epoch: times are shown since then. */
+  readonly startedAt: number;
   /** `gone`: the cluster has been removed and is no longer watched. */
   readonly phase: 'here' | 'gone';
   /** Height of the chain; `null`: it does not answer, or there is none. */

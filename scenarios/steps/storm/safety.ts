@@ -77,5 +77,9 @@ async function routesOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const losses = lossesOf(context, chunks.slice(0, EXPLAINED));
-  return explainLosses(losses, context.cluster.nodes, { folder: context.folder, signal });
+  return explainLosses(losses, context.cluster.nodes, {
+    folder: context.folder,
+    began: context.cluster.startedAt,
+    signal,
+  });
 }

@@ -238,9 +238,11 @@ test('a failed search shows the nodes asked', async () => {
   expect(request).toMatchObject({ node: 'node-3', outcome: 'not-delivered' });
   expect(request.attempts.some(({ peer, outcome }) => peer === 'node-4' && outcome === 'failed')).toBe(true);
   // What a ledger would report about such a loss.
-  const lines = await waysOfLost([address], net.nodes, SIGNAL);
+  const lines = await waysOfLost([address], net.nodes, { began: net.startedAt, signal: SIGNAL });
   expect(lines.join('\n')).toMatch(/node-3 ✖ did not get it/);
-  expect(await waysOfLost([`0${'5'.repeat(63)}`], net.nodes, SIGNAL)).toEqual([]);
+  expect(
+    await waysOfLost([`0${'5'.repeat(63)}`], net.nodes, { began: net.startedAt, signal: SIGNAL }),
+  ).toEqual([]);
 });
 
 test.each([
@@ -300,7 +302,7 @@ test('without events the location of the chunk is shown, and how to get more', a
     { capacity: 0, lost: 0 },
     { capacity: 0, lost: 0 },
   ]);
-  expect(await waysOfLost([reference], plain.nodes, SIGNAL)).toEqual([]);
+  expect(await waysOfLost([reference], plain.nodes, { began: plain.startedAt, signal: SIGNAL })).toEqual([]);
 });
 
 test('up --trace makes every node keep events', async () => {

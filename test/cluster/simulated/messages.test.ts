@@ -54,13 +54,18 @@ test('the messages of a run are in its folder, and its report names those that a
   const meant = events.filter(({ protocol, from, to }) => {
     return protocol === 'pushsync' && [from, to].sort().join() === 'node-0,node-1';
   });
-  expect((await read('node-0', 'node-1', '--protocol', 'pushsync')).lines).toHaveLength(meant.length);
+  const { lines, stderr } = await read('node-0', 'node-1', '--protocol', 'pushsync');
+  expect(lines).toHaveLength(meant.length);
+  expect(stderr).toContain('  times since 2023-11-14 22:13:20.000 UTC, when the cluster began\n');
   const dropped = meant.filter(({ fields }) => fields['fault'] === 'dropped');
   expect(dropped).toHaveLength(1);
   const page = readFileSync(join(report, 'report.html'), 'utf8');
   // The whole page as part of a failure would hide it.
   expect(page.includes('<h3 id="messages-0">Messages</h3>')).toBe(true);
   expect(/>receipt<\/td><td[^>]*>dropped</.test(page)).toBe(true);
+  const [time = 'none'] = (lines.find((line) => line.includes('fault dropped')) ?? '').split(' ');
+  expect(time).toMatch(/^0:00\.\d{3}$/);
+  expect(page.includes(`>${time}</`)).toBe(true);
   expect(page.includes(`svcnet tap --read ${report}`)).toBe(true);
   expect(await read('node-7')).toMatchObject({
     code: 2,

@@ -9,13 +9,19 @@ import { contextOf } from './kit.ts';
 
 const root = temporaryFolder('svcnet-tap-read');
 
+async function recorded(folder: string, events: readonly TapEvent[], began = 0): Promise<void> {
+  const file = new MessageFile(folder);
+  file.next(began);
+  await file.append(events);
+}
+
 test('whatever a record from elsewhere calls a message or a node, it is a short line', async () => {
   const folder = join(root, 'foreign');
   mkdirSync(folder);
   const ends = { from: 'node-0\n\u001b[31m', to: 'b', stream: 'c0/1', protocol: 'x\n', id: '/x' };
   const name = `receipt\n\u001b[31mforged${'x'.repeat(10_000)}`;
   const event: TapEvent = { at: 0, ...ends, kind: 'message', name, fields: { 'f\n': '\n' }, bytes: 1 };
-  await new MessageFile(folder).append([event]);
+  await recorded(folder, [event]);
   const read = join(folder, 'messages.jsonl.gz');
   const context = contextOf(root);
   await tap([], { read }, context);
@@ -45,7 +51,7 @@ test('an address chooses the whole streams that name it, and no other', async ()
       bytes: 1,
     };
   };
-  await new MessageFile(folder).append([
+  await recorded(folder, [
     event('c0/1', 'opened'),
     event('c0/2', 'opened'),
     event('c0/1', 'message', { address: 'cd'.repeat(32) }),
@@ -69,11 +75,28 @@ test('a capture says how many of its messages have no bytes', async () => {
     const ends = { from: 'node-0', to: 'node-1', stream: 'c0/1', protocol: 'pushsync', id: '/pushsync' };
     return { at: 0, ...ends, kind, name: '', fields: {}, bytes: 1 };
   };
-  await new MessageFile(folder).append([event('opened'), event('headers'), event('message'), event('end')]);
+  await recorded(folder, [event('opened'), event('headers'), event('message'), event('end')]);
   const context = contextOf(root);
   const write = join(folder, 'out.pcapng');
   await tap([], { read: join(folder, 'messages.jsonl.gz'), write }, context);
   const [wrote, lacks] = context.printed().split('\n');
   expect(wrote).toBe(`  wrote 4 packets to ${write}`);
   expect(lacks).toMatch(/^ {2}! 2 packets without the bytes of the message: /);
+});
+
+test('times count from when the cluster began, and the first line says when that was', async () => {
+  const folder = join(root, 'times');
+  mkdirSync(folder);
+  const began = 1_700_000_000_000;
+  const ends = { from: 'node-0', to: 'node-1', protocol: 'hive', id: '/hive', stream: 'c0/1' };
+  const event = { ...ends, kind: 'end', name: 'closed', fields: {}, bytes: 1 } as const;
+  await recorded(folder, [{ ...event, at: began + 2345 }], began);
+  const notes: string[] = [];
+  const context = { ...contextOf(root), note: (text: string) => void notes.push(text) };
+  await tap([], { read: join(folder, 'messages.jsonl.gz') }, context);
+  expect(notes).toEqual(['  times since 2023-11-14 22:13:20.000 UTC, when the cluster began\n']);
+  expect(context.printed()).toMatch(/^0:02\.345 node-0 -> node-1/);
+  const json = { ...contextOf(root), json: true };
+  await tap([], { read: join(folder, 'messages.jsonl.gz') }, json);
+  expect(JSON.parse(json.printed())).toMatchObject({ at: began + 2345, began });
 });

@@ -153,6 +153,9 @@ describe('charts', () => {
     const { marks, originMs } = chartFrame(run, run.scenarios[0] as ScenarioResult);
     expect(originMs).toBe(START);
     expect(marks.map(({ text }) => text)).toEqual(['inside']);
+    const later = chartFrame(run, scenarioOf({ clusterStartedAt: START - 3000 }));
+    expect(later).toMatchObject({ originMs: START - 3000, fromMs: START });
+    expect(later.marks.map(({ text }) => text)).toEqual(['inside']);
   });
 });
 

@@ -264,6 +264,19 @@ test('the times of steps are aligned, however long their names are', () => {
   expect(long).toMatch(/strength 1 of 98 chunks lost +1\.3 s$/);
 });
 
+test('a step shows when it began and how long it took, a failed condition when it was false', () => {
+  const written: string[] = [];
+  const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
+  display.start('upload', 62_345);
+  display.end(true, 1300);
+  expect(written).toEqual([expect.stringMatching(/^ {2}✔ upload +1:02\.345 {4}1\.3 s\n$/)]);
+  const seen = { name: 'it holds', passed: false, observed: 'no', expected: 'yes', at: 5250 };
+  const scenario = scenarioResult({ result: 'failed', clusterStartedAt: 1000, assertions: [seen] });
+  expect(renderRun(runResult([scenario]), consoleStyle({ isTTY: false }, {}))).toContain(
+    '  ✖ it holds  at 0:04.250\n',
+  );
+});
+
 test('without a terminal a step is one plain line without colour', () => {
   const written: string[] = [];
   const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));

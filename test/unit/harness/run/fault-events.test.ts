@@ -20,15 +20,18 @@ describe('when a scenario has ended', () => {
     readFileSync(join(folder, FAULTS_FILE), 'utf8')
       .trim()
       .split('\n')
-      .map((line) => JSON.parse(line) as { event: string; id: string; scenario: string });
+      .map((line) => JSON.parse(line) as { event: string; id: string; scenario: string; began: number });
 
   test('what it has left broken is healed, and its faults are listed in its folder in order of time', async () => {
     const history = [fault('f1', { endAt: 40 }), fault('f2', { at: 30, endAt: 50 }), fault('f0', { at: 1 })];
     const done: string[] = [];
     const healOwn = () => Promise.resolve(void done.push('heal')).then(() => []);
     const abandon = () => void done.push('abandon');
-    expect(await mend({ history, healOwn, abandon }, { name: 'smoke', fromMs: 5, folder })).toBeUndefined();
+    expect(
+      await mend({ history, healOwn, abandon }, { name: 'smoke', fromMs: 5, began: 1, folder }),
+    ).toBeUndefined();
     expect(done).toEqual(['heal']);
+    expect(lines().every(({ began }) => began === 1)).toBe(true);
     expect(lines().map(({ event, id, scenario }) => `${scenario} ${event} ${id}`)).toEqual([
       'smoke begin f1',
       'smoke begin f2',
@@ -42,7 +45,7 @@ describe('when a scenario has ended', () => {
     const healOwn = () => Promise.reject(new Error('it takes a minute'));
     const done: string[] = [];
     const abandon = () => void done.push('abandon');
-    const scenario = { name: 'smoke', fromMs: 0, folder, removed: true };
+    const scenario = { name: 'smoke', fromMs: 0, began: 0, folder, removed: true };
     expect(await mend({ history: [left], healOwn, abandon }, scenario)).toBeUndefined();
     expect(done).toEqual(['abandon']);
     expect(lines().map(({ event, id }) => `${event} ${id}`)).toEqual(['begin f1']);
@@ -54,7 +57,7 @@ describe('when a scenario has ended', () => {
     const { endAt: _, ...unknown } = fault('f2', { effect: {} });
     const healOwn = () => Promise.reject(new Error('cannot heal f3'));
     const faults = { history: [inert, unknown], healOwn, abandon: () => undefined };
-    const wrong = await mend(faults, { name: 'smoke', fromMs: 0, folder });
+    const wrong = await mend(faults, { name: 'smoke', fromMs: 0, began: 0, folder });
     expect(wrong).toBe('cannot heal f3\nfault f1 (slows f1) had no effect');
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clock, quantity, type Unit } from '../../../../harness/web/base/format.ts';
+import { clock, moment, quantity, type Unit } from '../../../../harness/web/base/format.ts';
 import { chartSummary } from '../../../../harness/web/chart/chart-summary.ts';
 
 test.each<[number | null, Unit, string]>([
@@ -21,9 +21,21 @@ test.each<[number | null, Unit, string]>([
 });
 
 test('time since the beginning is shown as a clock, also before it', () => {
-  expect([0, 7000, 750_000, 3_723_000].map((ms) => clock(ms))).toEqual(['0:00', '0:07', '12:30', '1:02:03']);
-  expect(clock(2250, true)).toBe('0:02.2');
-  expect(clock(-500, true)).toBe('-0:00.5');
+  const times = [0, 7000, 59_999.9, 750_000, 3_723_004];
+  expect(times.map((ms) => clock(ms))).toEqual([
+    '0:00.000',
+    '0:07.000',
+    '0:59.999',
+    '12:30.000',
+    '1:02:03.004',
+  ]);
+  expect(times.map((ms) => clock(ms, 0))).toEqual(['0:00', '0:07', '0:59', '12:30', '1:02:03']);
+  expect(clock(2250, 1)).toBe('0:02.2');
+  expect(clock(-500)).toBe('-0:00.500');
+});
+
+test('a moment is shown with its date and zone', () => {
+  expect(moment(1_700_000_000_345)).toBe('2023-11-14 22:13:20.345 UTC');
 });
 
 test('the description of a chart has the range of each series', () => {

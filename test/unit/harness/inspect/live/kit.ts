@@ -4,6 +4,7 @@ import type { ClusterView, LinkView, NodeView, Row } from '../../../../../harnes
 export function clusterView(changes: Partial<ClusterView> = {}): ClusterView {
   return {
     name: 'net',
+    startedAt: 0,
     driver: 'embedded',
     seed: '7',
     phase: 'here',

@@ -89,7 +89,7 @@ async function chunksOf(length: number): Promise<{ reference: string; chunks: Ch
 }
 
 function traced(reference: string, fakes: readonly Fake[], chunks = 1): Promise<TraceDocument> {
-  return trace({ name: 'net', reference, nodes: fakes.map(node), chunks, signal: SIGNAL });
+  return trace({ name: 'net', began: 0, reference, nodes: fakes.map(node), chunks, signal: SIGNAL });
 }
 
 test('copies are counted per chunk, and chunks that no node has are listed with the nodes that should have them', async () => {
@@ -182,6 +182,7 @@ test('messages are read only for nodes without events, and a tap that fails is a
     })();
     return await trace({
       name: 'net',
+      began: 0,
       reference,
       nodes: fakes.map(node),
       chunks: 1,
@@ -205,7 +206,15 @@ test('a trace that is interrupted while messages are read ends as that', async (
     yield* [];
   })();
   const { signal } = stopped;
-  const tracing = trace({ name: 'net', reference, nodes: fakes.map(node), chunks: 1, signal, messages });
+  const tracing = trace({
+    name: 'net',
+    began: 0,
+    reference,
+    nodes: fakes.map(node),
+    chunks: 1,
+    signal,
+    messages,
+  });
   await expect(tracing).rejects.toMatchObject({ code: 'INTERRUPTED' });
 });
 

@@ -9,6 +9,7 @@ import {
   MESSAGES_FILE,
   MessageFile,
   OLDER_MESSAGES_FILE,
+  type ReadEvent,
 } from '../../../../../harness/report/messages/message-file.ts';
 import { messageFiles, readMessages } from '../../../../../harness/report/messages/read-messages.ts';
 import { messageSummaries } from '../../../../../harness/report/messages/summary.ts';
@@ -23,6 +24,12 @@ function newFolder(): string {
   return folder;
 }
 
+function fileOf(folder: string, eventsMax?: number): MessageFile {
+  const file = new MessageFile(folder, eventsMax);
+  file.next(0);
+  return file;
+}
+
 function event(at: number, more: Partial<TapEvent> = {}): TapEvent {
   const ends = { from: 'node-0', to: 'node-1', stream: 'c0/1' };
   const said = { protocol: 'pushsync', id: '/swarm/pushsync', kind: 'message', name: 'receipt' } as const;
@@ -31,7 +38,7 @@ function event(at: number, more: Partial<TapEvent> = {}): TapEvent {
 
 async function read(files: readonly string[]) {
   const lacks: string[] = [];
-  const events: TapEvent[] = [];
+  const events: ReadEvent[] = [];
   for await (const one of readMessages(files, (what) => lacks.push(what))) events.push(one);
   return { times: events.map(({ at }) => at), lacks, events };
 }
@@ -39,7 +46,7 @@ async function read(files: readonly string[]) {
 test('what was kept is read as it was, and a run without messages has no files', async () => {
   const folder = newFolder();
   expect(messageFiles(folder)).toEqual([]);
-  const file = new MessageFile(folder);
+  const file = fileOf(folder);
   const events = [event(1), event(2, { kind: 'end', name: 'closed', fields: { nested: [{ a: [true] }] } })];
   await file.append(events);
   await file.append([event(3)], 4);
@@ -51,10 +58,11 @@ test('what was kept is read as it was, and a run without messages has no files',
 
 test('of more messages than there is room for, the latest are kept, and the others counted', async () => {
   const folder = newFolder();
-  const file = new MessageFile(folder, 10);
+  const file = fileOf(folder, 10);
   for (let at = 0; at < 35; at += 5) await file.append([0, 1, 2, 3, 4].map((i) => event(at + i)));
   expect(file.dropped).toBe(20);
-  const { times, lacks } = await read(messageFiles(folder));
+  const { times, lacks, events } = await read(messageFiles(folder));
+  expect(events.every(({ began }) => began === 0)).toBe(true);
   expect(times).toEqual(Array.from({ length: 15 }, (_, i) => 20 + i));
   expect(lacks).toEqual(['20 earlier messages are in no file']);
 });
@@ -62,7 +70,7 @@ test('of more messages than there is room for, the latest are kept, and the othe
 test('of a file that was cut off, what is whole is read', async () => {
   const folder = newFolder();
   const path = join(folder, MESSAGES_FILE);
-  const file = new MessageFile(folder);
+  const file = fileOf(folder);
   await file.append([event(1), event(2)]);
   const whole = readFileSync(path);
   await file.append([event(3), event(4)]);
@@ -79,18 +87,23 @@ test.each([
   ['a text', Buffer.from('hello\n'), 'expected messages compressed by gzip'],
   ['a compressed text', gzipSync('hello\n'), ':1: expected a line of JSON'],
   ['a list', gzipSync('[1]\n'), ':1: expected an object'],
-  ['another version', gzipSync('{"schema":2,"before":0}\n'), 'schema 2, expected 1'],
-  ['no version', gzipSync('{"at":1}\n'), 'schema missing, expected 1'],
-  ['no message', gzipSync('{"schema":1,"before":0}\n{"at":1}\n'), ':2: expected a message'],
+  ['another version', gzipSync('{"schema":1,"before":0}\n'), 'schema 1, expected 2'],
+  ['no version', gzipSync('{"at":1}\n'), 'schema missing, expected 2'],
+  ['no message', gzipSync('{"schema":2,"before":0}\n{"at":1}\n'), ':2: expected a message'],
+  [
+    'a message of a cluster whose beginning is not told',
+    gzipSync(`{"schema":2,"before":0}\n${JSON.stringify(event(1))}\n`),
+    ':2: a message of cluster 1 before the time when that began',
+  ],
   [
     'a time before 1970',
-    gzipSync(`{"schema":1,"before":0}\n${JSON.stringify(event(-1))}\n`),
+    gzipSync(`{"schema":2,"before":0}\n${JSON.stringify(event(-1))}\n`),
     ':2: expected a message',
   ],
   [
     'fields that nest without end',
     gzipSync(
-      `{"schema":1,"before":0}\n${JSON.stringify(event(1)).replace(/"fields":\{[^}]*\}/, `"fields":{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`)}\n`,
+      `{"schema":2,"before":0}\n${JSON.stringify(event(1)).replace(/"fields":\{[^}]*\}/, `"fields":{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`)}\n`,
     ),
     ':2: expected a message',
   ],
@@ -107,7 +120,7 @@ test.each([
 test('bytes that are damaged in the middle are refused', async () => {
   const folder = newFolder();
   const path = join(folder, MESSAGES_FILE);
-  await new MessageFile(folder).append([event(1)]);
+  await fileOf(folder).append([event(1)]);
   appendFileSync(path, gzipSync(`${JSON.stringify(event(2))}\n`).fill(0xff, 12, 20));
   await expect(read([path])).rejects.toMatchObject({ code: 'RUN_INVALID' });
 });
@@ -115,7 +128,7 @@ test('bytes that are damaged in the middle are refused', async () => {
 test.each([1, 1000])('a member of %i messages whose beginning is damaged is refused', async (count) => {
   const folder = newFolder();
   const path = join(folder, MESSAGES_FILE);
-  const file = new MessageFile(folder);
+  const file = fileOf(folder);
   // Random, so that members are larger than what is read at once.
   const noise = () => randomBytes(1000).toString('hex');
   const events = Array.from({ length: count }, (_, at) => event(at, { fields: { noise: noise() } }));
@@ -135,7 +148,7 @@ test.each([1, 1000])('a member of %i messages whose beginning is damaged is refu
 test('protocols beyond what nodes speak are counted together', async () => {
   const folder = newFolder();
   const events = Array.from({ length: 200 }, (_, i) => event(10, { protocol: `/${i}/${'x'.repeat(1000)}` }));
-  await new MessageFile(folder).append(events);
+  await fileOf(folder).append(events);
   const [{ counts } = { counts: [] }] = (await messageSummaries(folder, [{ from: 10, to: 20 }])) ?? [];
   expect(counts).toHaveLength(51);
   expect(counts[0]).toEqual(['other protocols', 150]);
@@ -160,7 +173,7 @@ test('a link that leads out of the folder is not read', async () => {
 test('a full disk is named, with the folder', async () => {
   const folder = newFolder();
   symlinkSync('/dev/full', join(folder, MESSAGES_FILE));
-  await expect(new MessageFile(folder).append([event(1)])).rejects.toMatchObject({
+  await expect(fileOf(folder).append([event(1)])).rejects.toMatchObject({
     code: 'CANNOT_WRITE',
     message: expect.stringContaining(`cannot write to ${folder}: disk full (ENOSPC)`),
   });
@@ -169,7 +182,7 @@ test('a full disk is named, with the folder', async () => {
 test('the report counts messages by protocol, and shows those that a fault has touched', async () => {
   const folder = newFolder();
   const dropped = event(15, { fields: { fault: 'dropped' } });
-  await new MessageFile(folder).append([
+  await fileOf(folder).append([
     event(5),
     event(11, { protocol: 'hive' }),
     event(12),
@@ -183,7 +196,7 @@ test('the report counts messages by protocol, and shows those that a fault has t
         ['pushsync', 2],
         ['hive', 1],
       ],
-      touched: [dropped],
+      touched: [{ ...dropped, began: 0 }],
       touchedInAll: 1,
     },
   ]);

@@ -27,6 +27,7 @@ async function kept(folder: string): Promise<number[]> {
 function clusterOf(events: () => AsyncGenerator<TapEvent>) {
   return {
     capabilities: new Set(['tap'] as const),
+    startedAt: 5,
     tap: events,
     timings: { totalMs: 0 } as Cluster['timings'],
   };
@@ -79,9 +80,13 @@ test('messages of a second cluster say so, also when the first had no tap', asyn
   await watch.release();
   watch.watch({ ...clusterOf(said), capabilities: new Set() });
   await watch.release();
-  watch.watch(clusterOf(said));
+  watch.watch({ ...clusterOf(said), startedAt: 7 });
   await watch.release();
-  const clusters: (number | undefined)[] = [];
-  for await (const { cluster } of readMessages(messageFiles(folder), () => undefined)) clusters.push(cluster);
-  expect(clusters).toEqual([undefined, 3]);
+  const seen: unknown[] = [];
+  for await (const { cluster, began } of readMessages(messageFiles(folder), () => undefined))
+    seen.push([cluster, began]);
+  expect(seen).toEqual([
+    [undefined, 5],
+    [3, 7],
+  ]);
 });

@@ -40,6 +40,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
+    reporters: ['default', './test/suite/unfinished.ts'],
     coverage: {
       include: ['{formats,node,chain,harness}/**/*.ts'],
       // Compiled to WebAssembly, whose lines are not counted.

@@ -1,9 +1,10 @@
 /**
- * Reporter of a run that may take too long. At SIGUSR2, which ends the workers as well where they belong to the same group
- * of processes, it says which tests had not ended, writes the JSON report of those that had, and ends.
+ * Reporter of a run that may take too long, or lose a worker. At SIGUSR2, which ends the workers as well where they belong
+ * to the same group of processes, it says which tests had not ended, writes the JSON report of those that had, and ends.
+ * Where a worker has ended instead, it says how, and which tests it ran.
  */
 import { writeFileSync } from 'node:fs';
-import type { Reporter, TestCase, TestModule, TestSpecification, Vitest } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from 'vitest/node';
 
 export default class Unfinished implements Reporter {
   readonly #running = new Set<TestCase>();
@@ -12,11 +13,7 @@ export default class Unfinished implements Reporter {
   onInit(vitest: Vitest): void {
     process.once('SIGUSR2', () => {
       const modules = vitest.state.getTestModules();
-      const lines = [
-        ...modules.filter(isOpen).map((file) => this.#lineOf(file)),
-        `  ${this.#files - modules.length} of ${this.#files} files had not begun`,
-      ];
-      process.stdout.write(`\nnot ended when the run was stopped:\n${lines.join('\n')}\n`);
+      this.#say('the run was stopped', modules);
       const { outputFile } = vitest.config;
       if (typeof outputFile === 'object' && outputFile['json'] !== undefined)
         writeFileSync(outputFile['json'], JSON.stringify(reportOf(modules)));
@@ -26,6 +23,22 @@ export default class Unfinished implements Reporter {
 
   onTestRunStart(specifications: readonly TestSpecification[]): void {
     this.#files = specifications.length;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    for (const { cause } of errors) {
+      // vitest says the signal or the exit code, and then all files that the worker was given.
+      const [, how] = /^Worker exited unexpectedly (.*?) during/.exec(cause?.message ?? '') ?? [];
+      if (how !== undefined) this.#say(`a worker ended ${how}`, modules);
+    }
+  }
+
+  #say(when: string, modules: readonly TestModule[]): void {
+    const lines = [
+      ...modules.filter(isOpen).map((file) => this.#lineOf(file)),
+      `  ${this.#files - modules.length} of ${this.#files} files had not begun`,
+    ];
+    process.stdout.write(`\nnot ended when ${when}:\n${lines.join('\n')}\n`);
   }
 
   onTestCaseReady(test: TestCase): void {

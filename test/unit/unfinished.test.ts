@@ -56,6 +56,19 @@ test('a run that is stopped names the tests that had not ended, and reports thos
   expect(report).toMatchObject({ numPassedTests: 1, numTotalTests: 3 });
 });
 
+test('a worker that ends is named by its end, and by the tests that it ran', async () => {
+  const files = {
+    'one-begins': `test('passes', () => {});
+      test('ends its worker', () => void process.kill(process.pid, 'SIGSEGV'));`,
+    two: "test('passes as well', () => {});",
+  };
+  const { output, report } = await run(files);
+  expect(output).toMatch(
+    /not ended when a worker ended with signal SIGSEGV:\n {2}one-begins\.test\.js: .*\n {2}0 of 2 files had not begun\n/,
+  );
+  expect(report).toMatchObject({ numPassedTests: 1 });
+});
+
 test('where tests of a file have failed for long enough, the others fail at once, those of other files do not', async () => {
   const { report } = await run({
     one: `test('fails', () => { throw new Error('at last'); });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { freeRange } from '../node/kit.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 const ORIGIN = 'http://localhost:3000';
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 test('nodes and the chain have the ports of the range', () => {
   expect(net.nodes.map(({ api, debug }) => [api, debug])).toEqual([

@@ -11,7 +11,7 @@ import { buyBatch } from '../../../harness/cluster/purchase.ts';
 import { listSnapshots } from '../../../harness/cluster/snapshots/snapshot.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { startSvcnet, svcnetHere } from '../svcnet.ts';
 
 const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);
 
@@ -222,7 +222,7 @@ describe('a snapshot', () => {
   });
 });
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 describe('on the command line', () => {
   test('is saved, listed, started on other ports, and removed', async () => {

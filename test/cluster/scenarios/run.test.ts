@@ -6,20 +6,21 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type Finished, startSvcnet } from '../svcnet.ts';
+import { type Finished, startSvcnet, svcnetHere } from '../svcnet.ts';
 
 /** What a run makes of its scenarios is the same on every driver, and takes least time on this one. */
 const SIMULATED = ['--driver', 'simulated'];
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const folder = temporaryFolder('svcnet-run');
+const stateDir = join(folder, 'state');
+const svcnet = (args: readonly string[]) => svcnetHere(args, { stateDir });
 
 /** @param interruptAt text of standard output at which the command gets Ctrl-C */
-function svcnet(args: readonly string[], interruptAt?: string): Promise<Finished> {
-  const { child, output, finished } = startSvcnet(args, { stateDir: join(folder, 'state') });
+function interrupted(args: readonly string[], interruptAt: string): Promise<Finished> {
+  const { child, output, finished } = startSvcnet(args, { stateDir });
   child.stdout?.on('data', () => {
-    if (interruptAt !== undefined && !child.killed && output.stdout.includes(interruptAt))
-      child.kill('SIGINT');
+    if (!child.killed && output.stdout.includes(interruptAt)) child.kill('SIGINT');
   });
   return finished;
 }
@@ -58,18 +59,8 @@ test('smoke passes: one JSON document on standard output, progress on standard e
   const report = join(folder, 'report');
   const tree = join(ROOT, 'scenarios');
   const sets = ['--set', 'size=300000', '--set', `dir=${tree}`];
-  const ended = await svcnet([
-    'run',
-    'smoke',
-    '--nodes',
-    '3',
-    '--seed',
-    '7',
-    '--json',
-    '--report',
-    report,
-    ...sets,
-  ]);
+  const args = ['run', 'smoke', '--nodes', '3', '--seed', '7', '--json', '--report', report, ...sets];
+  const ended = await startSvcnet(args, { stateDir }).finished;
   expect(ended.stderr).not.toContain('error');
   expect(ended.code).toBe(0);
   const result = JSON.parse(ended.stdout) as RunResult;
@@ -138,7 +129,7 @@ test('scenarios that want different clusters run side by side, each in a replaya
 
 test('Ctrl-C ends all clusters that run side by side', async () => {
   const args = ['run', 'pingpong', 'upload', 'kademlia', '--parallel', '2', '--set', 'sizes=20MiB'];
-  expect((await svcnet(args, '✔ pingpong')).code).toBe(130);
+  expect((await interrupted(args, '✔ pingpong')).code).toBe(130);
   expect(livingProcesses()).toEqual([]);
   const clusters = join(folder, 'state', 'clusters');
   expect(existsSync(clusters) ? readdirSync(clusters) : []).toEqual([]);
@@ -247,7 +238,7 @@ test('a cluster file and flags define the fresh cluster, and it can be kept', as
 
 test('Ctrl-C removes a cluster that was to be kept', async () => {
   const args = ['run', 'upload', '--nodes', '2', '--keep', '--set', 'sizes=20MiB'];
-  expect((await svcnet(args, 'links')).code).toBe(130);
+  expect((await interrupted(args, 'links')).code).toBe(130);
   expect(livingProcesses()).toEqual([]);
 });
 
@@ -281,7 +272,7 @@ test.each([
 });
 
 test('Ctrl-C in the middle ends the run with 130, and leaves no process and no cluster', async () => {
-  const ended = await svcnet(['run', 'upload', '--nodes', '2', '--set', 'sizes=20MiB'], 'links');
+  const ended = await interrupted(['run', 'upload', '--nodes', '2', '--set', 'sizes=20MiB'], 'links');
   expect(ended.code).toBe(130);
   expect(livingProcesses()).toEqual([]);
   const clusters = join(folder, 'state', 'clusters');

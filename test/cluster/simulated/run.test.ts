@@ -9,13 +9,13 @@ import { SEEDS_FILE } from '../../../harness/report/folder.ts';
 import { readRun } from '../../../harness/report/read-run.ts';
 import type { DeterminismCheck, RunResult, SeedsRun } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type Finished, startSvcnet } from '../svcnet.ts';
+import { type Finished, svcnetHere } from '../svcnet.ts';
 
 const HARNESS = fileURLToPath(new URL('../../../harness/scenario.ts', import.meta.url));
 const folder = temporaryFolder('svcnet-seeds');
 
 function svcnet(args: readonly string[]): Promise<Finished> {
-  return startSvcnet(args, { stateDir: join(folder, 'state') }).finished;
+  return svcnetHere(args, { stateDir: join(folder, 'state') });
 }
 
 /** A scenario of the user, in a file. */

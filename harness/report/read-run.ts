@@ -38,6 +38,8 @@ export function findRun(name: string, stateDir: string): string {
 export interface RunRecord {
   /** Its folder in that of the run; empty: the run itself. */
   readonly part: string;
+  /** That folder; undefined: only a file of messages was given. */
+  readonly folder?: string;
   /** Oldest first. */
   readonly files: readonly string[];
 }
@@ -50,7 +52,8 @@ export function recordsOf(run: string, stateDir: string): RunRecord[] {
   if (statSync(run, { throwIfNoEntry: false })?.isFile() === true) return [{ part: '', files: [run] }];
   const folder = findRun(run, stateDir);
   const records = ['', ...partFolders(folder)]
-    .map((part) => ({ part, files: messageFiles(join(folder, part)) }))
+    .map((part) => ({ part, folder: join(folder, part) }))
+    .map((place) => ({ ...place, files: messageFiles(place.folder) }))
     .filter(({ files }) => files.length > 0);
   if (records.length > 0) return records;
   throw new HarnessError('RUN_NOT_FOUND', `${folder}: no messages are in it, expected ${MESSAGES_FILE}`, {

@@ -3,6 +3,7 @@ import { interrupted } from '../../base/errors.ts';
 import { inLine } from '../../base/foreign-text.ts';
 import { readMessages } from '../../report/messages/read-messages.ts';
 import { type RunRecord, recordLabel } from '../../report/read-run.ts';
+import { type Fate, RunFates } from './fate.ts';
 import { Listener } from './overheard.ts';
 import { type Route, routeOf } from './route.ts';
 
@@ -27,6 +28,7 @@ export interface RecordedRoute {
   /** When it began, ms since the epoch. */
   readonly began: number;
   readonly route: Route;
+  readonly fate: Fate;
 }
 
 const ADDRESS_DIGITS = 64;
@@ -45,14 +47,22 @@ export async function recordedTrace(
 ): Promise<RecordedTrace> {
   const chunk = reference.slice(0, ADDRESS_DIGITS);
   const notes: string[] = [];
-  const listeners = new Map<string, { readonly listener: Listener; readonly began: number }>();
-  for (const { part, files } of records) {
+  const listeners = new Map<
+    string,
+    { readonly listener: Listener; readonly began: number; readonly fates: RunFates }
+  >();
+  for (const { part, folder, files } of records) {
+    const fates = new RunFates(folder);
     for await (const event of readMessages(files, (lack) =>
       notes.push(part === '' ? lack : `${part}: ${lack}`),
     )) {
       if (signal.aborted) throw interrupted(signal);
       const label = recordLabel(part, event.cluster);
-      const known = listeners.get(label) ?? { listener: new Listener(new Map(), chunk), began: event.began };
+      const known = listeners.get(label) ?? {
+        listener: new Listener(new Map(), chunk),
+        began: event.began,
+        fates,
+      };
       listeners.set(label, known);
       const { from, to, fields } = event;
       const { err } = fields;
@@ -66,8 +76,13 @@ export async function recordedTrace(
     }
   }
   const clusters = [...listeners]
-    .map(([cluster, { listener, began }]) => ({ cluster, began, told: listener.testimonies() }))
+    .map(([cluster, { listener, ...about }]) => ({ cluster, ...about, told: listener.testimonies() }))
     .filter(({ told }) => told.length > 0)
-    .map(({ cluster, began, told }) => ({ cluster, began, route: routeOf(told, (name) => name) }));
+    .map(({ cluster, began, fates, told }) => ({
+      cluster,
+      began,
+      route: routeOf(told, (name) => name),
+      fate: fates.of(chunk, told, began),
+    }));
   return { run, reference, chunk, clusters, recorded: [...listeners.keys()], notes };
 }

@@ -4,6 +4,7 @@ import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import { clock } from '../../web/base/format.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
+import type { Fate, Wipe } from './fate.ts';
 import type { RecordedTrace } from './recorded.ts';
 import type { Attempt, Hop, Moment, Route } from './route.ts';
 
@@ -53,12 +54,20 @@ export function recordedText({ chunk, clusters, recorded, notes }: RecordedTrace
   return [
     paint(page.style, 'bold', `${INDENT}${chunk}`),
     ...(clusters.length === 0 ? labelled('route', 'no message of the record is about it', page) : []),
-    ...clusters.flatMap(({ cluster, began, route }) => [
+    ...clusters.flatMap(({ cluster, began, route, fate }) => [
       ...(recorded.length > 1 ? ['', ...labelled('cluster', cluster, page)] : []),
-      ...routeLines(route, began, page),
+      ...fateLines(fate, page),
+      ...routeLines(route, began, page, fate.wipes),
     ]),
     ...(remarks.length === 0 ? [] : ['', ...remarks.map((line) => paint(page.style, 'dim', line))]),
   ];
+}
+
+function fateLines({ wipes, holders, isLost }: Fate, page: TextStyle): string[] {
+  if (isLost) return labelled('held by', 'nobody: the run looked for it on every node', page, true);
+  if (holders.length > 0) return labelled('held by', `${holders.join(', ')}, as the messages tell`, page);
+  if (wipes.length === 0) return [];
+  return labelled('held by', 'nobody: all nodes that took it have lost their data since', page, true);
 }
 
 function contentLines(content: TraceDocument['content'], page: TextStyle): string[] {
@@ -113,13 +122,15 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
 }
 
 /** Sections in the order in which they began; within a push or a request ordered by cause. */
-function routeLines(route: Route, began: number, page: TextStyle): string[] {
+/** @param wipes of nodes that had it */
+function routeLines(route: Route, began: number, page: TextStyle, wipes: readonly Wipe[] = []): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),
     ...route.pushes.map((hop) => hopLines(hop, '')),
     ...route.pulls.map((moment) => [momentLine(moment)]),
     ...route.kept.map((moment) => [momentLine(moment)]),
     ...route.requests.map((hop) => hopLines(hop, '')),
+    ...wipes.map(({ node, at, text }) => [{ at, bad: true, text: `${node} ✖ lost its data: fault ${text}` }]),
   ].toSorted((a, b) => (a[0]?.at ?? 0) - (b[0]?.at ?? 0));
   const lines = sections.flat();
   if (lines.length === 0) return labelled('route', 'no node reports it', page);

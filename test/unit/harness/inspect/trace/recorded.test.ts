@@ -1,5 +1,5 @@
 /** The route of a chunk from the messages that a run has kept, without a node. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tap } from '../../../../../harness/commands/tap.ts';
@@ -75,6 +75,43 @@ test('clusters of one run, whose nodes have the same names, are told apart, and 
   expect(page.printed()).toMatch(/^ ?0:00\.500 cluster-2 node-0 -> node-2/m);
   expect(page.printed()).toMatch(/^ ?0:01\.000 node-0 -> node-1/m);
   expect(page.printed()).toMatch(/^ ?0:01\.000 part-2\/cluster-1 node-0 -> node-3/m);
+});
+
+test('nodes that lost their data afterwards, and that nobody holds the chunk, are told with its route', async () => {
+  const run = await folderWith('wiped', push('node-0', 'node-1'));
+  const fault = { event: 'begin', kind: 'restart', request: { wipe: true }, began: 0 };
+  const wipe = (node: string, at: number, more = {}) =>
+    `${JSON.stringify({ ...fault, at, targets: [node], text: `restarts ${node} without its data`, ...more })}\n`;
+  writeFileSync(
+    join(run, 'faults.jsonl'),
+    [
+      wipe('node-1', 500),
+      wipe('node-1', 3000, { request: {} }),
+      wipe('node-1', 3000, { began: 500 }),
+      wipe('node-7', 3000),
+    ].join(''),
+  );
+  const before = contextOf(root);
+  await trace(ADDRESS, { run, chunks: 1 }, before);
+  expect(before.printed()).toContain('held by     node-1, as the messages tell');
+  expect(before.printed()).toContain(
+    '0:00.500  node-1 ✖ lost its data: fault restarts node-1 without its data',
+  );
+  expect(before.printed()).not.toContain('0:03.000');
+  appendFileSync(join(run, 'faults.jsonl'), wipe('node-1', 4000));
+  const after = contextOf(root);
+  await trace(ADDRESS, { run, chunks: 1 }, after);
+  expect(after.printed()).toContain('held by     nobody: all nodes that took it have lost their data since');
+  expect(after.printed()).toContain('0:04.000  node-1 ✖ lost its data');
+  writeFileSync(join(run, 'losses.jsonl'), `${JSON.stringify({ chunk: ADDRESS })}\n`);
+  const looked = contextOf(root);
+  await trace(ADDRESS, { run, chunks: 1 }, looked);
+  expect(looked.printed()).toContain('held by     nobody: the run looked for it on every node');
+  writeFileSync(join(run, 'losses.jsonl'), 'no JSON\n');
+  await expect(trace(ADDRESS, { run, chunks: 1 }, looked)).rejects.toMatchObject({
+    code: 'RUN_INVALID',
+    message: `${join(run, 'losses.jsonl')}:1: expected an object of JSON`,
+  });
 });
 
 test('what a record lacks is said, and what it calls a node or an error is a short line', async () => {

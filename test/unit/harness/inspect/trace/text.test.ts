@@ -6,7 +6,7 @@ const PAGE = { width: 120, style: { width: 120, colour: false, live: false } };
 
 function linesOf({ pushes = [], requests = [] }: { pushes?: readonly Hop[]; requests?: readonly Hop[] }) {
   const route = { uploads: [], pushes, pulls: [], kept: [], requests };
-  const clusters = [{ cluster: '', began: 0, route }];
+  const clusters = [{ cluster: '', began: 0, route, fate: { wipes: [], holders: [], isLost: false } }];
   const trace = { run: 'last', reference: 'ab', chunk: 'ab', clusters, recorded: [''], notes: [] };
   return recordedText(trace, PAGE).map((line) => line.trim().replaceAll(/ +/g, ' '));
 }

@@ -16,6 +16,7 @@ import { StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
+import { findK6 } from '../run/load/k6/find-k6.ts';
 import type { NodesInput, PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
@@ -61,7 +62,7 @@ export async function runFlavours(
       `--flavours: got ${flavours.join(',')}, expected two or more different flavours`,
     );
   }
-  const { named, title: what, set } = workOf(flags);
+  const { named, title: what, set } = await workOf(flags);
   const scenario = await loadScenario(named);
   const seed = flags.seed ?? drawSeed();
   const title = `compare-${flavours.join('-')}-${what}`;
@@ -96,13 +97,16 @@ export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: str
   }
 }
 
-/** The scenario or load that all flavours run. */
-function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
+/**
+ * The scenario or load that all flavours run.
+ * @throws HarnessError `USAGE`, `BINARY_INVALID` without k6 for a load
+ */
+async function workOf({ scenario, load, duration, k6 }: FlavoursFlags): Promise<{
   readonly named: string;
   readonly title: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-} {
+}> {
   if (scenario !== undefined && load !== undefined) {
     throw new HarnessError('USAGE', `--scenario ${scenario} and --load ${load}: expected only one of them`);
   }
@@ -112,6 +116,7 @@ function workOf({ scenario, load, duration, k6 }: FlavoursFlags): {
     });
   }
   if (load !== undefined) {
+    await findK6(k6);
     const given = Object.entries({ script: load, duration, k6 }).filter(([, value]) => value !== undefined);
     return { named: 'load', title: `load-${scenarioTitle(load)}`, set: given.map((pair) => pair.join('=')) };
   }

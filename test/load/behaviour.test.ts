@@ -194,15 +194,19 @@ test.each([
   expect(stderr).toContain(words);
 });
 
-test('without k6 and without an engine the error says how to get it', async () => {
-  const { code, stderr } = await startSvcnet(['load', 'upload'], {
-    stateDir: kit.stateDir,
-    env: { SVCNET_K6: '', PATH: '/nowhere' },
-  }).finished;
-  expect(code).toBe(2);
-  expect(stderr).toContain('k6, which generates the load, was not found');
-  expect(stderr).toContain('grafana.com/docs/k6');
-});
+test.each([[['load', 'upload']], [['compare', '--flavours', 'svc,bee', '--load', 'mixed']]])(
+  'without k6 and without an engine %j starts nothing and says how to get it',
+  async (words) => {
+    const { code, stdout, stderr } = await startSvcnet(words, {
+      stateDir: kit.stateDir,
+      env: { SVCNET_K6: '', PATH: '/nowhere' },
+    }).finished;
+    expect(code).toBe(2);
+    expect(stderr).toContain('k6, which generates the load, was not found');
+    expect(stderr).toContain('grafana.com/docs/k6');
+    expect(stdout).toBe('');
+  },
+);
 
 async function k6Of(folder: string): Promise<ProcessId> {
   return until<ProcessId>(

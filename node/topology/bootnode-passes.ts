@@ -14,6 +14,8 @@ import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 /** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
+/** Passes without a peer that stayed before the operator is told: the first few are over within seconds of a start. */
+const TOLD_FROM = 6;
 
 export interface BootnodePassesDeps {
   readonly host: Pick<Host, 'connect'>;
@@ -32,6 +34,8 @@ export class BootnodePasses {
   #running: Promise<void> | undefined;
   /** The bootnode being dialled. */
   #current: string | undefined;
+  /** What came of each bootnode in the last pass, by its address. */
+  readonly #outcomes = new Map<string, string>();
   /** Monotonic time since which there have been peers. */
   #peersSince: number | undefined;
 
@@ -90,6 +94,12 @@ export class BootnodePasses {
 
   async #pass(signal: AbortSignal): Promise<void> {
     const { clock, host, log, metrics } = this.#deps;
+    if (this.#passes >= TOLD_FROM) {
+      log.info(
+        { bootnodes: Object.fromEntries(this.#outcomes) },
+        'no bootnode keeps a connection to this node',
+      );
+    }
     let connected = 0;
     for (const bootnode of this.#addresses.slice(0, ATTEMPTS_MAX)) {
       if (connected >= CONNECTED_MAX || signal.aborted) return;
@@ -99,8 +109,10 @@ export class BootnodePasses {
       try {
         await host.connect([bootnode], deadline.signal);
         connected++;
+        this.#outcomes.set(bootnode, 'connected, then ended by it: its log may say why');
       } catch (error) {
         if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
+        this.#outcomes.set(bootnode, error instanceof Error ? error.message : String(error));
         log.debug({ err: error, bootnode }, 'bootnode not connected');
       } finally {
         this.#current = undefined;

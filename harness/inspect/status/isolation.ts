@@ -82,7 +82,9 @@ function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
         ]),
     ...(refused.length === 0 ? [] : [`it has ${namesOf(refused)} on its own blocklist`]),
     ...(topology?.population === 0
-      ? ['it knows the address of no other node, neither from before nor from a boot node']
+      ? [
+          'it knows the address of no other node: it has no boot node, or none keeps the connection (its log says which)',
+        ]
       : []),
   ];
   if (reasons.length > 0) return reasons.join('; ');

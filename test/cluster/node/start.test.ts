@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { eventually, http, stateFolder } from './kit.ts';
@@ -284,4 +284,27 @@ describe('a node started by hand', () => {
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
     expect(existsSync(join(options['data-dir'] ?? '', 'store'))).toBe(true);
   });
+});
+
+test('a node that starts as the page says, with the options of a node of the cluster, joins it', async () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/node.md'), 'utf8');
+  const [, written = ''] = /^node node\/main\.ts start (--config [^]*?)\nnpx svcnet status/m.exec(page) ?? [];
+  const flags = written
+    .replaceAll('\\\n', '')
+    .replace('.svcnet/clusters/$SVCNET_NAME', dirname(dirname(net.node(0).dataDir)))
+    .replace('$SVCNET_P2P', net.node(0).p2p)
+    .replace('--data-dir mine', `--data-dir ${join(folder, 'mine')}`)
+    .replaceAll(/127\.0\.0\.1:17\d\d/g, '127.0.0.1:0')
+    .replaceAll('"', '')
+    .split(/\s+/);
+  const { child, ended } = start({}, flags);
+  try {
+    await eventually('node-0 has a peer', async () => {
+      const { peers } = (await http({ api: net.node(0).debug }, '/peers')).json as { peers: unknown[] };
+      return peers.length === 1 ? undefined : `${peers.length} peers`;
+    });
+  } finally {
+    child.kill();
+    await ended;
+  }
 });

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../formats/crypto/hex.ts';
+import { type Logger, silentLogger } from '../../../node/env/logger.ts';
 import { HostError } from '../../../node/p2p/host.ts';
+import { memoryRecords } from '../p2p/memory-nodes.ts';
 import { everybodyHome, id, otherPeerId, peerId, table, underlayOf } from './table.ts';
 
 test('without a peer the bootnodes are dialled again, quickly at first', async () => {
@@ -45,6 +47,26 @@ test('a bootnode that ends each connection at once is dialled again after longer
   disconnect(id('80'));
   await clock.advance(50);
   expect(dialled()).toEqual([bootnode]);
+});
+
+test('a node that no bootnode keeps says so, with what came of each', async () => {
+  const [full, down] = [bootnodeOf(id('80')), bootnodeOf(id('40'))];
+  const told: unknown[] = [];
+  const log: Logger = { ...silentLogger(), info: (...line: readonly unknown[]) => void told.push(line) };
+  const { kademlia, clock, net, disconnect } = table({ bootnodes: [full, down] }, memoryRecords(), { log });
+  net.dial = (underlay) => {
+    if (underlay === down) throw new HostError('DIAL_FAILED', 'nobody there');
+    return id('80');
+  };
+  await kademlia.start();
+  for (let pass = 1; pass <= 6; pass++) {
+    await clock.settle();
+    expect(told).toEqual([]);
+    disconnect(id('80'));
+    await clock.advance(50 * 2 ** (pass - 1));
+  }
+  const bootnodes = { [full]: 'connected, then ended by it: its log may say why', [down]: 'nobody there' };
+  expect(told).toEqual([[{ bootnodes }, 'no bootnode keeps a connection to this node']]);
 });
 
 test('a bootnode that is in the address book is dialled once at the start', async () => {

@@ -30,10 +30,14 @@ interface Announced {
 export function table(
   options: Partial<KademliaOptions> = {},
   state = memoryRecords(),
-  deps: Partial<Pick<KademliaDeps, 'addressBook' | 'isCommon'>> = {},
+  deps: Partial<Pick<KademliaDeps, 'addressBook' | 'isCommon' | 'log'>> = {},
 ) {
   const clock = new ManualClock();
-  const { addressBook = createAddressBook(memoryRecords()), isCommon = () => false } = deps;
+  const {
+    addressBook = createAddressBook(memoryRecords()),
+    isCommon = () => false,
+    log = silentLogger(),
+  } = deps;
   const peers = new Map<string, { peer: Peer; controller: AbortController }>();
   const listeners: { connected: (peer: Peer) => void; disconnected: (peer: Peer, reason: string) => void } = {
     connected: () => undefined,
@@ -125,7 +129,7 @@ export function table(
       addressBook,
       clock,
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
-      log: silentLogger(),
+      log,
       metrics: createMetrics({ prefix: 'svc' }),
       state,
       isCommon,

@@ -415,7 +415,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * The log of a node, of the chain, or of the link proxy of a cluster that has one.
    * @param part name of a node, `chain` or `link-proxy`
-   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
+   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started here
    */
   logOf(part: string): PartLog {
     return partLog(this.#parts, part, (name) => this.node(name));

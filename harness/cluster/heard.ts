@@ -47,7 +47,7 @@ export function partLog(
   const isProxy = part === LINK_PROXY && driver.routes !== undefined;
   const node = part === 'chain' || isProxy ? undefined : nodeOf(part);
   if (!DRIVER_FACTS[driver.name].owned) {
-    throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
+    throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started here`, {
       hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',
     });
   }
@@ -68,7 +68,7 @@ function cannotTap(driver: DriverName, cluster: string): HarnessError {
     new HarnessError('ARGUMENT_INVALID', `cannot tap cluster '${cluster}': ${why}`, { hint });
   if (!DRIVER_FACTS[driver].owned) {
     return refused(
-      'it was not started by svcnet, so the keys of its nodes are not known',
+      'it was not started here, so the keys of its nodes are not known',
       'A tap ends the encryption between nodes with their keys: svcnet up --tap starts nodes with known ones.',
     );
   }

@@ -1,5 +1,6 @@
 import { HarnessError } from '../base/errors.ts';
 import { renderTable } from '../base/terminal/table.ts';
+import { typed } from '../base/typed.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
@@ -91,7 +92,7 @@ async function stateIfKnown(
 }
 
 function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext): readonly string[] {
-  if (clusters.length === 0) return ['  no clusters; start one with: svcnet up'];
+  if (clusters.length === 0) return [`  no clusters; start one with: ${typed('up')}`];
   const rows = clusters.map(({ name, state, driver, nodes, seed, startedAt }) => [
     name,
     state,

@@ -43,7 +43,7 @@ export function exportStack(request: ExportRequest): Exported {
       ...[...files.values()].flat(),
     ],
     next: [
-      `docker stack deploy -c ${STACK_FILE} ${name}`,
+      `docker stack deploy --resolve-image never -c ${STACK_FILE} ${name}`,
       'svcnet attach -f network.yaml',
       `docker stack rm ${name}`,
     ],
@@ -193,7 +193,8 @@ function notes({ definition, seed, image = IMAGE }: ExportRequest): string[] {
   return [
     'A storage network as a stack of Docker Swarm, as written by: svcnet export stack',
     '',
-    `  docker stack deploy -c ${STACK_FILE} ${name}     begin, or apply a new export`,
+    'Begin, or apply a new export:',
+    `  docker stack deploy --resolve-image never -c ${STACK_FILE} ${name}`,
     `  docker stack ps ${name}                        where its containers run`,
     '  svcnet attach -f network.yaml             scenarios, status and more on this network',
     `  docker stack rm ${name}                        end; the volumes of each machine stay:`,

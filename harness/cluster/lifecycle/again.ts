@@ -112,7 +112,7 @@ const NEEDED_BY_ALL: readonly string[] = ['chain', LINK_PROXY];
 async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
   const { name, phase, owner } = record;
   if (!DRIVER_FACTS[record.driver].owned) {
-    throw new HarnessError('NODE_STATE', `cannot start cluster '${name}': it was not started by svcnet`);
+    throw new HarnessError('NODE_STATE', `cannot start cluster '${name}': it was not started here`);
   }
   if (phase === 'starting' && isAlive(owner)) throw beingStarted(name, owner.pid);
   const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });

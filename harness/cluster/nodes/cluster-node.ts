@@ -387,7 +387,7 @@ export class ClusterNode extends KnownNode {
   /** @throws HarnessError `NODE_STATE` */
   #expectOurs(action: string): void {
     if (!DRIVER_FACTS[this.#deps.driver.name].owned)
-      throw this.#wrongState(action, 'it was not started by svcnet');
+      throw this.#wrongState(action, 'it was not started here');
   }
 
   #wrongState(action: string, why: string): HarnessError {

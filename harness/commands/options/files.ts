@@ -41,7 +41,7 @@ A network file lists at least the endpoints; svcnet asks the nodes for the rest:
   chain: { rpc: http://127.0.0.1:8545 }     # also control, contracts
   nodes:
     - api: http://127.0.0.1:1633            # also debug, name, key
-    - api: http://127.0.0.1:1635
+    - api: http://127.0.0.1:1643
 ps, status, metrics, dashboards, stamp, env, keys, run and load work as on any other cluster; down forgets it and
 stops nothing. Runs spend: they upload under the nodes' batches, and some buy batches.`,
 };

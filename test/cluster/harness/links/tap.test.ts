@@ -192,6 +192,6 @@ test('a network that svcnet did not start has no tap, and says why', async () =>
     { stateDir },
   );
   expect(() => theirs.tap()).toThrow(
-    "cannot tap cluster 'theirs': it was not started by svcnet, so the keys of its nodes are not known",
+    "cannot tap cluster 'theirs': it was not started here, so the keys of its nodes are not known",
   );
 });

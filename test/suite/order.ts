@@ -17,6 +17,8 @@ export const LONG = [
   'test/cluster/harness/embedded.test.ts',
   'test/cluster/simulated/run.test.ts',
   'test/storm/simulated.test.ts',
+  'test/cluster/replay/planted.test.ts',
+  'test/cluster/library/readme-commands.test.ts',
 ] as const;
 
 /** @returns a number that is less for files that begin earlier; the same for all that are not long */

@@ -1,4 +1,4 @@
-/** A network that becomes ten times as large and as small again, in virtual time, while it is used. */
+/** A network that becomes eight times as large and as small again, in virtual time, while it is used. */
 import { expect, test } from 'vitest';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -12,13 +12,13 @@ import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const FEW = 5;
-const MANY = 50;
+const MANY = 40;
 const OPTIONS = { 'minimum-storage-radius': 1 };
 /** Virtual, between two chunks. */
 const PAUSE_MS = 250;
 const PLACED_MS = 60_000;
 
-test('5 nodes become 50 and 5 again at radius 1 under load: every acknowledged chunk stays, and the books are right', async () => {
+test('5 nodes become 40 and 5 again at radius 1 under load: every acknowledged chunk stays, and the books are right', async () => {
   await using net = await Cluster.start({
     driver: 'simulated',
     nodes: [{ count: FEW, neighbourhoods: ['0', '1', '0', '1', '0'], options: OPTIONS }],

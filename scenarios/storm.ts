@@ -2,6 +2,7 @@
  * Everything at once: uploads, downloads, messages and payments on every node, and faults, all drawn from the seed or read
  * from a schedule. Then all faults are healed, and everything that was acknowledged must be there.
  */
+import type { Fault } from 'svcnet';
 import {
   ARRIVAL,
   type Books,
@@ -195,11 +196,20 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
     }
     const lines = inertAmong(begun).map((fault) => `${fault.text}: ${effectText(fault.effect)}`);
     expectNone(context, 'every fault has an effect', lines, plural(begun.length, 'fault'));
+    figureUnmet(context, begun);
     for (const [name, value] of load.counts) context.figure({ name, value, unit: '' });
     context.figure({ name: 'faults', value: begun.length, unit: `of ${faults.length}` });
     progress.detail(summary(load));
     return load;
   });
+}
+
+/** What a fault of messages means may not have been said while it lasted. */
+function figureUnmet(context: StormContext, begun: readonly Fault[]): void {
+  const met = begun.flatMap(({ effect }) => effect['messages met'] ?? []);
+  if (met.length === 0) return;
+  const value = met.filter((count) => count === 0).length;
+  context.figure({ name: 'faults that met no message', value, unit: `of ${met.length}` });
 }
 
 /** If nothing is accepted, nothing can be lost: the conditions after the storm would mean nothing. */

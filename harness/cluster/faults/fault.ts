@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Capability, Driver, Handle } from '../../places/driver.ts';
+import { MESSAGES_MET } from '../../places/links/tap/faults/rule.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
 import type { FaultField } from './fields.ts';
@@ -21,7 +22,7 @@ const FAULT_LAYERS = [
 ] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
-/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */
+/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all but `messages met` zero: the fault has changed nothing. */
 export type Effect = Readonly<Record<string, number>>;
 
 /** The cluster that faults are done to. */
@@ -125,7 +126,7 @@ export interface Fault {
 
 /** Whether a fault has changed anything. */
 export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
-  return Object.values(effect).some((count) => count > 0);
+  return Object.entries(effect).some(([what, count]) => what !== MESSAGES_MET && count > 0);
 }
 
 /** Time after a fault in which its nodes may lack connections. */
@@ -136,6 +137,10 @@ const QUIET_DISK_MS = 10_000;
 const QUIET_LINK_MS = 2_000;
 /** Time in which nodes may say nothing that a fault of messages means. */
 const QUIET_MESSAGES_MS = 10_000;
+/** A share that spares all that it could have met, although that is less likely, does not work. */
+const SPARED_CHANCE_MIN = 1e-9;
+/** Fields of a message fault whose effect depends on what follows the message. */
+const FOLLOWED = ['reorder', 'replay', 'cut'];
 const SELECTING = ['kind', 'from', 'to', 'oneWay', 'share'];
 /** Fields of a link fault that only resets. */
 const RESETTING = new Set([...SELECTING, 'reset']);
@@ -144,34 +149,46 @@ const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidt
 
 /**
  * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections, nor is a brief fault of a disk that may not have been written, or of links or messages where
- * nothing may have passed.
+ * without connections, nor is a brief fault of a disk that may not have been written, or of links where nothing may have
+ * passed, nor a fault of messages that has spared them by chance.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
+  const meet = faults.some((fault) => metBy(fault) > 0);
   return faults.filter(
     (fault) =>
       !hadEffect(fault) &&
-      !isBrief(fault) &&
+      !(fault.kind === 'message' ? isSpared(fault, meet) : isBrief(fault)) &&
       !(isLink(fault, RESETTING) && faults.some((other) => parted(other, fault))),
   );
 }
 
 function isBrief(fault: Fault): boolean {
-  const lasted = (fault.endAt ?? Infinity) - fault.at;
-  if (fault.kind === 'message') return lasted < QUIET_MESSAGES_MS || isOfSome(fault);
+  const lasted = lastedMs(fault);
   return fault.kind === 'disk-slow'
     ? lasted < QUIET_DISK_MS
     : (isLink(fault, SHAPING) || drops(fault)) && lasted < QUIET_LINK_MS;
 }
 
+/** @param meet whether faults of messages meet any on this cluster: then none that it means was said */
+function isSpared(fault: Fault, meet: boolean): boolean {
+  const { share = 1, drop = 1, every = 1, ...request } = fault.request;
+  const met = metBy(fault);
+  if (met === 0) return meet || lastedMs(fault) < QUIET_MESSAGES_MS;
+  if (FOLLOWED.some((field) => request[field] !== undefined)) return true;
+  return (1 - Math.min(Number(share), Number(drop))) ** Math.floor(met / Number(every)) > SPARED_CHANCE_MIN;
+}
+
+function metBy({ effect }: Fault): number {
+  return effect[MESSAGES_MET] ?? 0;
+}
+
+function lastedMs({ at, endAt = Infinity }: Fault): number {
+  return endAt - at;
+}
+
 /** Whether it only loses what passes between nodes. */
 function drops({ kind, request }: Fault): boolean {
   return (kind === 'partition' || kind === 'isolate') && request['mode'] === 'drop';
-}
-
-/** Whether it means a share of messages: of a few it may be none. */
-function isOfSome({ request: { share = 1, drop = 1 } }: Fault): boolean {
-  return Number(share) < 1 || Number(drop) < 1;
 }
 
 /** Whether it is a fault of links with no other fields. */
@@ -191,11 +208,10 @@ const NOUN = /\b(\w+)s\b/;
 
 /** `4,096 bytes delayed, 1 connection cut`; `no effect` */
 export function effectText(effect: Effect): string {
-  const counted = Object.entries(effect).filter(([, count]) => count > 0);
-  if (counted.length === 0) return 'no effect';
-  return counted
+  const counts = Object.entries(effect)
+    .filter(([, count]) => count > 0)
     .map(
       ([what, count]) => `${count.toLocaleString('en-US')} ${count === 1 ? what.replace(NOUN, '$1') : what}`,
-    )
-    .join(', ');
+    );
+  return [...(hadEffect({ effect }) ? [] : ['no effect']), ...counts].join(', ');
 }

@@ -42,7 +42,9 @@ test('of receipts that are dropped the chunks are pushed again, and arrive', asy
   const data = bytesOf('dropped', 100_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
-  expect((await healed(fault)).effect).toEqual({
+  const { 'messages met': met, ...effect } = (await healed(fault)).effect;
+  expect(met).toBeGreaterThan(3);
+  expect(effect).toEqual({
     'messages dropped': 3,
     'messages delayed': 0,
     'messages duplicated': 0,

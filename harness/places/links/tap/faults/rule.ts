@@ -44,6 +44,8 @@ export interface MessageActions {
 /** `error`: one that says so in the protocol's words; `empty`: one without fields; or fields as in JSON, bytes in hex. */
 export type MessageAnswer = 'error' | 'empty' | { readonly [field: string]: unknown };
 
+/** Counts messages that a rule means, before `every`, `first` and `share` choose among them: of none it changes none. */
+export const MESSAGES_MET = 'messages met';
 export const MESSAGE_COUNTERS = [
   'messages dropped',
   'messages delayed',
@@ -53,6 +55,7 @@ export const MESSAGE_COUNTERS = [
   'messages replayed',
   'messages answered',
   'streams cut',
+  MESSAGES_MET,
 ] as const;
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
 export type MessageEffect = Readonly<Record<MessageCounter, number>>;

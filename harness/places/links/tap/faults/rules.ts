@@ -6,7 +6,13 @@ import { covers, Register } from '../../rules.ts';
 import { messagesOf, protocolNamed } from '../protocols.ts';
 import { encodedAnswer, expectAnswerable } from './answer.ts';
 import { corrupted, hasField } from './corrupt.ts';
-import { MESSAGE_COUNTERS, type MessageAnswer, type MessageCounter, type MessageRule } from './rule.ts';
+import {
+  MESSAGE_COUNTERS,
+  MESSAGES_MET,
+  type MessageAnswer,
+  type MessageCounter,
+  type MessageRule,
+} from './rule.ts';
 import { selectorOf, type Told } from './where.ts';
 
 /** A message that passes. */
@@ -57,9 +63,8 @@ export class ActiveMessageRule {
   >;
   readonly #text: string;
   readonly #selects: (told: Told) => boolean;
-  /** Messages that it could mean, by their ends and name, and altogether. */
+  /** Messages that it has met, by their ends and name. */
   readonly #numbers = new Map<string, number>();
-  #seen = 0;
   #hits = 0;
   /** By their tables; undefined: what is answered does not fit that version of the protocol. */
   readonly #answers = new Map<MessageTable, Uint8Array | undefined>();
@@ -92,8 +97,8 @@ export class ActiveMessageRule {
     const way = `${from} ${to} ${message}`;
     const number = (this.#numbers.get(way) ?? 0) + 1;
     this.#numbers.set(way, number);
-    this.#seen++;
-    if (this.#seen % (rule.every ?? 1) !== 0 || this.#hits >= (rule.first ?? Infinity)) return undefined;
+    const met = ++this.counts[MESSAGES_MET];
+    if (met % (rule.every ?? 1) !== 0 || this.#hits >= (rule.first ?? Infinity)) return undefined;
     const random = uniform(`${this.#text} ${way} ${number}`);
     if (random() >= rule.share) return undefined;
     this.#hits++;

@@ -470,5 +470,7 @@ describe('the effect of a fault', () => {
     );
     expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);
     expect(hadEffect({ effect: { 'bytes delayed': 0 } })).toBe(false);
+    expect(hadEffect({ effect: { 'messages dropped': 0, 'messages met': 9 } })).toBe(false);
+    expect(effectText({ 'messages dropped': 0, 'messages met': 9 })).toBe('no effect, 9 messages met');
   });
 });

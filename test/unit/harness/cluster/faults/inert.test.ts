@@ -38,7 +38,7 @@ test.each([
   [
     'nodes may say nothing for some seconds that is meant',
     'message',
-    { protocol: 'swap', drop: true },
+    { protocol: 'swap', drop: true, share: 0.1 },
     10_000,
   ],
   ['groups may be apart for a moment in which nothing passes', 'partition', { mode: 'drop' }, 2000],
@@ -58,12 +58,39 @@ test.each([
   expect(inertAmong(faults).map(({ id }) => id)).toEqual(['long', 'active']);
 });
 
-test('a fault of a share of messages may meet none of a few, and one of each message meets one', () => {
-  const ofMessages = (id: string, fields: object) =>
-    fault(id, 1000, { kind: 'message', request: { kind: 'message', ...fields }, endAt: 61_000 });
-  const some = [ofMessages('f1', { share: 0.1, duplicate: true }), ofMessages('f2', { drop: 0.1 })];
-  const each = ofMessages('f3', { share: 1, drop: true });
-  expect(inertAmong([...some, each])).toEqual([each]);
+/** A fault of messages that has changed none. @param met how many it meant */
+const ofMessages = (id: string, met: number, fields: object) =>
+  fault(id, 1000, {
+    kind: 'message',
+    request: { kind: 'message', share: 1, ...fields },
+    endAt: 61_000,
+    effect: { 'messages dropped': 0, 'messages met': met },
+  });
+
+test('a fault of messages may spare a few by its share, but not all of many, and none without one', () => {
+  const few = [
+    ofMessages('f1', 100, { share: 0.1, duplicate: true }),
+    ofMessages('f2', 100, { drop: 0.1 }),
+    ofMessages('f3', 2, { every: 3, drop: true }),
+    ofMessages('f4', 1, { reorder: true }),
+  ];
+  const many = [
+    ofMessages('f5', 300, { share: 0.1, duplicate: true }),
+    ofMessages('f6', 300, { drop: 0.1 }),
+    ofMessages('f7', 3, { every: 3, drop: true }),
+    ofMessages('f8', 1, { drop: true }),
+  ];
+  expect(inertAmong([...few, ...many])).toEqual(many);
+});
+
+test('what a fault means may not be said at all, unless no fault of messages meets any', () => {
+  const unmet = [ofMessages('f1', 0, { drop: true }), ofMessages('f2', 0, { share: 0.1, duplicate: true })];
+  const other = {
+    ...ofMessages('f3', 1, { drop: true }),
+    effect: { 'messages dropped': 1, 'messages met': 1 },
+  };
+  expect(inertAmong([...unmet, other])).toEqual([]);
+  expect(inertAmong(unmet)).toEqual(unmet);
 });
 
 test('a link that was to be cut at once was cut', () => {

@@ -74,6 +74,17 @@ test('every third, the first two of them', () => {
   expect(hits({ first: 2 }, 10)).toEqual([0, 1]);
 });
 
+test('a rule counts the messages that it means, whether it chooses them or not', () => {
+  const rules = new MessageRules();
+  const where = 'storageRadius is 300';
+  rules.begin('r', { ...RULE, between: [['a'], ['b']], oneWay: true, where, every: 2, first: 1 });
+  for (let count = 0; count < 5; count++) rules.judged(RECEIPT);
+  for (const other of [{ from: 'c' }, { message: 'delivery' }, { protocol: 'retrieval' }])
+    rules.judged({ ...RECEIPT, ...other });
+  rules.judged({ ...RECEIPT, decoded: { ...RECEIPT.decoded, storageRadius: 3 } });
+  expect(rules.effect('r')).toMatchObject({ 'messages dropped': 1, 'messages met': 5 });
+});
+
 test('a rule means its protocol, its message, its nodes and its direction', () => {
   const rules = new MessageRules();
   rules.begin('r', { ...RULE, between: [['a'], ['b']], oneWay: true });

@@ -1,12 +1,12 @@
 /** What parts of a cluster write, and what nodes say while somebody listens. */
 import type { Clock } from '../../formats/clock.ts';
-import { HarnessError } from '../base/errors.ts';
+import { clusterGone, HarnessError } from '../base/errors.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
 import { pause } from '../base/wait.ts';
 import { type Driver, LINK_PROXY, startedWithout } from '../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { TapControl, TapEvent } from '../places/links/tap/events.ts';
-import { clusterFolder, readRun } from './state/state.ts';
+import { type ClusterRecord, clusterFolder, readRecord, readRun } from './state/state.ts';
 
 /** Options of `cluster.tap`. */
 export interface TapOptions {
@@ -28,13 +28,15 @@ export interface TapOptions {
 }
 
 const PAUSE_MS = 100;
+/** From the end of a cluster's proxy to that of its folder, when it is taken down: its nodes have to stop. */
+const REMOVED_WITHIN_MS = 3000;
 const NEVER = new AbortController().signal;
 
 /** What of an open cluster is needed here. */
 interface Heard {
   readonly clock: Clock;
   readonly stateDir: string;
-  readonly record: { readonly name: string };
+  readonly record: Pick<ClusterRecord, 'name' | 'token'>;
   readonly driver: Driver;
 }
 
@@ -55,12 +57,25 @@ export function partLog(
 }
 
 /** `cluster.tap`. */
-export function tapped(
-  { clock, stateDir, record, driver }: Heard,
-  options: TapOptions,
-): AsyncGenerator<TapEvent> {
+export function tapped(cluster: Heard, options: TapOptions): AsyncGenerator<TapEvent> {
+  const { stateDir, record, driver } = cluster;
   if (driver.can.tap === undefined) throw cannotTap(driver.name, record.name);
-  return heard(driver.can.tap.tap(readRun(stateDir, record.name, LINK_PROXY)?.handle), options, clock);
+  const tap = driver.can.tap.tap(readRun(stateDir, record.name, LINK_PROXY)?.handle);
+  const read: TapControl['tapped'] = async (after, raw) => {
+    try {
+      return await tap.tapped(after, raw);
+    } catch (error) {
+      throw (await isRemoved(cluster, options.signal)) ? clusterGone(record.name) : error;
+    }
+  };
+  return heard(read, options, cluster.clock);
+}
+
+async function isRemoved({ clock, stateDir, record }: Heard, signal?: AbortSignal): Promise<boolean> {
+  const isThere = () => readRecord(stateDir, record.name)?.token === record.token;
+  using limit = clock.deadline(REMOVED_WITHIN_MS, signal);
+  while (isThere() && !limit.signal.aborted) await pause(clock, PAUSE_MS, limit.signal);
+  return !isThere();
 }
 
 function cannotTap(driver: DriverName, cluster: string): HarnessError {
@@ -90,17 +105,17 @@ export function isMeant(
 }
 
 async function* heard(
-  tap: TapControl,
+  read: TapControl['tapped'],
   { kept = false, raw, signal = NEVER, onMissed, ...selection }: TapOptions,
   clock: Clock,
 ): AsyncGenerator<TapEvent> {
-  const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER, raw)).next;
+  const head = async () => (await read(Number.MAX_SAFE_INTEGER, raw)).next;
   // Ongoing talk must not keep the past from ending.
   let last = kept === true ? await head() : Infinity;
   for (let at = kept === false ? await head() : 0; at < last; ) {
     if (signal.aborted && kept === true) return;
     if (signal.aborted && last === Infinity) last = await head();
-    const { events, next, missed } = await tap.tapped(at, raw);
+    const { events, next, missed } = await read(at, raw);
     // Nobody expects more of the past than is kept.
     if (missed > 0 && (at > 0 || kept !== true)) onMissed?.(missed);
     at = next;

@@ -138,6 +138,7 @@ async function print(
     from = event.began;
     context.out(`${context.json ? JSON.stringify(event) : line(event, context)}\n`);
   }
+  if (from === undefined) context.note('  no matching message\n');
 }
 
 /**
@@ -150,7 +151,7 @@ async function capture(
   context: CommandContext,
 ): Promise<void> {
   await using handle = await writing(file, open(file, force ? 'w' : 'wx'));
-  const { count, lacks } = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
+  const { count, lacks, gone } = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
   answer(context, { file, events: count, dissector: DISSECTOR }, [
     `  wrote ${plural(count, 'packet')} to ${file}`,
     ...lacks,
@@ -158,12 +159,15 @@ async function capture(
     '  try next',
     `    tshark -X ${shellWord(`lua_script:${DISSECTOR}`)} -r ${shellWord(file)}`,
   ]);
+  if (gone !== undefined) throw gone;
 }
 
 interface Packets {
   readonly count: number;
   /** Lines on what is not in them. */
   readonly lacks: readonly string[];
+  /** The cluster has been removed meanwhile. */
+  readonly gone?: HarnessError;
 }
 
 async function packets(
@@ -171,16 +175,22 @@ async function packets(
   write: (bytes: Buffer) => Promise<void> | void,
 ): Promise<Packets> {
   let [count, bare] = [0, 0];
+  let gone: HarnessError | undefined;
   await write(captureHeader());
-  for await (const event of events) {
-    await write(capturedPacket(event));
-    count++;
-    const isSaid = event.kind === 'message' || event.kind === 'headers';
-    if (isSaid && event.raw === undefined) bare++;
+  try {
+    for await (const event of events) {
+      await write(capturedPacket(event));
+      count++;
+      const isSaid = event.kind === 'message' || event.kind === 'headers';
+      if (isSaid && event.raw === undefined) bare++;
+    }
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'CLUSTER_GONE') throw error;
+    gone = error;
   }
   const why = 'a tap keeps bytes only while a capture is written';
   const lacks = bare === 0 ? [] : [`  ! ${plural(bare, 'packet')} without the bytes of the message: ${why}`];
-  return { count, lacks };
+  return { count, lacks, ...(gone === undefined ? {} : { gone }) };
 }
 
 /** @throws HarnessError `USAGE` when the file exists or cannot be written */
@@ -210,8 +220,9 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
     });
   }
   note(`  for live packets: ${reader}\n`);
-  const { count, lacks } = await packets(events, outBytes);
+  const { count, lacks, gone } = await packets(events, outBytes);
   for (const line of [`  wrote ${plural(count, 'packet')} to standard output`, ...lacks]) note(`${line}\n`);
+  if (gone !== undefined) throw gone;
 }
 
 /** `0:07.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */

@@ -166,6 +166,26 @@ test('a capture is piped into a program, and into nothing else', async () => {
   expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('both need standard output') });
 });
 
+test('a tap ends with its cluster, and says what it has written', async () => {
+  const brief = await Cluster.start({ nodes: 2, batches: false, tap: true, driver: 'process', stateDir });
+  const file = join(stateDir, 'gone.pcapng');
+  const tap = ['tap', '--name', brief.name];
+  const taps = [
+    startSvcnet([...tap, '--write', file], { stateDir }),
+    startSvcnet([...tap, '--json'], { stateDir }),
+  ];
+  await eventually('nothing has been written', async () => {
+    await pingMs(brief, { from: 0, to: 1 });
+    return existsSync(file) && packetsOf(file) > 2 ? undefined : 'no packet';
+  });
+  await brief.stop();
+  const [written, shown] = await Promise.all(taps.map(({ finished }) => finished));
+  const removed = expect.stringContaining(`cluster '${brief.name}' has been removed`) as string;
+  expect(written).toMatchObject({ code: 1, stderr: removed });
+  expect(written?.stdout).toContain(`wrote ${packetsOf(file)} packets to ${file}`);
+  expect(shown).toMatchObject({ code: 1, stderr: removed });
+});
+
 const packetsOf = (file: string) => blocksIn(readFileSync(file));
 
 /** Counts whole blocks after those that a capture begins with. */

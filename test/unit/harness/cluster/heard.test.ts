@@ -1,10 +1,13 @@
 /** What is heard of nodes that never stop talking, and of a tap that answers late or has forgotten. */
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
+import { ownProcess } from '../../../../harness/base/machine/processes.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { type TapOptions, tapped } from '../../../../harness/cluster/heard.ts';
 import type { ToSee } from '../../../../harness/cluster/seen.ts';
+import { type ClusterRecord, writeRecord } from '../../../../harness/cluster/state/state.ts';
 import { type TapEvent, TapRing } from '../../../../harness/places/links/tap/events.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
 import '../../../../harness/vitest.ts';
 
@@ -21,12 +24,22 @@ const event = (stream: string, at = 0): TapEvent => ({
   bytes: 1,
 });
 
+const stateDir = temporaryFolder('svcnet-heard');
+
+/** Of the cluster on disk. */
+function writeToken(token: string): void {
+  const definition = { nodes: [{ flavour: 'svc', count: 1 }] };
+  const owner = ownProcess();
+  const record = { version: 3, name: 'net', token, seed: '1', driver: 'process', ephemeral: true, owner };
+  writeRecord(stateDir, { ...record, definition } as unknown as ClusterRecord);
+}
+
 /** @param read how the tap answers */
 function heard(read: TapRing['tapped'], options: TapOptions, clock = new ManualClock()) {
   const cluster = {
     clock,
-    stateDir: '/nowhere',
-    record: { name: 'net' },
+    stateDir,
+    record: { name: 'net', token: 'one' },
     driver: { name: 'process', can: { tap: { tap: () => ({ tapped: read }) } } },
   };
   return tapped(cluster as unknown as Parameters<typeof tapped>[0], options);
@@ -149,6 +162,7 @@ test('what was said before a given time is not looked at, kept or not', async ()
 });
 
 test('a tap that stops answering is an error, not something unseen', async () => {
+  writeToken('one');
   const ring = new TapRing();
   const { net, clock } = slow(ring);
   clock.timer(2500, () => {
@@ -156,4 +170,20 @@ test('a tap that stops answering is an error, not something unseen', async () =>
   });
   const wanted = { ...PING, within: 3000 };
   await expect(timed(clock, expect(net).not.toSee(wanted))).rejects.toThrow('the link proxy does not answer');
+});
+
+test('a tap that does not answer has ended with its cluster, if that is removed soon after, or by itself', async () => {
+  const clock = new ManualClock();
+  const unanswered = new HarnessError('FAULT_REFUSED', 'the link proxy does not answer');
+  const events = () => heard(() => Promise.reject(unanswered), {}, clock).next();
+  writeToken('one');
+  await expect(timed(clock, events())).rejects.toBe(unanswered);
+  const removed = events();
+  await clock.advance(1000);
+  // Another cluster has its name by then.
+  writeToken('two');
+  await expect(timed(clock, removed)).rejects.toMatchObject({
+    code: 'CLUSTER_GONE',
+    message: "cluster 'net' has been removed",
+  });
 });

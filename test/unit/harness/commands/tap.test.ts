@@ -100,3 +100,17 @@ test('times count from when the cluster began, and the first line says when that
   await tap([], { read: join(folder, 'messages.jsonl.gz') }, json);
   expect(JSON.parse(json.printed())).toMatchObject({ at: began + 2345, began });
 });
+
+test('messages that match nothing are said to be none', async () => {
+  const folder = join(root, 'none');
+  mkdirSync(folder);
+  const ends = { from: 'node-0', to: 'node-1', stream: 'c0/1', protocol: 'pushsync', id: '/pushsync' };
+  await recorded(folder, [{ at: 0, ...ends, kind: 'opened', name: '', fields: {}, bytes: 0 }]);
+  const read = join(folder, 'messages.jsonl.gz');
+  const notes: string[] = [];
+  const context = { ...contextOf(root), note: (text: string) => void notes.push(text) };
+  await tap([], { read, protocol: 'swap' }, context);
+  expect([context.printed(), ...notes]).toEqual(['', '  no matching message\n']);
+  await tap([], { read }, context);
+  expect(notes).toEqual(['  no matching message\n', expect.stringContaining('times since')]);
+});

@@ -83,12 +83,19 @@ function resized(group: GroupInput, count: number): GroupInput {
 }
 
 function onNodes(schedule: Schedule, total: number): Schedule {
-  const faults = schedule.faults.map((fault) => ({ ...fault, request: renamed(fault.request, total) }));
+  const faults = schedule.faults
+    .map((fault) => ({ ...fault, request: renamed(fault.request, total) }))
+    // Nothing passes between two nodes that have become one.
+    .filter(({ request: { from, to } }) => !isOne(from) || String(from) !== String(to));
   const operations = schedule.operations
     .map((operation) => placed(operation, total))
     // A message whose two nodes have become one has no recipient.
     .filter((operation) => operation.do !== 'message' || operation.to !== operation.node);
   return { ...schedule, faults, operations };
+}
+
+function isOne(names: unknown): boolean {
+  return Array.isArray(names) && names.length === 1 && names[0] !== 'all';
 }
 
 /** Its names stay: its lane, and the stream of its payload. */
@@ -114,6 +121,27 @@ function renamed<T>(value: T, total: number): T {
 
 export function withFaults(given: Case, faults: readonly Schedule['faults'][number][]): Case {
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
+}
+
+/** A fault of messages, and how many it may change; undefined: any number. */
+export interface LimitedFault {
+  readonly id: string;
+  readonly first: number | undefined;
+}
+
+export function limitedFaultsOf({ schedule }: Case): LimitedFault[] {
+  return (schedule?.faults ?? []).flatMap(({ id, request: { kind, first } }) =>
+    kind === 'message' ? [{ id, first: typeof first === 'number' ? first : undefined }] : [],
+  );
+}
+
+/** Of the messages that a fault means, it changes these at most. */
+export function withFirst(given: Case, id: string, first: number): Case {
+  const faults = given.schedule?.faults ?? [];
+  return withFaults(
+    given,
+    faults.map((fault) => (fault.id === id ? { ...fault, request: { ...fault.request, first } } : fault)),
+  );
 }
 
 /** With a schedule that has none, the scenario does a load of its own: more than what was left out. */

@@ -14,12 +14,14 @@ import {
   amountsOf,
   type Case,
   groupsOf,
+  limitedFaultsOf,
   listsOf,
   type Size,
   sizeOf,
   sooner,
   withCount,
   withFaults,
+  withFirst,
   withOperations,
   withParameter,
 } from './case.ts';
@@ -235,6 +237,12 @@ class Minimiser {
     await shortened(schedule.faults, (rest) =>
       this.#try(withFaults(this.#best, rest), plural(rest.length, 'fault')),
     );
+    for (const { id, first } of limitedFaultsOf(this.#best)) {
+      const fewer = (count: number) =>
+        this.#try(withFirst(this.#best, id, count), `${id}: ${plural(count, 'message')}`);
+      if (first === undefined) await fewer(1);
+      else await lowered(first, 1, fewer);
+    }
     const operations = this.#best.schedule?.operations ?? [];
     await shortened(operations, (rest) =>
       this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),

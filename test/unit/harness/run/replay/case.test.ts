@@ -4,10 +4,13 @@ import type { Recipe } from '../../../../../harness/run/recipe.ts';
 import {
   amountsOf,
   type Case,
+  limitedFaultsOf,
   listsOf,
   sizeOf,
   sooner,
   withCount,
+  withFaults,
+  withFirst,
   withOperations,
   withParameter,
 } from '../../../../../harness/run/replay/case.ts';
@@ -106,6 +109,28 @@ test('a node that is left out is replaced by another one wherever it was named',
   // Its messages to itself are dropped; what it uploads is the same.
   expect(smaller.schedule?.operations.map(({ node }) => node)).toEqual(['node-1', 'node-1', 'node-0']);
   expect(smaller.schedule?.operations[0]).toMatchObject({ lane: 'a', data: 'node-6/0, turn 0' });
+});
+
+test('faults of messages stay with fewer nodes, unless their ends have become one, and may change fewer', () => {
+  const between = (from: string, to: string) =>
+    ({ kind: 'message', from: [from], to: [to], protocol: 'swap', message: 'cheque', first: 5 }) as const;
+  const requests = [
+    between('node-1', 'node-2'),
+    between('node-6', 'node-0'),
+    between('node-6', 'node-2'),
+    between('all', 'all'),
+  ];
+  const faults = requests.map((request, n) => ({ id: `m${n}`, when: { atMs: 0 }, forMs: 1000, request }));
+  const smaller = withCount(withFaults(given, faults), scenario, 0, 1)!;
+  expect(sizeOf(smaller, scenario).nodes).toBe(4);
+  expect(smaller.schedule?.faults.map(({ id, request }) => ({ id, ...request }))).toEqual([
+    { id: 'm0', ...between('node-1', 'node-2') },
+    { id: 'm1', ...between('node-2', 'node-0') },
+    { id: 'm3', ...between('all', 'all') },
+  ]);
+  expect(limitedFaultsOf(smaller)).toEqual(['m0', 'm1', 'm3'].map((id) => ({ id, first: 5 })));
+  const once = withFirst(smaller, 'm1', 1);
+  expect(once.schedule?.faults.map(({ request }) => request['first'])).toEqual([5, 1, 5]);
 });
 
 test('the scenario decides the number of our own nodes where the run left it to the scenarios', () => {

@@ -140,6 +140,7 @@ export {
 export { parseScheduleDocument } from './run/schedule/document.ts';
 export {
   ARRIVAL,
+  DISHONEST,
   DISK_SLOW,
   DRAWN_FAULTS,
   type DrawBounds,

@@ -6,6 +6,7 @@ import type { Fault } from 'svcnet';
 import {
   ARRIVAL,
   type Books,
+  DISHONEST,
   DISK_SLOW,
   defineScenario,
   drawFaults,
@@ -30,6 +31,7 @@ import { requireElastic } from './steps/presence.ts';
 import { watchSlots } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
+import { watchDeliveries } from './steps/storm/deliveries.ts';
 import { plannedKills } from './steps/storm/drawn.ts';
 import { expired, shortBatch } from './steps/storm/expiry.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
@@ -49,6 +51,9 @@ const SHOWN_EVERY_MS = 1000;
 const EVENTS = 20_000;
 /** A fault of schedules alone. */
 const DEPARTURE = 'remove';
+const MEMBERS: readonly string[] = [ARRIVAL, DISHONEST, DEPARTURE];
+/** They change what nodes say, or have nodes whose words are passed on. */
+const TAPPED: readonly string[] = [MESSAGE_FAULT, DISHONEST];
 
 export default defineScenario({
   name: 'storm',
@@ -63,7 +68,7 @@ export default defineScenario({
     neighbourhoods: NEIGHBOURHOODS,
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
     machineFaults: ({ faults }) => faults.some((word) => MACHINE_WORDS.includes(word)),
-    tap: ({ faults }) => faults.includes(MESSAGE_FAULT),
+    tap: ({ faults }) => TAPPED.some((word) => faults.includes(word)),
     optionsFor: ({ reserve, cache, faults }) => ({
       'reserve-capacity': reserve,
       'cache-capacity': cache,
@@ -83,8 +88,9 @@ export default defineScenario({
     if (faults.includes(POWER_CUT)) context.requires('power');
     if (faults.includes(DISK_SLOW)) context.requires('disk');
     const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
-    if (kinds.some((kind) => kind === ARRIVAL || kind === DEPARTURE)) requireElastic(context);
-    if (kinds.includes(MESSAGE_FAULT)) context.requires('tap');
+    if (MEMBERS.some((kind) => kinds.includes(kind))) requireElastic(context);
+    if (TAPPED.some((kind) => kinds.includes(kind))) context.requires('tap');
+    await using _deliveries = watchDeliveries(context);
     const short = await shortBatch(context);
     const before = await checkBooks(context);
     const uses = await usesOf(context);
@@ -102,7 +108,7 @@ export default defineScenario({
     await count();
     await placed(context, load.operations);
     await balance(context, load, before);
-    await refusals(context);
+    await refusals(context, load.operations.departures);
     if (short !== undefined) await expired(context, short);
     await growth(context, uses);
     await verifyLedger(context);

@@ -92,6 +92,18 @@ const UPDATING = [
   '--set=sizes=4096',
 ] as const;
 
+/** Nodes that break rules come and go; what is read is not everywhere yet. */
+const LYING = [
+  ROUND_TRIP,
+  '--nodes=5',
+  '--set=duration=10s',
+  '--set=fault-every=1s',
+  '--set=fault-for=8s',
+  '--set=faults=dishonest',
+  '--set=sizes=4096,60000',
+  '--set=pace=500ms',
+] as const;
+
 export const BLIND_BUGS: readonly BlindBug[] = [
   {
     name: 'stale-depth',
@@ -277,6 +289,28 @@ export const BLIND_BUGS: readonly BlindBug[] = [
         file: 'store/reserve/payloads.ts',
         from: '    equalBytes(stored.batchId, incoming.batchId) && Buffer.compare(stored.timestamp, incoming.timestamp) > 0,\n',
         to: '    equalBytes(stored.batchId, incoming.batchId) && Buffer.compare(stored.timestamp, incoming.timestamp) > 1,\n',
+      },
+    ],
+  },
+  {
+    name: 'unverified-forwarding',
+    about: 'a forwarder passes on what a peer has delivered without a look at it',
+    storm: LYING,
+    edits: [
+      {
+        file: 'protocols/retrieval/retrieval.ts',
+        from: '() => this.#request(attempt, address));',
+        to: '() => this.#request(attempt, address, requester));',
+      },
+      {
+        file: 'protocols/retrieval/retrieval.ts',
+        from: 'async #request({ peer, credit }: Attempt, address: Uint8Array): Promise<Chunk> {',
+        to: 'async #request({ peer, credit }: Attempt, address: Uint8Array, requester: unknown): Promise<Chunk> {',
+      },
+      {
+        file: 'protocols/retrieval/retrieval.ts',
+        from: 'const chunk = this.#verified(peer, address, delivery.data);',
+        to: "const chunk = requester === undefined ? this.#verified(peer, address, delivery.data) : ({ address, data: delivery.data, kind: 'cac', identity: address } as const);",
       },
     ],
   },

@@ -1,19 +1,25 @@
 /** Nodes that arrive, and nodes that leave for good. */
 import { z } from 'zod';
 import { plural } from '../../base/format.ts';
+import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import type { FaultKind } from './fault.ts';
-import { NODE_FIELD } from './fields.ts';
+import { NODE_FIELD, parseNames } from './fields.ts';
 import { flag, type OneNode, oneNode, whole } from './machines/fields.ts';
 
 /** At once: each starts a program. */
 const ADDED_MAX = 100;
 const BITS = 'the first bits of an overlay, such as 0110';
+const BEHAVIOURS = `behaviours of dishonest nodes: ${BEHAVIOUR_NAMES.join(', ')}`;
 
 const arrival = z.strictObject({
   count: whole(1, ADDED_MAX, 'nodes').default(1),
   neighbourhood: z
     .string({ error: BITS })
     .regex(/^[01]+$/, { error: BITS })
+    .optional(),
+  dishonest: z
+    .array(z.enum(BEHAVIOUR_NAMES, { error: BEHAVIOURS }), { error: BEHAVIOURS })
+    .min(1, { error: BEHAVIOURS })
     .optional(),
   stay: flag,
 });
@@ -30,14 +36,21 @@ export const ADD: FaultKind<z.infer<typeof arrival>> = {
       flag: '--neighbourhood <bits>',
       about: 'first bits of their overlays (default: anywhere)',
     },
+    {
+      field: 'dishonest',
+      flag: '--dishonest <behaviours>',
+      about: 'what they do to the others, comma-separated (default: they are honest)',
+      parse: parseNames,
+    },
     { field: 'stay', flag: '--stay', about: 'keep them when it is healed' },
   ],
-  text: ({ count, neighbourhood, stay }) =>
-    `adds ${plural(count, 'node')}${neighbourhood === undefined ? '' : ` in ${neighbourhood}`}${stay ? ' for good' : ''}`,
+  text: ({ count, neighbourhood, dishonest, stay }) =>
+    `adds ${plural(count, dishonest === undefined ? 'node' : 'dishonest node')}${dishonest === undefined ? '' : ` (${dishonest.join(', ')})`}${neighbourhood === undefined ? '' : ` in ${neighbourhood}`}${stay ? ' for good' : ''}`,
   targets: () => [],
-  async begin({ members }, { count, neighbourhood, stay }, { signal }) {
+  async begin({ members }, { count, neighbourhood, dishonest, stay }, { signal }) {
     const where = neighbourhood === undefined ? {} : { neighbourhoods: neighbourhood };
-    const added = await members.add({ count, ...where }, { signal });
+    const role = dishonest === undefined ? {} : ({ dishonest, batches: false } as const);
+    const added = await members.add({ count, ...where, ...role }, { signal });
     return { nodes: added.map(({ name }) => name).join(), stay: Number(stay) };
   },
   effect(context, { nodes }) {

@@ -2,6 +2,7 @@
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, suggestion } from '../../base/format.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
+import type { BehaviourName } from '../../flavours/dishonest/names.ts';
 import { drawMessage, MESSAGE_FAULT } from './draw-message.ts';
 import { oneOf, type RandomIntegers } from './random.ts';
 import type { ScheduledFault } from './schedule.ts';
@@ -34,6 +35,13 @@ export const DISK_SLOW = 'disk-slow';
 /** Word for a node that joins and then leaves for good, on clusters that can get more nodes. */
 export const ARRIVAL = 'add';
 
+/** Word for one that breaks rules meanwhile. */
+export const DISHONEST = 'dishonest';
+/** What one delivers. */
+const FALSE_DELIVERIES: readonly BehaviourName[] = ['wrong-data', 'other-chunk'];
+/** What else one does; none of it confirms what is not kept, so nothing is lost by it. */
+const BORNE: readonly BehaviourName[] = ['forged-receipts', 'bad-stamps', 'stale-gossip', 'forged-gossip'];
+
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
 /** What can be drawn, by word; each row says what its word asks for. */
@@ -52,6 +60,10 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
   [DISK_SLOW]: (nodes, random) => ({ kind: DISK_SLOW, node: oneOf(nodes, random), by: slowBy(random) }),
   [ARRIVAL]: () => ({ kind: ARRIVAL }),
+  [DISHONEST]: (_nodes, random) => ({
+    kind: ARRIVAL,
+    dishonest: [oneOf(FALSE_DELIVERIES, random), oneOf(BORNE, random)],
+  }),
   [MESSAGE_FAULT]: drawMessage,
 };
 

@@ -60,13 +60,15 @@ export interface ScheduledUpload extends OperationKeys {
 
 /**
  * What is asked of a node: an upload, a download of the upload with that number, a message, a new payload at a
- * single-owner address near another node, whose id comes from a stream of the seed, or cashing cheques.
+ * single-owner address near another node, whose id comes from a stream of the seed, a request for a chunk that no node
+ * has, whose address comes from one, or cashing cheques.
  */
 export type ScheduledOperation =
   | ScheduledUpload
   | (OperationKeys & { readonly do: 'download'; readonly upload: number })
   | (OperationKeys & { readonly do: 'message'; readonly to: string })
   | (OperationKeys & { readonly do: 'update'; readonly to: string; readonly data: string })
+  | (OperationKeys & { readonly do: 'seek'; readonly data: string })
   | (OperationKeys & { readonly do: 'cash' });
 
 /** What is done to a cluster and asked of its nodes during a load. */
@@ -134,6 +136,8 @@ const operationSchema = z.discriminatedUnion('do', [
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
   /** Replaces the payload at a single-owner address near `to`. */
   z.strictObject({ ...common, do: z.literal('update'), to: text, data: text }),
+  /** Asks for a chunk that no node has: others are asked on its behalf. */
+  z.strictObject({ ...common, do: z.literal('seek'), data: text }),
   /** Cashes the last cheque of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
 ]);

@@ -8,6 +8,7 @@ import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from
 import { drawn, storers } from '../presence.ts';
 import { inTime, workingNodes } from '../steps.ts';
 import { missingLinks } from '../topology.ts';
+import type { Departures } from './departures.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
@@ -193,8 +194,11 @@ export function placed(context: StormContext, { departures }: Operations): Promi
   });
 }
 
-/** No node blocklists another: all of them have behaved, but for those that lost their data, and their counts with it. */
-export function refusals(context: StormContext): Promise<void> {
+/**
+ * No node blocklists another: all of them have behaved, but for dishonest ones, and those that lost their data, and their
+ * counts with it.
+ */
+export function refusals(context: StormContext, departures: Pick<Departures, 'isDishonest'>): Promise<void> {
   return context.step('refusals', async () => {
     const { cluster, signal } = context;
     const nodes = cluster.nodes.filter((node) => node.running);
@@ -203,6 +207,7 @@ export function refusals(context: StormContext): Promise<void> {
       nodes.map(async (node) =>
         (await node.client.blocklist(signal)).flatMap(({ address, reason }) => {
           const refused = nodeOf(address);
+          if (departures.isDishonest(address)) return [];
           if (node.wipes + (refused?.wipes ?? 0) > 0) return [];
           return [`${node.name} refuses ${refused?.name ?? address.slice(0, 8)}: ${reason}`];
         }),

@@ -1,9 +1,9 @@
 /**
- * Nodes that leave a storm for good, or lose all that they have stored. A receipt says that its node has stored the
- * chunk; the neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every network of
- * this protocol.
+ * Nodes that leave a storm for good, lose all that they have stored, or break rules. A receipt says that its node has
+ * stored the chunk; the neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every
+ * network of this protocol. The receipt of a dishonest node promises nothing.
  */
-import { type Diagnosis, diagnose, fromHex, type Loss, rankStorers } from 'svcnet/scenario';
+import { type Diagnosis, diagnose, fromHex, isHonest, type Loss, rankStorers } from 'svcnet/scenario';
 import { heldByNobody, storers } from '../presence.ts';
 import type { StormContext } from './parameters.ts';
 
@@ -20,9 +20,11 @@ interface Departure {
   readonly name: string;
   /** As diagnoses name it: digits of its overlay once it has left, its name while it is there. */
   readonly prefix: string;
-  /** When the node was last seen in the cluster, or with its data, ms of its clock. */
+  /** When the node was last seen in the cluster, or with its data, and when first, ms of its clock. */
   readonly at: number;
+  readonly since: number;
   readonly wipes: number;
+  readonly isHonest: boolean;
 }
 
 export class Departures implements Disposable {
@@ -51,12 +53,13 @@ export class Departures implements Disposable {
 
   look(): void {
     const { nodes, clock } = this.#context.cluster;
-    for (const { name, overlay, wipes } of nodes) {
+    for (const { name, overlay, wipes, flavour } of nodes) {
       const prefix = overlay.slice(0, PREFIX_DIGITS);
       const before = this.#seen.get(prefix);
-      const now = { name, prefix, at: clock.now(), wipes };
+      const at = clock.now();
+      const now = { name, prefix, at, since: before?.since ?? at, wipes, isHonest: isHonest({ flavour }) };
       if (before !== undefined && before.wipes < wipes)
-        this.#emptied.push({ ...before, prefix: name, seenAt: now.at });
+        this.#emptied.push({ ...before, prefix: name, seenAt: at });
       this.#seen.set(prefix, now);
     }
   }
@@ -64,30 +67,37 @@ export class Departures implements Disposable {
   /** @param missing chunks that no node has @returns those that no departure explains @throws ClientError */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    if (missing.length === 0 || this.#left().length === 0) return missing;
+    if (missing.length === 0 || this.#suspects().length === 0) return missing;
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
-    const left = this.#left();
+    const suspects = this.#suspects();
     for (const diagnosis of diagnoses) {
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
       // Without its counts a node gives the slots of its batch again.
       const isReplaced = this.#emptied.some(
         ({ name, seenAt }) => name === node && acknowledgedAtMs <= seenAt,
       );
-      if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, left)) this.taken.add(diagnosis.chunk);
+      if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, suspects)) this.taken.add(diagnosis.chunk);
     }
     ledger.release(this.taken);
     return missing.filter((chunk) => !this.taken.has(chunk));
   }
 
-  /** Whether a node may have left with what it alone had, acknowledged at this time, ms. */
+  /** Whether a node may have left with what it alone had, or have dropped it, acknowledged at this time, ms. */
   mayHaveTaken(acknowledgedAtMs: number): boolean {
-    return this.#left().some((gone) => isSoon(gone, acknowledgedAtMs));
+    return this.#suspects().some((gone) =>
+      gone.isHonest ? isSoon(gone, acknowledgedAtMs) : acknowledgedAtMs >= gone.since - LOOKED_MS,
+    );
+  }
+
+  /** @param overlay hex @returns whether a node that breaks rules was seen there */
+  isDishonest(overlay: string): boolean {
+    return this.#seen.get(overlay.slice(0, PREFIX_DIGITS))?.isHonest === false;
   }
 
   /** Looks for every acknowledged chunk, if any node has left: what is read afterwards is there. */
   async conclude(): Promise<void> {
     const { cluster, ledger, signal } = this.#context;
-    if (this.#left().length === 0) return;
+    if (this.#suspects().length === 0) return;
     const chunks = [...new Set(ledger.entries.flatMap((entry) => entry.chunks))];
     for (let from = 0; from < chunks.length; from += SEEN_AT_ONCE) {
       const missing = await heldByNobody(chunks.slice(from, from + SEEN_AT_ONCE), cluster, signal);
@@ -97,9 +107,13 @@ export class Departures implements Disposable {
     }
   }
 
-  #left(): readonly Departure[] {
+  /** Those that have left or lost their data, and all dishonest ones. */
+  #suspects(): readonly Departure[] {
     const here = new Set(this.#context.cluster.nodes.map(({ overlay }) => overlay.slice(0, PREFIX_DIGITS)));
-    return [...[...this.#seen.values()].filter(({ prefix }) => !here.has(prefix)), ...this.#emptied];
+    return [
+      ...[...this.#seen.values()].filter((one) => !one.isHonest || !here.has(one.prefix)),
+      ...this.#emptied,
+    ];
   }
 }
 
@@ -107,13 +121,15 @@ export class Departures implements Disposable {
 function isTaken(
   { receipts, receiptAt, had, uploader }: Diagnosis,
   acknowledgedAt: number,
-  left: readonly Departure[],
+  suspects: readonly Departure[],
 ): boolean {
-  if (had.length > 0) return false;
+  const isLiar = (node: string) =>
+    suspects.some((one) => !one.isHonest && (one.name === node || one.prefix === node));
+  if (!had.every(isLiar)) return false;
   const soon = (isIt: (gone: Departure) => boolean, at: number) =>
-    left.some((gone) => isIt(gone) && isSoon(gone, at));
+    suspects.some((gone) => isIt(gone) && gone.isHonest && isSoon(gone, at));
   if (receiptAt === null) return soon(({ name }) => name === uploader, acknowledgedAt);
-  return receipts.every((receipt) => soon(({ prefix }) => prefix === receipt, receiptAt));
+  return receipts.every((receipt) => isLiar(receipt) || soon(({ prefix }) => prefix === receipt, receiptAt));
 }
 
 /** Whether it left before its neighbours had time to pull what it had stored at this time, ms. */

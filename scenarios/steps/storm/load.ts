@@ -3,7 +3,14 @@
  * recorded; an operation that fails is counted, and the lane continues.
  */
 import { ClientError, type Clock, type ClusterNode, type Fault } from 'svcnet';
-import { ARRIVAL, CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
+import {
+  ARRIVAL,
+  CHUNK_PAYLOAD_SIZE,
+  DISHONEST,
+  type Progress,
+  pause,
+  type ScheduledOperation,
+} from 'svcnet/scenario';
 import { runningNode, workingNodes } from '../steps.ts';
 import { drawOperation, drawPair, type PlannedKill } from './drawn.ts';
 import { harmsOf } from './harm.ts';
@@ -20,6 +27,7 @@ const IDLE_PAUSE_MS = 200;
 const AT_ONCE_CHUNKS = 100;
 const MESSAGE_PAUSE_MS = 1000;
 const CASH_PAUSE_MS = 5000;
+const SEEK_PAUSE_MS = 500;
 /** At one address: a bucket of a batch has room for few. */
 const UPDATES = 5;
 /** About as long as they take. */
@@ -36,6 +44,7 @@ const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
   download: 'downloads',
   message: 'messages',
   update: 'updates',
+  seek: 'requests for what is not there',
   cash: 'cashouts',
 };
 
@@ -88,8 +97,8 @@ export class StormLoad {
   /** A fault has begun, or has ended, or both: some are over at once. */
   mark(fault: Fault): void {
     const { id, at, kind, targets, endAt } = fault;
-    // Nothing is done to those that are there.
-    if (kind === ARRIVAL) return;
+    // Nothing is done to those that are there, unless it breaks rules.
+    if (kind === ARRIVAL && fault.request['dishonest'] === undefined) return;
     // Ids are used again.
     const key = `${id} ${at}`;
     const times = this.#marked.has(key) ? 0 : harmsOf(fault);
@@ -113,7 +122,8 @@ export class StormLoad {
       ),
     );
     const rushes = kills.map((kill) => this.#rush(kill));
-    await Promise.all([...lanes, ...rushes, this.#talk(nodes), this.#renew(nodes, kills), this.#pay(nodes)]);
+    const others = [this.#talk(nodes), this.#renew(nodes, kills), this.#pay(nodes), this.#seek(nodes)];
+    await Promise.all([...lanes, ...rushes, ...others]);
   }
 
   /** Does the operations of a schedule. */
@@ -226,6 +236,21 @@ export class StormLoad {
     }
   }
 
+  /**
+   * A chunk that was uploaded is mostly with one of the first that are asked. For one that no node has, every node asks
+   * those that are closer: what a dishonest one tells it must go no further.
+   */
+  async #seek(nodes: readonly ClusterNode[]): Promise<void> {
+    if (!this.#context.parameters.faults.includes(DISHONEST)) return;
+    const random = this.#context.random('seek');
+    for (let turn = 0; !this.#signal.aborted; turn++) {
+      await this.#pause(SEEK_PAUSE_MS);
+      const node = nodes[random.below(nodes.length)] as ClusterNode;
+      if (this.#signal.aborted || !node.running) continue;
+      await this.#do({ ...this.#place('seek', node), do: 'seek', data: `sought ${turn}` });
+    }
+  }
+
   #place(lane: string, node: ClusterNode): Pick<ScheduledOperation, 'n' | 'lane' | 'atMs' | 'node'> {
     const atMs = Math.round(this.#clock.monotonic() - this.#startedAt);
     return { n: this.begun.length, lane, atMs, node: node.name };
@@ -258,6 +283,8 @@ export class StormLoad {
       case 'update':
         this.#offered++;
         return this.updates.update(operation);
+      case 'seek':
+        return this.operations.seek(operation);
       case 'cash':
         return this.operations.cash(operation);
     }

@@ -33,6 +33,8 @@ export interface Uploaded {
 const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
 /** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
+const ADDRESS_SIZE = 32;
+const NOT_FOUND = 404;
 /** Chunks of a direct upload that nodes are asked for at once: all of them would be most of the load. */
 const CHECKED_MAX = 2;
 
@@ -191,6 +193,21 @@ export class Operations {
     return part === undefined
       ? undefined
       : `${node.name} serves upload ${operation.n}, ${reference}: ${part}`;
+  }
+
+  async seek({ node: name, data }: Of<'seek'>): Promise<Outcome> {
+    const node = runningNode(this.#context.cluster, name);
+    if (node === undefined) return 'refused';
+    const { signal } = this.#context;
+    const address = toHex(this.#context.random(data).bytes(ADDRESS_SIZE));
+    try {
+      await node.chunks.download(address, { cache: false, timeoutMs: PATIENCE_MS, signal });
+    } catch (error) {
+      if (error instanceof ClientError && error.status === NOT_FOUND) return 'done';
+      throw error;
+    }
+    this.wrong.push(`${node.name} serves ${address}, which no node has`);
+    return 'done';
   }
 
   /** Skips peers whose cheques have nothing left to cash. */

@@ -1,6 +1,7 @@
 /** Parameters of a storm. */
 import {
   ARRIVAL,
+  DISHONEST,
   DISK_SLOW,
   DRAWN_FAULTS,
   MESSAGE_FAULT,
@@ -18,7 +19,7 @@ export const STORM_PARAMETERS = {
     {
       oneOf: DRAWN_FAULTS,
       vary: DRAWN_FAULTS,
-      varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL, MESSAGE_FAULT],
+      varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL, DISHONEST, MESSAGE_FAULT],
     },
   ),
   'fault-every': parameter('duration', 5000, 'average interval between faults', {

@@ -84,6 +84,7 @@ test('what cannot be added or removed is refused', async () => {
       { kind: 'add', neighbourhood: '012' },
       "neighbourhood: got '012', expected the first bits of an overlay",
     ],
+    [{ kind: 'add', dishonest: ['lies'] }, 'expected behaviours of dishonest nodes: wrong-data, '],
     [{ kind: 'remove', node: 'node-0' }, 'node-0 is the last full node'],
     [{ kind: 'remove', node: 'node-9' }, "no node 'node-9'"],
   ] as const;

@@ -130,3 +130,35 @@ test('what a node without its data had stamped or had alone is excused, and noth
   departures.look();
   expect(await departures.unexplained([CHUNK, kept, stamped, later], signal)).toEqual([kept, later]);
 });
+
+test.each([
+  ['alone', [], []],
+  ['beside an honest node', [STAYED], [CHUNK]],
+])('the receipt of a dishonest node %s promises nothing', async (_about, others, lost) => {
+  const clock = new VirtualClock();
+  const at = clock.now() + 60_000;
+  const node = storer(
+    clock,
+    [LEFT, ...others].map((peer) => ({ kind: 'synced', address: CHUNK, at, peer })),
+  );
+  const dishonest = { ...storer(clock, [{ kind: 'stored', address: CHUNK, at }]), overlay: LEFT };
+  const nodes = [node, { ...dishonest, name: 'node-1', flavour: 'dishonest' }];
+  const ledger = new Ledger();
+  await ledger.add({
+    kind: 'chunk',
+    node: 'node-0',
+    batch: 'aa',
+    reference: CHUNK,
+    size: 1,
+    chunks: [CHUNK],
+    mode: 'direct',
+    level: 'api',
+    requestedAtMs: 0,
+    acknowledgedAtMs: at,
+  });
+  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  departures.look();
+  expect([LEFT, STAYED].map((overlay) => departures.isDishonest(overlay))).toEqual([true, false]);
+  expect(departures.mayHaveTaken(at)).toBe(true);
+  expect(await departures.unexplained([CHUNK], signal)).toEqual(lost);
+});

@@ -96,7 +96,7 @@ test('a lane keeps its pace on average, however fast the network answers', async
   };
   const context = {
     cluster: { clock: time.outside, nodes: [node], node: () => node },
-    parameters: { lanes: 2, pace: 1000, sizes: [4096], chunks: 1_000_000 },
+    parameters: { faults: [], lanes: 2, pace: 1000, sizes: [4096], chunks: 1_000_000 },
     random: (stream: string) => seededRandom('1', stream),
     ledger: new Ledger(),
     signal: new AbortController().signal,

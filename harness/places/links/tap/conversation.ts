@@ -3,6 +3,8 @@
  * cannot decode is shown as bytes. It only reads along, unless the stream is diverted: then it hands on all that is
  * said, message by message.
  */
+import { ChunkError } from '../../../../formats/chunk/errors.ts';
+import { chunkFrom } from '../../../../formats/chunk/validate.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeOwned } from '../../../../node/p2p/codec/codec.ts';
 import type { MessageTable } from '../../../../node/p2p/codec/message.ts';
@@ -227,7 +229,8 @@ export class Conversation {
     if (decoded['addr'] instanceof Uint8Array) this.#address ??= Uint8Array.from(decoded['addr']);
     const address = this.#address;
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
-    const about: Fields = isNamed || address === undefined ? fields : { address: toHex(address), ...fields };
+    const named: Fields = isNamed || address === undefined ? fields : { address: toHex(address), ...fields };
+    const about: Fields = isWrong(decoded, address) ? { ...named, invalid: true } : named;
     const done = this.#origin(side);
     const { diverted } = this.#deps;
     if (diverted !== undefined) {
@@ -278,5 +281,18 @@ export class Conversation {
     const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
     const protocol = this.#row?.name ?? this.#id;
     emit({ at: now(), from, to, stream, protocol, id: this.#id, kind, ...what }, raw);
+  }
+}
+
+/** Whether it carries what is not the chunk that it is said to be. @param asked address that the other end has asked for */
+function isWrong(message: Readonly<Record<string, unknown>>, asked: Uint8Array | undefined): boolean {
+  const { address = asked, data } = message;
+  if (!(data instanceof Uint8Array && address instanceof Uint8Array) || data.length === 0) return false;
+  try {
+    chunkFrom(address, data);
+    return false;
+  } catch (error) {
+    if (error instanceof ChunkError) return true;
+    throw error;
   }
 }

@@ -53,6 +53,7 @@ export interface TapEvent {
   readonly kind: 'opened' | 'headers' | 'message' | 'end';
   /** Of the message; `bytes` of one that no table knows, `undecodable` of one that is broken. Of an end: `closed`, `reset`, `refused`, `lost` with its connection, or `failed`. */
   readonly name: string;
+  /** `invalid`: what it carries is not the chunk that it is said to be. */
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;

@@ -24,6 +24,16 @@ const elsewhere: Lie = () => {
   });
 };
 
+/** Nothing that nodes deliver is the chunk that it should be. */
+const nothingVerifies: Lie = () => {
+  const tap = Reflect.get(Cluster.prototype, 'tap');
+  vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
+    for await (const event of tap.call(this, options)) {
+      yield { ...event, fields: { ...event.fields, invalid: true } };
+    }
+  });
+};
+
 const neverSynced = changes(TagsClient.prototype, 'get', (tag) => ({ ...tag, synced: 0 }));
 
 /** More with each look. */
@@ -77,6 +87,12 @@ const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({
 }));
 
 export const MESSAGES: readonly Mutation[] = [
+  [
+    'storm',
+    { duration: '2s', faults: '', lanes: '1', pace: '100ms', sizes: '5000' },
+    nothingVerifies,
+    /honest nodes deliver only what verifies/,
+  ],
   [
     'lost-receipt',
     { within: '5' },

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { makeCac } from '../../../../../../formats/chunk/cac.ts';
 import { Conversation } from '../../../../../../harness/places/links/tap/conversation.ts';
 import { PROTOCOL_NAMES, type TapEvent } from '../../../../../../harness/places/links/tap/events.ts';
 import { encodeLine } from '../../../../../../harness/places/links/tap/lines.ts';
@@ -11,6 +12,11 @@ import { IDENTIFY_ID, Identify } from '../../../../../../node/p2p/libp2p/identif
 import { HeadersMessage } from '../../../../../../node/p2p/stream/headers.ts';
 import { PINGPONG, Ping, Pong } from '../../../../../../node/protocols/pingpong/wire.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../../../node/protocols/pushsync/wire.ts';
+import {
+  RETRIEVAL,
+  Request,
+  Delivery as Retrieved,
+} from '../../../../../../node/protocols/retrieval/wire.ts';
 
 const ROOT = join(import.meta.dirname, '../../../../../..');
 const NODE_FOLDERS = ['node/protocols', 'node/p2p'];
@@ -83,9 +89,21 @@ test('a chunk that is pushed, and its receipt, are told with address, size and b
   expect(events[1]?.fields).toEqual({
     address: '01'.repeat(32),
     data: '4104 B',
+    invalid: true,
     stamp: `batch ${'02'.repeat(32)}`,
   });
   expect(events[2]?.fields).toMatchObject({ storageRadius: 2 });
+});
+
+test.each([
+  ['the chunk', (address: Uint8Array) => address, undefined],
+  ['another chunk than the one asked for', () => Buffer.alloc(32, 5), true],
+])('what is delivered is %s', (_what, asked, invalid) => {
+  const { say, events } = agreed(RETRIEVAL.id);
+  const { address, data } = makeCac(5n, Buffer.from('hello'));
+  say(true, encodeFrame(Request, { addr: asked(address) }));
+  say(false, encodeFrame(Retrieved, { data, stamp: new Uint8Array(), err: '' }));
+  expect(events.at(-1)?.fields['invalid']).toBe(invalid);
 });
 
 test('messages that arrive a byte at a time are the same ones', () => {

@@ -1,9 +1,12 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { flavoursNamed } from './interop/flavours-named.ts';
 import { LongestFirst } from './suite/order.ts';
 
-/** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
-const withoutBee =
-  process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/interop/**', 'test/docker/bee*.test.ts'] : [];
+/** Without another implementation there is nothing to test against; `test/interop/run.ts` says so. */
+const withoutOthers = [
+  ...(flavoursNamed().length === 0 ? ['test/interop/**'] : []),
+  ...(process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/docker/bee*.test.ts'] : []),
+];
 
 /** Unit tests that put something in the place of a module, which must not be loaded before. */
 const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
@@ -28,7 +31,7 @@ const FLOORS = {
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    exclude: [...configDefaults.exclude, ...withoutBee],
+    exclude: [...configDefaults.exclude, ...withoutOthers],
     globalSetup: './test/compiled.ts',
     setupFiles: './test/suite/processor-setup.ts',
     // They end what hangs, and nothing that is only slow: how long work takes is the machine's affair.

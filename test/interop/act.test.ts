@@ -8,24 +8,24 @@ import type { Uploaded } from '../../harness/client/types.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { nextSecond } from '../../scenarios/steps/steps.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const DIRECT = { deferred: false, redundancyLevel: 0 } as const;
 /** A Bee asks its whole neighbourhood before it reports a chunk as missing. */
 const READ_TIMEOUT_MS = 120_000;
 const never = new AbortController().signal;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let ours: ClusterNode;
-  let bee: ClusterNode;
-  let otherBee: ClusterNode;
+  let theirs: ClusterNode;
+  let theirOther: ClusterNode;
   const keys = new Map<ClusterNode, string>();
   const keyOf = (node: ClusterNode) => keys.get(node) as string;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 3, bees: 2, seed: 71 });
+    net = await startMixed({ side, own: 3, others: 2, seed: 71 });
     [ours] = of('svc', net) as [ClusterNode];
-    [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
+    [theirs, theirOther] = of(side.flavour, net) as [ClusterNode, ClusterNode];
     for (const node of net.nodes) keys.set(node, (await node.client.addresses()).publicKey);
   });
   afterAll(() => net.stop());
@@ -50,9 +50,9 @@ describe.each(BEES)('$name', ({ binary }) => {
   ])(
     'content published by %s can be read by the grantees among %s, before and after a revocation',
     async (from) => {
-      const publisher = from === 'ours' ? ours : bee;
-      const grantee = from === 'ours' ? bee : ours;
-      const next = from === 'ours' ? otherBee : (of('svc', net)[1] as ClusterNode);
+      const publisher = from === 'ours' ? ours : theirs;
+      const grantee = from === 'ours' ? theirs : ours;
+      const next = from === 'ours' ? theirOther : (of('svc', net)[1] as ClusterNode);
       const stranger = of('svc', net)[2] as ClusterNode;
       const letters = ['alone', 'granted', 'revoked'].map((name) =>
         seededRandom('act', `${from} ${name}`).bytes(6000),
@@ -96,9 +96,9 @@ describe.each(BEES)('$name', ({ binary }) => {
   ])(
     'bytes, a directory and a chunk of %s can be read only by a grantee among %s',
     async (from) => {
-      const publisher = from === 'ours' ? ours : bee;
-      const grantee = from === 'ours' ? bee : ours;
-      const stranger = from === 'ours' ? otherBee : (of('svc', net)[2] as ClusterNode);
+      const publisher = from === 'ours' ? ours : theirs;
+      const grantee = from === 'ours' ? theirs : ours;
+      const stranger = from === 'ours' ? theirOther : (of('svc', net)[2] as ClusterNode);
       const data = seededRandom('act', `${from} kinds`).bytes(9000);
       const list = await publisher.grantees.create([keyOf(grantee)], DIRECT);
       const options = { ...DIRECT, act: true, actHistory: list.history };

@@ -17,21 +17,27 @@ import { randomTree } from '../unit/files/collection/random-trees.ts';
 import { archivesOf } from '../unit/files/collection/tree-archives.ts';
 import vectors from '../vectors/archives.json' with { type: 'json' };
 import { ARCHIVERS, archiveWith, writeTree } from './archivers.ts';
-import { BEES, of } from './kit.ts';
+import { OTHERS, of } from './kit.ts';
 
 const TREES = Number(process.env['SVCNET_TREES'] ?? 12);
 /** Those before are recorded. */
 const FIRST_TREE = 1000;
 const TREE_MS = 20_000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
-  let [ours, bee] = [] as unknown as [ClusterNode, ClusterNode];
+  let [ours, theirs] = [] as unknown as [ClusterNode, ClusterNode];
   const folder = temporaryFolder('svcnet-trees');
   beforeAll(async () => {
-    const nodes = [{ count: 1 }, { flavour: 'bee' as const, count: 1, binary }];
-    net = await Cluster.start({ nodes, dialect: 'swarm', batches: { depth: 23 }, seed: 92 });
-    [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    const nodes = [{ count: 1 }, { ...side.group, count: 1 }];
+    net = await Cluster.start({
+      flavours: side.flavours,
+      nodes,
+      dialect: 'swarm',
+      batches: { depth: 23 },
+      seed: 92,
+    });
+    [ours, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
@@ -51,8 +57,8 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   /** @returns the reference; undefined when the archive is refused, or for having no file */
   async function sameReference(archive: Uint8Array, what: string): Promise<string | undefined> {
-    const [own, theirs] = await Promise.all([upload(ours, archive), upload(bee, archive)]);
-    const [seen, expected] = [own, theirs].map(
+    const [own, its] = await Promise.all([upload(ours, archive), upload(theirs, archive)]);
+    const [seen, expected] = [own, its].map(
       ({ status, json }) => `${status} ${String(json.reference ?? json.message)}`,
     );
     if (seen !== expected)
@@ -68,7 +74,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     for (const [path, content] of files) {
       const url = `/bzz/${reference}/${path.split('/').map(percentEncode).join('/')}`;
       // A Bee does not find a path with a line feed, and sends other control characters in a header, which no client takes.
-      for (const node of /\p{Cc}/u.test(path) ? [ours] : [ours, bee]) {
+      for (const node of /\p{Cc}/u.test(path) ? [ours] : [ours, theirs]) {
         const answer = await fetch(`${node.api}${url}`);
         const seen = Buffer.from(await answer.arrayBuffer());
         if (answer.status !== 200 || !seen.equals(content))

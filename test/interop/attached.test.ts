@@ -11,7 +11,7 @@ import retrieval from '../../scenarios/retrieval.ts';
 import smoke from '../../scenarios/smoke.ts';
 import upload from '../../scenarios/upload.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { OTHERS, of, startMixed } from './kit.ts';
 
 /** The longest of them, on a loaded machine. */
 const ROW_MS = 600_000;
@@ -25,13 +25,13 @@ const ROWS: readonly (readonly [scenario: Scenario, set: Readonly<Record<string,
   [cheques, { size: '2MiB' }],
 ];
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   const folder = temporaryFolder('svcnet-attached');
   const stateDir = join(folder, 'ours');
   let theirs: Cluster;
   let net: Cluster;
   beforeAll(async () => {
-    theirs = await startMixed({ binary, own: 1, bees: 3, seed: 87, stateDir: join(folder, 'theirs') });
+    theirs = await startMixed({ side, own: 1, others: 3, seed: 87, stateDir: join(folder, 'theirs') });
     const nodes = theirs.nodes.map(({ api }) => ({ api }));
     net = await Cluster.attachNetwork(
       { name: 'bees', chain: { rpc: theirs.chain.rpc }, nodes },
@@ -57,9 +57,9 @@ describe.each(BEES)('$name', ({ binary }) => {
   test.each(ROWS.map(([scenario, set]) => ({ name: scenario.name, scenario, set })))(
     '$name passes on the Bees',
     async ({ scenario, set }) => {
-      const [bee] = of('bee', net);
+      const [node] = of(side.flavour, net);
       const result = await runScenarios({
-        planned: planScenarios([scenario], new Map(Object.entries({ ...set, node: String(bee?.name) }))),
+        planned: planScenarios([scenario], new Map(Object.entries({ ...set, node: String(node?.name) }))),
         attachTo: net.name,
         seed: 1n,
         stateDir,

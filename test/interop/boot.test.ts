@@ -1,19 +1,20 @@
 /** A real Bee as a boot node: it introduces Bees and nodes of our own to each other, and does nothing else. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, eventually } from './kit.ts';
+import { describeOthers, errorsInLogs, eventually, mode } from './kit.ts';
 
-describe.each(BEES)('$name', ({ binary }) => {
+describeOthers(mode('boot'), '$title', (side) => {
   let net: Cluster;
-  let [boot, bee, own] = [] as unknown as ClusterNode[];
+  let [boot, theirs, own] = [] as unknown as ClusterNode[];
   beforeAll(async () => {
     net = await Cluster.start({
-      nodes: [{ flavour: 'bee', mode: 'boot', binary }, { flavour: 'bee', count: 2, binary }, { count: 2 }],
+      flavours: side.flavours,
+      nodes: [{ ...side.group, mode: 'boot' }, { ...side.group, count: 2 }, { count: 2 }],
       seed: 35,
     });
-    [boot, bee, , own] = net.nodes as ClusterNode[];
+    [boot, theirs, , own] = net.nodes as ClusterNode[];
   });
   afterAll(() => net.stop());
 
@@ -32,7 +33,7 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   test('the others are connected, and exchange data', async () => {
     await net.meshed();
-    const [a, b] = [bee, own] as [ClusterNode, ClusterNode];
+    const [a, b] = [theirs, own] as [ClusterNode, ClusterNode];
     for (const [writer, reader] of [
       [a, b],
       [b, a],

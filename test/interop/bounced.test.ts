@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 
 const SEED = 95;
@@ -17,16 +17,16 @@ const BOUNCED_MS = 400_000;
 /** More than may be owed without any payment. */
 const ON_TIME_ALONE = 2 ** 19;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: SEED });
+    net = await startMixed({ side, own: 2, others: 2, seed: SEED });
   });
   afterAll(() => net.stop());
 
   const ways = [
-    ['ours', 'a bee', () => [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode]],
-    ['a bee', 'ours', () => [of('bee', net)[1], of('svc', net)[1]] as [ClusterNode, ClusterNode]],
+    ['ours', 'theirs', () => [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode]],
+    ['theirs', 'ours', () => [of(side.flavour, net)[1], of('svc', net)[1]] as [ClusterNode, ClusterNode]],
   ] as const;
 
   /** Uses the key of the account, behind the back of its node, which would refuse. */

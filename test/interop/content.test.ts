@@ -12,7 +12,17 @@ import { PlacementWatch } from '../../harness/inspect/ledger/placement.ts';
 import { until } from '../../harness/scenario.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, errorsInLogs, eventually, expectMixedPasses, forget, of, startMixed } from './kit.ts';
+import {
+  describeOthers,
+  errorsInLogs,
+  eventually,
+  expectMixedPasses,
+  forget,
+  mode,
+  OTHERS,
+  of,
+  startMixed,
+} from './kit.ts';
 
 const CHUNKS = 500;
 const LARGE = 64 * 2 ** 20;
@@ -49,15 +59,15 @@ async function placed(chunks: readonly string[], nodes: readonly ClusterNode[]):
 
 const digest = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let ours: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   /** Everything that was uploaded so far. */
   const known: string[] = [];
   beforeAll(async () => {
-    net = await startMixed({ binary, seed: 21 });
-    [ours, bee] = [of('svc', net)[0] as ClusterNode, of('bee', net)[0] as ClusterNode];
+    net = await startMixed({ side, seed: 21 });
+    [ours, theirs] = [of('svc', net)[0] as ClusterNode, of(side.flavour, net)[0] as ClusterNode];
   });
   afterAll(() => net.stop());
 
@@ -77,7 +87,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 
   test('chunks uploaded on either side can be read from every node, and are stored by every node responsible', async () => {
-    for (const uploader of [ours, bee]) {
+    for (const uploader of [ours, theirs]) {
       const chunks = chunksOf(uploader.flavour, CHUNKS);
       await atMost(
         AT_ONCE,
@@ -106,7 +116,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   test(
     '64 MiB are transferred in each direction, byte for byte',
     async () => {
-      const uploads = [ours, bee].map(async (uploader) => {
+      const uploads = [ours, theirs].map(async (uploader) => {
         const data = seededRandom('interop', `large ${uploader.flavour}`).bytes(LARGE);
         const expected = await expectBytes(data);
         const { reference } = await uploader.bytes.upload(data, { redundancyLevel: 0 });
@@ -129,7 +139,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     'a node that joins late has the same reserve as all others, of either kind',
     async () => {
       await placed(known, net.nodes);
-      for (const late of [of('bee', net).at(-1), of('svc', net).at(-1)]) {
+      for (const late of [of(side.flavour, net).at(-1), of('svc', net).at(-1)]) {
         if (late === undefined) throw new Error('a mixed cluster has both');
         await late.stop();
         forget(late);
@@ -154,9 +164,9 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 });
 
-describe.each(BEES)('a light $name', ({ binary }) => {
+describeOthers(mode('light'), 'a light $title', (side) => {
   test('uploads through our nodes and reads what they store', async () => {
-    await using net = await startMixed({ binary, own: 3, bees: 0, lightBees: 1, seed: 22 });
+    await using net = await startMixed({ side, own: 3, others: 0, lightOthers: 1, seed: 22 });
     const light = net.nodes.find(({ mode }) => mode === 'light') as ClusterNode;
     const ours = net.node(0);
     expect((await light.client.node()).mode).toBe('light');
@@ -175,28 +185,34 @@ describe.each(BEES)('a light $name', ({ binary }) => {
   });
 });
 
-/** Two of each program, and all programs together, with light nodes of either kind. */
+const LIGHT = OTHERS.filter((side) => mode('light')(side) === undefined);
+/** Two of each program, and all programs that can be light together, with light nodes of either kind. */
 const CLUSTERS = [
-  ...BEES.map(({ name, binary }) => ({
+  ...OTHERS.map(({ name, group, flavours }) => ({
     name,
-    nodes: [{ count: 4 }, { flavour: 'bee' as const, count: 2, binary }],
+    flavours,
+    nodes: [{ count: 4 }, { ...group, count: 2 }],
   })),
   {
-    name: `${BEES.map(({ name }) => name).join(', ')} and light nodes`,
+    name: `${LIGHT.map(({ name }) => name).join(', ')} and light nodes`,
+    flavours: [...new Map(LIGHT.flatMap(({ flavours }) => flavours).map((one) => [one.name, one])).values()],
     nodes: [
       { count: 3 },
       { mode: 'light' as const },
-      ...BEES.flatMap(({ binary }) => [
-        { flavour: 'bee' as const, binary },
-        { flavour: 'bee' as const, mode: 'light' as const, binary },
-      ]),
+      ...LIGHT.flatMap(({ group }) => [group, { ...group, mode: 'light' as const }]),
     ],
   },
 ];
 
-describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes }) => {
+describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes, flavours }) => {
   const folder = temporaryFolder('svcnet-interop');
   test('passes', async () => {
-    await expectMixedPasses({ nodes, sizes: '1,4096,4097,1MiB', seed: 23n, folder });
+    await expectMixedPasses({
+      nodes,
+      definition: { flavours },
+      sizes: '1,4096,4097,1MiB',
+      seed: 23n,
+      folder,
+    });
   });
 });

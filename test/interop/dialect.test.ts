@@ -1,17 +1,20 @@
 /** Our node in the `swarm` dialect answers like the Bee version that it reports. */
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type Exposition, parseExposition } from '../../harness/metrics/exposition.ts';
 import { bytesOf, type HttpReply, http, speakSwarm } from '../cluster/node/kit.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { aBee, describeOthers, type Other, of, startMixed } from './kit.ts';
 
 /** The dialect is that of this version. */
-const ITS_OWN = BEES.filter(({ binary }) =>
-  execFileSync(binary, ['version'], { encoding: 'utf8' }).includes('2.8.'),
-);
+function aBee28(side: Other): string | undefined {
+  const other = aBee(side);
+  if (other !== undefined) return other;
+  const version = execFileSync(side.binary ?? '', ['version'], { encoding: 'utf8' }).trim();
+  return version.includes('2.8.') ? undefined : `our dialect is that of Bee 2.8, this one is ${version}`;
+}
 const OWNER = 'ab'.repeat(20);
 const SOMETHING = 'ab'.repeat(32);
 
@@ -22,12 +25,12 @@ interface Question {
   readonly body?: Uint8Array | string;
 }
 
-describe.each(ITS_OWN)('$name', ({ binary }) => {
+describeOthers(aBee28, '$title', (side) => {
   let net: Cluster;
-  let [ours, bee] = [] as unknown as [ClusterNode, ClusterNode];
+  let [ours, theirs] = [] as unknown as [ClusterNode, ClusterNode];
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 1, bees: 1, seed: 91 });
-    [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 1, others: 1, seed: 91 });
+    [ours, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
     await speakSwarm(ours);
     await net.meshed();
   });
@@ -35,7 +38,7 @@ describe.each(ITS_OWN)('$name', ({ binary }) => {
 
   const ask = (node: ClusterNode, { path, headers = {}, ...question }: Question) =>
     http(node, path, { ...question, headers: { 'swarm-postage-batch-id': node.batch ?? '', ...headers } });
-  const both = <T>(look: (node: ClusterNode) => Promise<T>) => Promise.all([look(ours), look(bee)]);
+  const both = <T>(look: (node: ClusterNode) => Promise<T>) => Promise.all([look(ours), look(theirs)]);
 
   /** The results of an upload. */
   async function upload(node: ClusterNode, question: Question): Promise<unknown> {

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { Compared } from '../../harness/inspect/differences/compare.ts';
 import { svcnetHere } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES } from './kit.ts';
+import { aBee, describeOthers, OTHERS } from './kit.ts';
 
 const SCENARIOS = [
   'upload retrieval --set sizes=4096,256KiB --set count=4',
@@ -24,10 +24,9 @@ const TEST_MS = 1_800_000;
 
 const stateDir = temporaryFolder('svcnet-interop-diff');
 
-/** @param flavour name or file, before the program of each Bee */
-async function expectKnown(flavour: string, scenarios: string): Promise<void> {
+async function expectKnown(theirs: readonly string[], scenarios: string): Promise<void> {
   const [names = '', ...set] = scenarios.split(' --set ');
-  const flavours = ['svc', ...BEES.map(({ binary }) => `${flavour}@${binary}`)].join(',');
+  const flavours = ['svc', ...theirs].join(',');
   const settings = set.flatMap((one) => ['--set', one]);
   const options = ['--flavours', flavours, '--nodes', NODES, '--seed', '7', '--json', ...settings];
   const args = ['diff', ...options, '--', 'run', ...names.split(' ')];
@@ -45,13 +44,19 @@ async function expectKnown(flavour: string, scenarios: string): Promise<void> {
 }
 
 test.each(SCENARIOS)(
-  'ours and each Bee do the same: %s',
-  async (scenarios) => expectKnown('bee', scenarios),
+  'ours and each other one do the same: %s',
+  async (scenarios) =>
+    expectKnown(
+      OTHERS.map(({ name }) => name),
+      scenarios,
+    ),
   TEST_MS,
 );
 
-test(
-  'what is known of a Bee is known of one that a flavour file describes',
-  async () => expectKnown(FILE, 'tags-and-pins --set size=1MiB --set chunks=200'),
-  TEST_MS,
-);
+describeOthers(aBee, '$title', ({ binary }) => {
+  test(
+    'what is known of a Bee is known of one that a flavour file describes',
+    async () => expectKnown([`${FILE}@${binary}`], 'tags-and-pins --set size=1MiB --set chunks=200'),
+    TEST_MS,
+  );
+});

@@ -5,23 +5,23 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { formOf } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** Nothing, one byte, one leaf, two of them, a whole run of 64 references and one more. */
 const SIZES = [0, 1, 4096, 4097, 64 * 4096, 64 * 4096 + 1];
 /** Time to read everything from a whole cluster. */
 const READ_MS = 180_000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 83 });
+    net = await startMixed({ side, own: 2, others: 2, seed: 83 });
   });
   afterAll(() => net.stop());
 
   const ways = [
-    ['ours', () => of('svc', net)[0] as ClusterNode, () => of('bee', net)],
-    ['a bee', () => of('bee', net)[0] as ClusterNode, () => of('svc', net)],
+    ['ours', () => of('svc', net)[0] as ClusterNode, () => of(side.flavour, net)],
+    ['theirs', () => of(side.flavour, net)[0] as ClusterNode, () => of('svc', net)],
   ] as const;
 
   function wrongKey(reference: string): string {
@@ -78,7 +78,7 @@ describe.each(BEES)('$name', ({ binary }) => {
         const seen = Buffer.concat(await Array.fromAsync(file.pieces()));
         expect(sameBytes(seen, data), reader.name).toBe(true);
         // A Bee mistakes the result of a wrong key for a tree, and looks for its chunks for minutes.
-        if (reader.flavour === 'bee') continue;
+        if (reader.flavour !== 'svc') continue;
         const { status } = await http(reader, `${reader.client.dialect.files}/${wrongKey(reference)}/`);
         expect([reader.name, status]).toEqual([reader.name, 404]);
       }

@@ -8,7 +8,7 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { until } from '../../harness/scenario.ts';
 import { bytesOf, http } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** A Bee that has asked in vain does not ask the same peer again for a minute. */
 const SEEN_WITHIN_MS = 90_000;
@@ -16,19 +16,19 @@ const SEEN_WITHIN_MS = 90_000;
 const owner = createSigner(bytesOf('owner', 32));
 const ownerHex = toHex(owner.address);
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let own: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 31 });
-    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 2, others: 2, seed: 31 });
+    [own, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
   const both = [
     ['ours', () => own],
-    ['a bee', () => bee],
+    ['theirs', () => theirs],
   ] as const;
 
   test.each(both)('a single-owner chunk made on %s can be read on every node', async (name, writer) => {
@@ -91,8 +91,8 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   test('an envelope from one is a valid stamp on the other', async () => {
     for (const [issuer, other] of [
-      [own, bee],
-      [bee, own],
+      [own, theirs],
+      [theirs, own],
     ] as const) {
       const chunk = makeCac(500n, bytesOf(`envelope of ${issuer.name}`, 500));
       const prefix = (node: ClusterNode) => node.client.dialect.headerPrefix;

@@ -1,12 +1,12 @@
 /** A Bee that takes part by its flavour file alone, which is an example for users. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { readFlavour } from '../../harness/cluster/plan/document/flavour-file.ts';
 import { svcnetHere } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, eventually } from './kit.ts';
+import { aBee, describeOthers, eventually } from './kit.ts';
 
 const FILE = fileURLToPath(new URL('../../examples/bee-flavour/bee.flavour.yaml', import.meta.url));
 const LINES_MAX = 80;
@@ -17,12 +17,12 @@ test('the file is short', () => {
   expect(readFileSync(FILE, 'utf8').split('\n').length).toBeLessThanOrEqual(LINES_MAX);
 });
 
-describe.each(BEES)('$name', ({ binary }) => {
+describeOthers(aBee, '$title', ({ group, binary = '' }) => {
   let net: Cluster;
   beforeAll(async () => {
     net = await Cluster.start({
       flavours: [await readFlavour(FILE)],
-      nodes: [{ count: 2 }, { flavour: 'beefile', count: 2, binary }],
+      nodes: [{ count: 2 }, { ...group, flavour: 'beefile', count: 2 }],
       seed: 36,
       linkFaults: true,
     });

@@ -6,24 +6,24 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { OTHERS, of, startMixed } from './kit.ts';
 
 /** Blocks come every second, and each purchase waits for some. */
 const RUN_MS = 600_000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 1, bees: 2, seed: 63 });
+    net = await startMixed({ side, own: 1, others: 2, seed: 63 });
   });
   afterAll(() => net.stop());
 
   test('every red row is a known one', { timeout: RUN_MS }, async () => {
-    const [graded, second] = of('bee', net);
+    const [graded, second] = of(side.flavour, net);
     const conformance = httpConformance({
       target: graded?.api ?? '',
       second: second?.api ?? '',
-      dialect: 'swarm',
+      dialect: graded?.client.dialect.name ?? 'swarm',
     });
     const { rows, totals, implementation } = await grade(conformance, {
       clock: net.clock,

@@ -11,23 +11,23 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
+import { errorsInLogs, eventually, forget, OTHERS, of, startMixed } from './kit.ts';
 
 /** Nodes of either kind are stopped and started again. */
 const RESTARTS_MS = 400_000;
 const SIZE = 40 * 4096 + 1;
 const STREAMED = 200;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 84 });
+    net = await startMixed({ side, own: 2, others: 2, seed: 84 });
   });
   afterAll(() => net.stop());
 
   const sides = [
-    ['ours', () => of('svc', net) as [ClusterNode, ClusterNode], () => of('bee', net)],
-    ['a bee', () => of('bee', net) as [ClusterNode, ClusterNode], () => of('svc', net)],
+    ['ours', () => of('svc', net) as [ClusterNode, ClusterNode], () => of(side.flavour, net)],
+    ['theirs', () => of(side.flavour, net) as [ClusterNode, ClusterNode], () => of('svc', net)],
   ] as const;
 
   test.each(sides)('a tag of %s counts the chunks that the others store', async (name, nodes) => {

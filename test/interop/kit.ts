@@ -1,61 +1,111 @@
 /**
- * What tests against real Bees share: the programs to test against, mixed clusters, the holders of a chunk, and what the
- * logs complain about.
+ * What tests against other implementations share: which these are, mixed clusters, and what the logs complain about.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { LogEntry } from '../../harness/base/logs/log-entry.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import type { ClusterOptions } from '../../harness/cluster/opening.ts';
+import type { DeclaredGroupInput } from '../../harness/cluster/plan/definition-input.ts';
+import { type Side, sidesNamed } from '../../harness/commands/diff-sides.ts';
+import type { FlavourInput } from '../../harness/flavours/declared/input.ts';
+import type { NodeMode } from '../../harness/flavours/flavour.ts';
 import type { RunOptions } from '../../harness/run/run-options.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { until } from '../../harness/scenario.ts';
 import mixed from '../../scenarios/mixed.ts';
+import { flavoursNamed } from './flavours-named.ts';
 
 /** Pull syncing a reserve takes seconds; a loaded machine gets time. */
 const EVENTUALLY_MS = 120_000;
 
-export interface Bee {
-  /** Name of its file, for the titles of tests. */
-  readonly name: string;
-  readonly binary: string;
+/** An implementation to test against. */
+export interface Other extends Side {
+  /** Of the tests. */
+  readonly title: string;
+  /** Keys of a group of its nodes. */
+  readonly group: Pick<DeclaredGroupInput, 'flavour' | 'binary'>;
+  /** What a cluster has to know of it. */
+  readonly flavours: readonly FlavourInput[];
 }
 
-/** Each is tested by itself: `describe.each(BEES)('$name', ({ binary }) => …)`. */
-export const BEES: readonly Bee[] = (process.env['SVCNET_BEE_BINARY'] ?? '')
-  .split(',')
-  .map((path) => path.trim())
-  .filter((path) => path !== '')
-  .map((path) => ({ name: basename(path), binary: resolve(path) }));
+/**
+ * Each is tested by itself: `describe.each(OTHERS)('$title', (side) => …)`. `SVCNET_FLAVOURS` names them as `svcnet diff
+ * --flavours` takes them; without it they are the Bees of `SVCNET_BEE_BINARY`.
+ */
+export const OTHERS: readonly Other[] = (await sidesNamed(flavoursNamed())).map((side) => {
+  const { flavour, declared } = side;
+  const program = side.binary === undefined ? {} : { binary: resolve(side.binary) };
+  return {
+    ...side,
+    ...program,
+    title: basename(side.name),
+    group: { flavour, ...program },
+    flavours: declared === undefined ? [] : [declared],
+  };
+});
 
-export interface MixedOptions extends Omit<ClusterOptions, 'nodes'> {
-  readonly binary: string;
+/** What tests need that not every implementation has. @returns what it lacks */
+type Need = (side: Other) => string | undefined;
+
+export const aBee: Need = ({ flavour }) => (flavour === 'bee' ? undefined : 'it is about Bees alone');
+
+export function mode(name: NodeMode): Need {
+  return ({ flavour, declared: { modes = ['full'] } = {} }) =>
+    flavour === 'bee' || modes.includes(name) ? undefined : `its flavour file names no mode ${name}`;
+}
+
+export function option(name: string): Need {
+  return ({ flavour, declared }) =>
+    flavour === 'bee' || Object.hasOwn(declared?.config?.defaults ?? {}, name)
+      ? undefined
+      : `its flavour file names no option ${name}`;
+}
+
+/** The tests of each implementation that has what they need; of any other one, that they did not run, and why. */
+export function describeOthers(need: Need, title: string, tests: (side: Other) => void): void {
+  for (const side of OTHERS) {
+    const lack = need(side);
+    describe(title.replace('$title', side.title), () => {
+      if (lack === undefined) tests(side);
+      else test(`not run: ${lack}`, ({ skip }) => skip());
+    });
+  }
+}
+
+export interface MixedOptions extends Omit<ClusterOptions, 'nodes' | 'flavours'> {
+  readonly side: Other;
   /** Nodes of our own; default 4. */
   readonly own?: number;
   /** Default 2. */
-  readonly bees?: number;
-  readonly lightBees?: number;
-  readonly beeOptions?: Record<string, string | number | boolean>;
+  readonly others?: number;
+  readonly lightOthers?: number;
+  /** Of the others. */
+  readonly options?: Record<string, string | number | boolean>;
 }
 
-/** Our own nodes first, then full Bees, then light ones; started, meshed, every batch usable. */
+/** Our own nodes first, then full ones of the other implementation, then light ones; started, meshed, every batch usable. */
 export function startMixed({
-  binary,
+  side,
   own = 4,
-  bees = 2,
-  lightBees = 0,
-  beeOptions = {},
+  others = 2,
+  lightOthers = 0,
+  options = {},
   ...rest
 }: MixedOptions): Promise<Cluster> {
-  const group = { flavour: 'bee', binary, options: beeOptions } as const;
+  const group = { ...side.group, options };
   const nodes = [
     { flavour: 'svc' as const, count: own },
-    { ...group, count: bees },
-    { ...group, mode: 'light' as const, count: lightBees },
+    { ...group, count: others },
+    { ...group, mode: 'light' as const, count: lightOthers },
   ];
-  return Cluster.start({ ...rest, nodes: nodes.filter(({ count }) => count > 0) });
+  return Cluster.start({
+    ...rest,
+    flavours: side.flavours,
+    nodes: nodes.filter(({ count }) => count > 0),
+  });
 }
 
 /** The scenario `mixed` passes on these nodes and loses nothing. */

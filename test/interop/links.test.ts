@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { OTHERS, of, startMixed } from './kit.ts';
 
 const LATENCY_MS = 200;
 /** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
@@ -13,10 +13,10 @@ const PINGS = 5;
 /** Longer than any ping that arrives. */
 const HELD_MS = 3000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 12, linkFaults: true });
+    net = await startMixed({ side, own: 2, others: 2, seed: 12, linkFaults: true });
   });
   afterAll(() => net.stop());
 
@@ -42,12 +42,12 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   test('200 ms are added to each round trip between two of ours, two Bees, and one of each', async () => {
     const [ours, ourOther] = of('svc', net) as [ClusterNode, ClusterNode];
-    const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
+    const [theirs, theirOther] = of(side.flavour, net) as [ClusterNode, ClusterNode];
     for (const [from, to] of [
       [ours, ourOther],
-      [bee, otherBee],
-      [ours, bee],
-      [otherBee, ourOther],
+      [theirs, theirOther],
+      [ours, theirs],
+      [theirOther, ourOther],
     ] as const) {
       const before = await fastest(from, to);
       const fault = await net.faults.link(from.name, to.name, { latency: LATENCY_MS });
@@ -61,18 +61,18 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 
   test('a partition stops messages of the Bees across it, and heals', async () => {
-    const [bee, otherBee] = of('bee', net) as [ClusterNode, ClusterNode];
-    const others = net.nodes.filter((node) => node !== otherBee).map(({ name }) => name);
-    const fault = await net.faults.partition([others, [otherBee.name]]);
-    expect(await ping(bee, otherBee, HELD_MS)).toBeUndefined();
-    expect(await ping(bee, net.node(0))).toBeTypeOf('number');
+    const [theirs, theirOther] = of(side.flavour, net) as [ClusterNode, ClusterNode];
+    const others = net.nodes.filter((node) => node !== theirOther).map(({ name }) => name);
+    const fault = await net.faults.partition([others, [theirOther.name]]);
+    expect(await ping(theirs, theirOther, HELD_MS)).toBeUndefined();
+    expect(await ping(theirs, net.node(0))).toBeTypeOf('number');
     const [ended] = await net.faults.heal(fault.id);
     expect(ended?.effect['bytes held back']).toBeGreaterThan(0);
-    expect(await ping(bee, otherBee)).toBeTypeOf('number');
+    expect(await ping(theirs, theirOther)).toBeTypeOf('number');
     // A chunk of one is read by the other.
     const data = crypto.getRandomValues(new Uint8Array(20_000));
-    const { reference } = await bee.bytes.upload(data);
+    const { reference } = await theirs.bytes.upload(data);
     await net.synced(reference);
-    expect(await otherBee.bytes.download(reference)).toEqual(data);
+    expect(await theirOther.bytes.download(reference)).toEqual(data);
   });
 });

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../harness/base/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, seed: 11 });
+    net = await startMixed({ side, seed: 11 });
   });
   afterAll(() => net.stop());
 
@@ -23,13 +23,13 @@ describe.each(BEES)('$name', ({ binary }) => {
     }
   });
 
-  test('a bee has the identity that follows from the seed', async () => {
-    for (const bee of of('bee', net)) {
-      const { overlay, ethereum, underlay } = await bee.client.addresses();
-      expect(overlay).toBe(bee.overlay);
-      expect(ethereum.toLowerCase()).toBe(`0x${bee.ethereum}`);
-      expect(underlay).toContain(bee.p2p);
-      expect((await bee.client.node()).mode).toBe('full');
+  test('each of theirs has the identity that follows from the seed', async () => {
+    for (const theirs of of(side.flavour, net)) {
+      const { overlay, ethereum, underlay } = await theirs.client.addresses();
+      expect(overlay).toBe(theirs.overlay);
+      expect(ethereum.toLowerCase()).toBe(`0x${theirs.ethereum}`);
+      expect(underlay).toContain(theirs.p2p);
+      expect((await theirs.client.node()).mode).toBe('full');
     }
   });
 
@@ -50,8 +50,8 @@ describe.each(BEES)('$name', ({ binary }) => {
     for (const [kind, way] of [
       ['svc', 'stop'],
       ['svc', 'kill'],
-      ['bee', 'stop'],
-      ['bee', 'kill'],
+      [side.flavour, 'stop'],
+      [side.flavour, 'kill'],
     ] as const) {
       const node = of(kind, net).at(-1);
       if (node === undefined) throw new Error(`no ${kind}`);
@@ -63,16 +63,16 @@ describe.each(BEES)('$name', ({ binary }) => {
       const data = crypto.getRandomValues(new Uint8Array(20_000));
       const { reference } = await node.bytes.upload(data);
       await net.synced(reference);
-      const reader = of(kind === 'svc' ? 'bee' : 'svc', net)[0];
+      const reader = of(kind === 'svc' ? side.flavour : 'svc', net)[0];
       expect(await reader?.bytes.download(reference)).toEqual(data);
     }
   });
 
-  test('a paused bee is reported as missing, and continues afterwards', async () => {
-    const [bee] = of('bee', net) as [ClusterNode];
-    await bee.pause();
-    expect(bee.state).toBe('paused');
-    await bee.resume();
+  test('a paused one of theirs is reported as missing, and continues afterwards', async () => {
+    const [theirs] = of(side.flavour, net) as [ClusterNode];
+    await theirs.pause();
+    expect(theirs.state).toBe('paused');
+    await theirs.resume();
     expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
   });
 
@@ -87,9 +87,9 @@ describe.each(BEES)('$name', ({ binary }) => {
   });
 });
 
-describe.each(BEES)('$name alone', ({ binary }) => {
+describe.each(OTHERS)('$title alone', (side) => {
   test('five of them form a network', async () => {
-    await using net = await startMixed({ binary, own: 0, bees: 5, seed: 12 });
+    await using net = await startMixed({ side, own: 0, others: 5, seed: 12 });
     expect(await net.meshed()).toEqual({ links: 20, expected: 20 });
     const data = crypto.getRandomValues(new Uint8Array(50_000));
     const { reference } = await net.node(0).bytes.upload(data);

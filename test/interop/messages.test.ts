@@ -1,6 +1,6 @@
 /** Messages between Bees that are lost, repeated and changed: what each Bee makes of them, and what they tell. */
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { GroupInput } from '../../harness/cluster/plan/definition-input.ts';
 import { trace } from '../../harness/inspect/trace/document.ts';
@@ -10,7 +10,7 @@ import changedChunk from '../../scenarios/changed-chunk.ts';
 import lostReceipt from '../../scenarios/lost-receipt.ts';
 import repeatedCheque from '../../scenarios/repeated-cheque.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, eventually } from './kit.ts';
+import { describeOthers, eventually, type Other, option } from './kit.ts';
 
 const TEST_MS = 900_000;
 /** Conditions that each checks at least. */
@@ -21,21 +21,27 @@ const SCENARIOS = [
   { scenario: repeatedCheque, set: '', conditions: 4 },
 ] as const;
 
-/** Four Bees in two neighbourhoods. */
-function bees(binary: string): GroupInput[] {
+/** Four in two neighbourhoods. */
+function group(side: Other): GroupInput[] {
   const neighbourhoods = ['0', '0', '1', '1'];
   const options = { 'minimum-storage-radius': 1 };
-  return [{ flavour: 'bee', binary, count: neighbourhoods.length, neighbourhoods, options }];
+  return [{ ...side.group, count: neighbourhoods.length, neighbourhoods, options }];
 }
 
-describe.each(BEES)('$name', ({ name, binary }) => {
+describeOthers(option('minimum-storage-radius'), '$title', (side) => {
   const folder = temporaryFolder('svcnet-interop-messages');
 
   test(
     'the route of a chunk through Bees is read from their messages',
     async () => {
       const stateDir = join(folder, 'state');
-      await using net = await Cluster.start({ nodes: bees(binary), seed: 3, tap: true, stateDir });
+      await using net = await Cluster.start({
+        flavours: side.flavours,
+        nodes: group(side),
+        seed: 3,
+        tap: true,
+        stateDir,
+      });
       const uploader = net.node(0);
       const { reference } = await uploader.bytes.upload(Buffer.from('the way of a chunk'), {
         redundancyLevel: 0,
@@ -65,9 +71,9 @@ describe.each(BEES)('$name', ({ name, binary }) => {
     async () => {
       const stateDir = join(folder, 'answered');
       // A light node stores nothing: what it reads, it asks others for.
-      const light = { flavour: 'bee', binary, mode: 'light' } as const;
-      const nodes: GroupInput[] = [{ flavour: 'bee', binary, count: 3 }, light];
-      await using net = await Cluster.start({ nodes, seed: 3, tap: true, stateDir });
+      const light = { ...side.group, mode: 'light' } as const;
+      const nodes: GroupInput[] = [{ ...side.group, count: 3 }, light];
+      await using net = await Cluster.start({ flavours: side.flavours, nodes, seed: 3, tap: true, stateDir });
       const data = Buffer.from('a chunk that three nodes have');
       const { reference } = await net.node(0).bytes.upload(data, { redundancyLevel: 0 });
       await net.synced(reference);
@@ -93,12 +99,13 @@ describe.each(BEES)('$name', ({ name, binary }) => {
     async ({ scenario, set, conditions }) => {
       const result = await runScenarios({
         planned: planScenarios([scenario], new Map(set === '' ? [] : [set.split('=') as [string, string]])),
-        nodes: bees(binary),
+        definition: { flavours: side.flavours },
+        nodes: group(side),
         exactNodes: true,
         seed: 7n,
         stateDir: join(folder, 'state'),
-        report: join(folder, `${scenario.name} ${set}`),
-        name: `${name} ${scenario.name} ${set}`,
+        report: join(folder, `${side.title} ${scenario.name} ${set}`),
+        name: `${side.title} ${scenario.name} ${set}`,
         command: 'npm run test:interop',
         signal: new AbortController().signal,
       });

@@ -9,26 +9,26 @@ import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { until } from '../../harness/scenario.ts';
 import { ownerNear } from '../../scenarios/steps/gsoc-owner.ts';
 import { bytesOf } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** A failed push arrives with the next round of pull syncing. */
 const HEARD_WITHIN_MS = 60_000;
 /** Two messages, which have to be mined first, on a loaded machine. */
 const TEST_MS = 180_000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let own: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 37 });
-    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 2, others: 2, seed: 37 });
+    [own, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
   const ways = [
-    ['ours to a bee', () => [own, bee] as const],
-    ['a bee to ours', () => [bee, own] as const],
+    ['ours to theirs', () => [own, theirs] as const],
+    ['theirs to ours', () => [theirs, own] as const],
   ] as const;
 
   function heard(subscription: Subscription, texts: readonly string[]): Promise<true> {

@@ -1,30 +1,26 @@
 /** Light nodes, reachability and health between our nodes and real Bees. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs } from './kit.ts';
+import { describeOthers, errorsInLogs, mode } from './kit.ts';
 
-describe.each(BEES)('$name', ({ binary }) => {
+describeOthers(mode('light'), '$title', (side) => {
   let net: Cluster;
-  let [own, other, ownLight, bee, beeLight] = [] as unknown as ClusterNode[];
+  let [own, other, ownLight, theirs, theirLight] = [] as unknown as ClusterNode[];
   beforeAll(async () => {
     net = await Cluster.start({
-      nodes: [
-        { count: 2 },
-        { mode: 'light' },
-        { flavour: 'bee', binary },
-        { flavour: 'bee', mode: 'light', binary },
-      ],
+      flavours: side.flavours,
+      nodes: [{ count: 2 }, { mode: 'light' }, side.group, { ...side.group, mode: 'light' }],
       seed: 34,
     });
-    [own, other, ownLight, bee, beeLight] = net.nodes as ClusterNode[];
+    [own, other, ownLight, theirs, theirLight] = net.nodes as ClusterNode[];
   });
   afterAll(() => net.stop());
 
   const ways = [
-    ['a light Bee', 'one of ours', () => beeLight, () => own],
-    ['our light node', 'a Bee', () => ownLight, () => bee],
+    ['a light Bee', 'one of ours', () => theirLight, () => own],
+    ['our light node', 'a Bee', () => ownLight, () => theirs],
   ] as const;
 
   test.each(ways)(
@@ -44,8 +40,8 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   test('a Bee reaches our nodes, reads their status and considers them healthy', async () => {
     const [a, b] = [own, other] as [ClusterNode, ClusterNode];
-    const mine = await (bee as ClusterNode).client.status();
-    const { snapshots } = (await http(bee as ClusterNode, '/status/peers')).json as {
+    const mine = await (theirs as ClusterNode).client.status();
+    const { snapshots } = (await http(theirs as ClusterNode, '/status/peers')).json as {
       snapshots: Record<string, unknown>[];
     };
     for (const { overlay } of [a, b]) {
@@ -60,7 +56,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       });
     }
     await eventually('the Bee does not think well of our nodes', async () => {
-      const { bins } = await (bee as ClusterNode).client.topology();
+      const { bins } = await (theirs as ClusterNode).client.topology();
       const peers = Object.values(bins).flatMap((bin) => bin.connectedPeers ?? []);
       const walled = peers.filter(({ metrics }) => metrics?.reachability !== 'Public');
       if (walled.length > 0) return `${walled.length} cannot be reached`;

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { describeOthers, errorsInLogs, OTHERS, of, option, startMixed } from './kit.ts';
 import {
   cash,
   chequesWith,
@@ -42,19 +42,19 @@ async function expectPeace(net: Cluster): Promise<void> {
   expect(await errorsInLogs(net)).toEqual([]);
 }
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let own: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 91 });
-    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 2, others: 2, seed: 91 });
+    [own, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
   const ways = [
-    ['ours', () => own, () => bee],
-    ['a bee', () => bee, () => own],
+    ['ours', () => own, () => theirs],
+    ['theirs', () => theirs, () => own],
   ] as const;
 
   test.each(ways)(
@@ -102,8 +102,8 @@ describe.each(BEES)('$name', ({ binary }) => {
         if (sent === 0n) await provokeByTime(net, one, other);
         if (received === 0n) await provokeByTime(net, other, one);
       }
-      await provoke(net, own, bee);
-      await provoke(net, bee, own);
+      await provoke(net, own, theirs);
+      await provoke(net, theirs, own);
       await mirrored(net, before);
       await expectPeace(net);
     },
@@ -113,12 +113,12 @@ describe.each(BEES)('$name', ({ binary }) => {
   test.each([
     ['ours', 'stop'],
     ['ours', 'kill'],
-    ['a bee', 'stop'],
-    ['a bee', 'kill'],
+    ['theirs', 'stop'],
+    ['theirs', 'kill'],
   ] as const)(
     'after %s, %s and start, the cheques continue from where they were',
     async (who, way) => {
-      const [node, other] = who === 'ours' ? [own, bee] : [bee, own];
+      const [node, other] = who === 'ours' ? [own, theirs] : [theirs, own];
       const books = async () => ({
         cheques: await chequesWith(node, other),
         paid: await paidWith(node, other, 'settlements'),
@@ -163,18 +163,18 @@ describe.each(BEES)('$name', ({ binary }) => {
 });
 
 /** Not every node of a network is like the others. */
-describe.each(BEES)('beside $name', ({ binary }) => {
-  const bee = { flavour: 'bee', binary } as const;
+describeOthers(option('swap-enable'), 'beside $title', (side) => {
+  const { group } = side;
 
   test.each([
-    ['a bee', [{ count: 2 }, bee, { ...bee, options: { 'swap-enable': false } }]],
-    ['one of ours', [{ count: 1 }, { ...bee, count: 2 }, { options: { 'swap-enable': false } }]],
+    ['theirs', [{ count: 2 }, group, { ...group, options: { 'swap-enable': false } }]],
+    ['one of ours', [{ count: 1 }, { ...group, count: 2 }, { options: { 'swap-enable': false } }]],
   ] as const)(
     '%s without cheques pays and is paid by time, while the others use both',
     async (_name, nodes) => {
-      await using net = await Cluster.start({ seed: 92, nodes: [...nodes] });
+      await using net = await Cluster.start({ seed: 92, flavours: side.flavours, nodes: [...nodes] });
       const poor = net.nodes.at(-1) as ClusterNode;
-      const [own, rich] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+      const [own, rich] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
       expect((await poor.client.node()).swapEnabled).toBe(false);
       await provoke(net, own, rich);
       await provoke(net, rich, own);
@@ -196,16 +196,18 @@ describe.each(BEES)('beside $name', ({ binary }) => {
     },
     RESTARTS_MS,
   );
+});
 
+describe.each(OTHERS)('beside $title', (side) => {
   test(
     'the deduction of the first cheque of a peer is applied once, whichever side pays',
     async () => {
       const [price, deduction] = [20_000n, 700n];
-      await using net = await startMixed({ binary, own: 2, bees: 2, seed: 94 });
-      const [own, other] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+      await using net = await startMixed({ side, own: 2, others: 2, seed: 94 });
+      const [own, other] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
       await net.chain.setSwapPrice({ price, deduction });
       // Ours read it every second, a Bee at its start and then every five minutes.
-      for (const node of of('bee', net)) {
+      for (const node of of(side.flavour, net)) {
         await node.stop();
         await node.start();
       }
@@ -221,7 +223,9 @@ describe.each(BEES)('beside $name', ({ binary }) => {
     },
     RESTARTS_MS,
   );
+});
 
+describeOthers(option('payment-threshold'), 'beside $title', (side) => {
   test.each([
     [
       'small',
@@ -236,7 +240,8 @@ describe.each(BEES)('beside $name', ({ binary }) => {
     async (_name, options) => {
       await using net = await Cluster.start({
         seed: 93,
-        nodes: [{ count: 2 }, bee, { ...bee, options }],
+        flavours: side.flavours,
+        nodes: [{ count: 2 }, side.group, { ...side.group, options }],
       });
       const [own] = of('svc', net) as [ClusterNode];
       const other = net.nodes.at(-1) as ClusterNode;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes, speakSwarm, stateFolder } from '../cluster/node/kit.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { OTHERS, of, startMixed } from './kit.ts';
 
 interface Client {
   readonly client: Bee;
@@ -16,15 +16,15 @@ interface Client {
 const KEY = '05'.repeat(32);
 const stateDir = stateFolder();
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let nodes: readonly Client[];
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 1, bees: 1, seed: 92 });
-    const [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 1, others: 1, seed: 92 });
+    const [ours, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
     await speakSwarm(ours);
     await net.meshed();
-    nodes = [ours, bee].map(({ api, batch }) => ({ client: new Bee(api), batch: batch ?? '' }));
+    nodes = [ours, theirs].map(({ api, batch }) => ({ client: new Bee(api), batch: batch ?? '' }));
   });
   afterAll(() => net.stop());
 

@@ -7,7 +7,7 @@ import { makeCac } from '../../formats/chunk/cac.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+import { errorsInLogs, eventually, OTHERS, of, startMixed } from './kit.ts';
 import { chequesWith, mirrored, provoke, spend } from './payments.ts';
 
 /** Token units of one chunk and block: what the chain starts with, and the most that its oracle takes. */
@@ -23,13 +23,13 @@ const SIZE = 100_000;
 const STORAGE_MS = 400_000;
 const CHEQUES_MS = 600_000;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let own: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 96 });
-    [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    net = await startMixed({ side, own: 2, others: 2, seed: 96 });
+    [own, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
@@ -53,14 +53,14 @@ describe.each(BEES)('$name', ({ binary }) => {
 
   /** Of our node and of a Bee. */
   async function refusals(ask: (node: ClusterNode) => ReturnType<typeof http>): Promise<unknown[]> {
-    const answers = await Promise.all([own, bee].map(ask));
+    const answers = await Promise.all([own, theirs].map(ask));
     return answers.map(({ status, json }) => [status, json['message']]);
   }
 
   async function crossing(): Promise<void> {
     for (const [from, to] of [
-      [own, bee],
-      [bee, own],
+      [own, theirs],
+      [theirs, own],
     ] as const) {
       const data = bytesOf(`crossing from ${from.name} ${await net.chain.height()}`, SIZE);
       const { reference } = await from.bytes.upload(data, { redundancyLevel: 0 });
@@ -73,7 +73,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     'batches bought, topped up and diluted by either side are the same for all',
     async () => {
       const amount = PRICE * AN_HOUR_OF_BLOCKS;
-      for (const node of [own, bee]) {
+      for (const node of [own, theirs]) {
         const { batchID } = await node.stamps.buy({ amount, depth: DEPTH });
         await net.usable(batchID, { timeoutMs: STORAGE_MS });
         const known = (to: ClusterNode, depth: number) =>
@@ -113,7 +113,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       const kept = 2 * Math.ceil(SIZE / 4096) + 2;
       await sameReserves(kept);
       const short = await Promise.all(
-        [own, bee].map(async (node) => {
+        [own, theirs].map(async (node) => {
           const { batchID } = await node.stamps.buy({ amount: PRICE * AN_HOUR_OF_BLOCKS, depth: DEPTH });
           await net.usable(batchID, { timeoutMs: STORAGE_MS });
           const { data } = makeCac(500n, bytesOf(`short of ${node.name}`, 500));
@@ -157,28 +157,28 @@ describe.each(BEES)('$name', ({ binary }) => {
     'with different prices of debt no node accepts a cheque and no peer is refused, and later they pay again',
     async () => {
       for (const [payer, payee] of [
-        [own, bee],
-        [bee, own],
+        [own, theirs],
+        [theirs, own],
       ] as const)
         await provoke(net, payer, payee);
       await mirrored(net);
       const price = 3n * (await net.chain.view(net.chain.contracts.swapPriceOracle, 'getPrice()'));
       await net.chain.setSwapPrice({ price });
       // Ours read it every second, a Bee at its start and then every five minutes: until then debts are paid only by time.
-      for (const node of [own, bee]) await spend(net, node, SIZE);
+      for (const node of [own, theirs]) await spend(net, node, SIZE);
       for (const node of net.nodes)
         expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
       expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
-      for (const node of of('bee', net)) {
+      for (const node of of(side.flavour, net)) {
         await node.stop();
         await node.start();
       }
       await net.meshed();
-      const before = await chequesWith(own, bee);
-      await provoke(net, own, bee);
-      await provoke(net, bee, own);
+      const before = await chequesWith(own, theirs);
+      await provoke(net, own, theirs);
+      await provoke(net, theirs, own);
       await mirrored(net);
-      const after = await chequesWith(own, bee);
+      const after = await chequesWith(own, theirs);
       expect([(after.sent - before.sent) % price, (after.received - before.received) % price]).toEqual([
         0n,
         0n,

@@ -4,7 +4,7 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, heldBy, http, reserveSize } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** No node pays more than the public network grants: about fourteen chunks per second. */
 const SIZE = 600_000;
@@ -36,14 +36,14 @@ async function catchUp(nodes: readonly ClusterNode[], chunks: readonly string[])
   });
 }
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   let ours: readonly [ClusterNode, ClusterNode];
-  let bees: readonly [ClusterNode, ClusterNode];
+  let theirs: readonly [ClusterNode, ClusterNode];
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 13 });
+    net = await startMixed({ side, own: 2, others: 2, seed: 13 });
     ours = of('svc', net) as [ClusterNode, ClusterNode];
-    bees = of('bee', net) as [ClusterNode, ClusterNode];
+    theirs = of(side.flavour, net) as [ClusterNode, ClusterNode];
   });
   afterAll(() => net.stop());
 
@@ -55,23 +55,23 @@ describe.each(BEES)('$name', ({ binary }) => {
     await catchUp(net.nodes, all);
   });
 
-  test('a bee that was away catches up from our nodes only', async () => {
-    const [late, other] = bees;
-    for (const bee of bees) await bee.stop();
-    const chunks = await upload(ours[0], bytesOf('without bees', SIZE), { deferred: false });
+  test('a node of theirs that was away catches up from our nodes only', async () => {
+    const [late, other] = theirs;
+    for (const node of theirs) await node.stop();
+    const chunks = await upload(ours[0], bytesOf('without theirs', SIZE), { deferred: false });
     await late.start();
     await catchUp([...ours, late], chunks);
     await other.start();
     await catchUp(net.nodes, chunks);
   });
 
-  test('a node of ours that was away catches up from bees only', async () => {
+  test('a node of ours that was away catches up from theirs only', async () => {
     const [late, other] = ours;
     for (const node of ours) await node.stop();
-    const chunks = await upload(bees[0], bytesOf('without ours', SIZE), { deferred: false });
-    await catchUp(bees, chunks);
+    const chunks = await upload(theirs[0], bytesOf('without ours', SIZE), { deferred: false });
+    await catchUp(theirs, chunks);
     await late.start();
-    await catchUp([...bees, late], chunks);
+    await catchUp([...theirs, late], chunks);
     await other.start();
     await catchUp(net.nodes, chunks);
   });

@@ -1,6 +1,6 @@
 /** The reserve sample of a real Bee and of our node: it is the same for the same chunks and anchors. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../formats/chunk/soc.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -8,7 +8,7 @@ import { createSigner } from '../../formats/crypto/signer.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, speakSwarm } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { describeOthers, errorsInLogs, of, option, startMixed } from './kit.ts';
 
 const ROUND_LENGTH = 152;
 /** Some twenty chunks from each node; peers pay each other no more than the public network grants. */
@@ -92,16 +92,16 @@ async function samples(net: Cluster, depth: number, anchor: string): Promise<Ans
   }
 }
 
-describe.each(BEES)('$name', ({ binary }) => {
+describeOthers(option('storage-incentives-enable'), '$title', (side) => {
   let net: Cluster;
   let before: string[];
   beforeAll(async () => {
     net = await startMixed({
-      binary,
+      side,
       own: 2,
-      bees: 2,
+      others: 2,
       seed: 31,
-      beeOptions: { 'storage-incentives-enable': true },
+      options: { 'storage-incentives-enable': true },
     });
     // Anchors of any length are asked for as of a Bee.
     for (const node of of('svc', net)) await speakSwarm(node);
@@ -131,7 +131,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   test('late stamps change the sample for no node at first, and later for all', async () => {
     const size = await sameReserves(net.nodes, 1);
     await upload(net.node(0), 'late, from ours');
-    await upload(net.node(3), 'late, from a bee');
+    await upload(net.node(3), 'late, from theirs');
     await sameReserves(net.nodes, size + 2 * Math.ceil(SIZE / 4096));
     const hashesOf = async (anchor: string) => {
       const [first, ...others] = await samples(net, 0, anchor);

@@ -1,7 +1,7 @@
 /**
- * Writes `docs/reference/conformance.md`: `npm run record:conformance -- bee@./bee-2.8.1 ./ant.flavour.yaml`. Our node in
- * both dialects and as a light node, our contracts, and each of these implementations over HTTP and on the wire, each in
- * a small network of its own. A flavour file takes another version of its program as `FILE@PROGRAM`.
+ * Writes `docs/reference/conformance.md`: `SVCNET_FLAVOURS=bee@./bee-2.8.1,./ant.flavour.yaml npm run record:conformance`.
+ * Our node in both dialects and as a light node, our contracts, and each of these implementations over HTTP and on the
+ * wire, each in a small network of its own.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,6 @@ import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
-import { type Side, sidesNamed } from '../../harness/commands/diff-sides.ts';
 import { chainConformance } from '../../harness/conformance/chain/conformance.ts';
 import { type Graded, grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
@@ -18,6 +17,8 @@ import { type Column, publishedMatrix } from '../../harness/conformance/publishe
 import { totalsOf } from '../../harness/conformance/row.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
 import { sampled } from '../cluster/conformance/sampled.ts';
+import { NOBODY } from './flavours-named.ts';
+import { OTHERS, type Other, option, startMixed } from './kit.ts';
 
 const PAGE = fileURLToPath(new URL('../../docs/reference/conformance.md', import.meta.url));
 const SEED = 62n;
@@ -78,18 +79,11 @@ async function ourWireAndChain(): Promise<Column[]> {
   ];
 }
 
-/** @param side a flavour, or a flavour file, perhaps with a program of its own */
-async function theirs({ name, flavour, binary, declared }: Side): Promise<Column[]> {
-  const known = flavour === 'bee' || Object.hasOwn(declared?.config?.defaults ?? {}, INCENTIVES);
-  const incentives = known ? { [INCENTIVES]: true } : {};
-  await using net = await Cluster.start({
-    flavours: declared === undefined ? [] : [declared],
-    nodes: [
-      { count: 1 },
-      { flavour, count: 2, options: incentives, ...(binary === undefined ? {} : { binary }) },
-    ],
-    seed: SEED,
-  });
+async function theirs(side: Other): Promise<Column[]> {
+  const { name, flavour } = side;
+  const known = option(INCENTIVES)(side) === undefined;
+  const options = known ? { [INCENTIVES]: true } : {};
+  await using net = await startMixed({ side, own: 1, others: 2, options, seed: SEED });
   const nodes = net.nodes.filter((node) => node.flavour === flavour);
   const { dialect } = at(nodes, 0).client;
   const http = httpConformance({ target: at(nodes, 0).api, second: at(nodes, 1).api, dialect: dialect.name });
@@ -108,11 +102,9 @@ async function theirs({ name, flavour, binary, declared }: Side): Promise<Column
   }));
 }
 
-const sides = await sidesNamed(process.argv.slice(2));
-if (sides.length === 0)
-  throw new Error('expected flavours and flavour files, such as bee@/path/to/bee-2.8.1');
+if (OTHERS.length === 0) throw new Error(NOBODY);
 const columns: Column[] = [await ourHttp('svc'), await ourHttp('swarm'), ...(await ourWireAndChain())];
-for (const side of sides) columns.push(...(await theirs(side)));
+for (const side of OTHERS) columns.push(...(await theirs(side)));
 // `http`, `wire`, `chain` in this order, whichever came first.
 const order = ['http', 'wire', 'chain'];
 columns.sort((a, b) => order.indexOf(a.report.kind) - order.indexOf(b.report.kind));

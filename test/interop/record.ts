@@ -33,7 +33,7 @@ import { createTcp } from '../../node/p2p/tcp-host.ts';
 import type { StatusSnapshot } from '../../node/protocols/status/status.ts';
 import { memoryRecords, testKey, ZERO_NONCE } from '../unit/p2p/memory-nodes.ts';
 import { protocolSet } from '../unit/protocols/protocol-set.ts';
-import { BEES, startMixed } from './kit.ts';
+import { aBee, OTHERS, startMixed } from './kit.ts';
 import { type Recorded, RecordingTransport } from './recording-transport.ts';
 
 const VECTORS = fileURLToPath(new URL('../vectors/conversations.json', import.meta.url));
@@ -267,10 +267,10 @@ function selection(recorded: readonly Recorded[]): Recorded[] {
 }
 
 const recordings = [];
-for (const { name, binary } of BEES) {
+for (const side of OTHERS.filter((one) => aBee(one) === undefined)) {
   const stateDir = await mkdtemp(join(tmpdir(), 'conversations-'));
   try {
-    await using net = await startMixed({ binary, own: 1, bees: 1, seed: SEED, stateDir });
+    await using net = await startMixed({ side, own: 1, others: 1, seed: SEED, stateDir });
     const [, bee] = net.nodes as [ClusterNode, ClusterNode];
     const networkId = BigInt(net.chain.networkId);
     const dialled = await beDialled(networkId, bee);
@@ -284,13 +284,13 @@ for (const { name, binary } of BEES) {
     // Other nodes of the network also talk to us.
     const ofBee = own.transport.recorded.filter(({ remote }) => remote.id === ours?.remote.id);
     const conversations = selection([...dialled, ...ofBee]);
-    recordings.push({ bee: name, overlay: bee.overlay, networkId: String(networkId), conversations });
-    process.stdout.write(`${name}: ${conversations.length} of ${ofBee.length} conversations\n`);
+    recordings.push({ bee: side.title, overlay: bee.overlay, networkId: String(networkId), conversations });
+    process.stdout.write(`${side.title}: ${conversations.length} of ${ofBee.length} conversations\n`);
   } finally {
     rmSync(stateDir, { recursive: true, force: true });
   }
 }
-if (recordings.length === 0) throw new Error('SVCNET_BEE_BINARY names no program');
+if (recordings.length === 0) throw new Error('expected a Bee in SVCNET_FLAVOURS or SVCNET_BEE_BINARY');
 const file = {
   source: 'Real Bees of the named versions on a chain of our own, recorded by test/interop/record.ts.',
   about:

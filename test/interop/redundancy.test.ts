@@ -20,7 +20,7 @@ import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import type { ChunkMap } from '../unit/files/chunk-map.ts';
 import { damage, type Group, groupsOf } from '../unit/files/damage.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 import { treeFrom, uploadRest } from './trees.ts';
 
 const LEVELS = [1, 2, 3, 4] as const;
@@ -41,22 +41,22 @@ const SIZES: Readonly<Record<(typeof LEVELS)[number], readonly number[]>> = {
 
 const CASES = LEVELS.flatMap((level) =>
   [false, true].flatMap((encrypted) =>
-    (['ours', 'a bee'] as const).map((maker) => ({ level, encrypted, maker })),
+    (['ours', 'theirs'] as const).map((maker) => ({ level, encrypted, maker })),
   ),
 );
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   /** The network where content is made, and another one that gets only part of it. */
   let [net, rest] = [] as unknown as [Cluster, Cluster];
   const sides = () => ({
     ours: [of('svc', net)[0], of('svc', rest)[0]] as [ClusterNode, ClusterNode],
-    'a bee': [of('bee', net)[0], of('bee', rest)[0]] as [ClusterNode, ClusterNode],
+    theirs: [of(side.flavour, net)[0], of(side.flavour, rest)[0]] as [ClusterNode, ClusterNode],
   });
-  const other = (maker: 'ours' | 'a bee') => (maker === 'ours' ? 'a bee' : 'ours');
+  const other = (maker: 'ours' | 'theirs') => (maker === 'ours' ? 'theirs' : 'ours');
   beforeAll(async () => {
     [net, rest] = await Promise.all([
-      startMixed({ binary, own: 2, bees: 2, seed: 81 }),
-      startMixed({ binary, own: 1, bees: 1, seed: 82 }),
+      startMixed({ side, own: 2, others: 2, seed: 81 }),
+      startMixed({ side, own: 1, others: 1, seed: 82 }),
     ]);
   });
   afterAll(() => Promise.all([net.stop(), rest.stop()]));
@@ -108,7 +108,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   interface Case {
     readonly level: RedundancyLevel;
     readonly encrypted: boolean;
-    readonly maker: 'ours' | 'a bee';
+    readonly maker: 'ours' | 'theirs';
   }
 
   /** Made by one side, and every chunk of it read by the other. */
@@ -178,7 +178,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     SLOW_MS,
   );
 
-  test.each(['ours', 'a bee'] as const)(
+  test.each(['ours', 'theirs'] as const)(
     'without replicas %s cannot find a lost root',
     async (maker) => {
       const how = { level: 1, encrypted: false, maker } as const;

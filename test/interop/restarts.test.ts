@@ -7,7 +7,7 @@ import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
+import { errorsInLogs, eventually, OTHERS, of, startMixed } from './kit.ts';
 
 /** Some eight chunks: many files within what peers lend each other. */
 const SIZE = 30_000;
@@ -26,24 +26,24 @@ interface Kept {
   readonly data: Uint8Array;
 }
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: 97 });
+    net = await startMixed({ side, own: 2, others: 2, seed: 97 });
   });
   afterAll(() => net.stop());
 
   const away = [
     ['ours', 'stop'],
     ['ours', 'kill'],
-    ['a bee', 'stop'],
-    ['a bee', 'kill'],
+    ['theirs', 'stop'],
+    ['theirs', 'kill'],
   ] as const;
 
   test.each(away)(
     '%s is away by %s while all others continue, and everything acknowledged is on every node',
     async (who, way) => {
-      const victim = of(who === 'ours' ? 'svc' : 'bee', net).at(-1);
+      const victim = of(who === 'ours' ? 'svc' : side.flavour, net).at(-1);
       if (victim === undefined) throw new Error('a mixed cluster has both');
       await using traffic = new Traffic(net, victim, `${who} ${way}`);
       await traffic.more(FILES);

@@ -1,16 +1,15 @@
-/** `npm run test:interop`: the tests against real Bees, or a line that says why there are none. Arguments go to vitest. */
+/** `npm run test:interop`: the tests against other implementations, or a line that says why there are none. Arguments go to vitest. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { flavoursNamed, NOBODY } from './flavours-named.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const binaries = process.env['SVCNET_BEE_BINARY'] ?? '';
+const flavours = flavoursNamed();
 
-if (binaries.trim() === '') {
-  process.stdout.write(
-    'interop tests did not run: SVCNET_BEE_BINARY names no program (one path, or several with commas between)\n',
-  );
+if (flavours.length === 0) {
+  process.stdout.write(`interop tests did not run: ${NOBODY}\n`);
 } else {
-  process.stdout.write(`interop tests against ${binaries}\n`);
+  process.stdout.write(`interop tests against ${flavours.join(', ')}\n`);
   const filters = process.argv.slice(2);
   const args = ['run', '--config', 'test/vitest.config.ts', '--no-file-parallelism'];
   const { status } = spawnSync(

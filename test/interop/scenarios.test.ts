@@ -17,7 +17,7 @@ import soc from '../../scenarios/soc.ts';
 import tagsAndPins from '../../scenarios/tags-and-pins.ts';
 import upload from '../../scenarios/upload.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { OTHERS, of, startMixed } from './kit.ts';
 
 /** The longest of them, on a loaded machine. */
 const ROW_MS = 900_000;
@@ -42,18 +42,18 @@ const ROWS: readonly Row[] = [
   { scenario: tagsAndPins, set: { size: '1MiB', chunks: '200' } },
 ];
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   const folder = temporaryFolder('svcnet-interop');
   const stateDir = join(folder, 'state');
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 3, bees: 2, seed: 86, stateDir });
+    net = await startMixed({ side, own: 3, others: 2, seed: 86, stateDir });
   });
   afterAll(() => net.stop());
 
   const roles = [
-    { acts: 'svc', answers: 'bee' },
-    { acts: 'bee', answers: 'svc' },
+    { acts: 'svc', answers: side.flavour },
+    { acts: side.flavour, answers: 'svc' },
   ] as const;
   const cases = ROWS.flatMap(({ scenario, set = {} }) =>
     roles.map((role) => ({ ...role, scenario, set, name: scenario.name })),

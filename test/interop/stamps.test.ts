@@ -10,24 +10,24 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const SEED = 85;
 /** Of a batch of the cluster: depth 20, so 16 slots in each of 2^16 buckets; nodes begin with the first. */
 const BUCKET_DEPTH = 16;
 const LAST_SLOT = 15;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 2, bees: 2, seed: SEED });
+    net = await startMixed({ side, own: 2, others: 2, seed: SEED });
   });
   afterAll(() => net.stop());
 
   /** The batch belongs to one, the upload goes to the other. */
   const ways = [
-    ['a bee', 'ours', () => [of('bee', net)[0], of('svc', net)[0]] as [ClusterNode, ClusterNode]],
-    ['ours', 'a bee', () => [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode]],
+    ['theirs', 'ours', () => [of(side.flavour, net)[0], of('svc', net)[0]] as [ClusterNode, ClusterNode]],
+    ['ours', 'theirs', () => [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode]],
   ] as const;
 
   function ownerOf({ index }: ClusterNode): Signer {
@@ -79,7 +79,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   );
 
   test('an invalid stamp is refused by both with the same status and message', async () => {
-    const [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
+    const [own, theirs] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
     const batch = String(of('svc', net)[1]?.batch);
     const signer = ownerOf(net.node(1));
     const chunk = chunkOf('refused');
@@ -92,14 +92,14 @@ describe.each(BEES)('$name', ({ binary }) => {
       empty: '',
     };
     for (const [what, stamp] of Object.entries(stamps)) {
-      const answers = await Promise.all([own, bee].map((node) => upload(node, chunk, stamp)));
-      const [ours, theirs] = answers.map(({ status, json }) => [
+      const answers = await Promise.all([own, theirs].map((node) => upload(node, chunk, stamp)));
+      const [seen, expected] = answers.map(({ status, json }) => [
         what,
         status,
         String(json['message']).replaceAll('Svc-', 'Swarm-'),
       ]);
-      expect(ours).toEqual(theirs);
-      expect(ours?.[1]).toBe(400);
+      expect(seen).toEqual(expected);
+      expect(seen?.[1]).toBe(400);
     }
   });
 

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closerTo } from '../../formats/chunk/address.ts';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -14,23 +14,23 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/node/otlp-receiver.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, errorsInLogs, eventually, startMixed } from './kit.ts';
+import { aBee, describeOthers, errorsInLogs, eventually, startMixed } from './kit.ts';
 
 /** Span with which an application begins. */
 const APPLICATION_SPAN = '00f067aa0ba902b7';
 
-describe.each(BEES)('$name', ({ binary }) => {
+describeOthers(aBee, '$title', (side) => {
   const stateDir = temporaryFolder('svcnet-tracing');
   let receiver: OtlpReceiver;
   let net: Cluster;
   let first: ClusterNode;
   let last: ClusterNode;
-  let bee: ClusterNode;
+  let theirs: ClusterNode;
   beforeAll(async () => {
     receiver = await otlpReceiver();
-    net = await startMixed({ binary, own: 2, bees: 1, seed: 31, otlp: receiver.url, stateDir });
-    [first, last, bee] = [net.node(0), net.node(1), net.node(2)];
-    await keepTo(first, bee);
+    net = await startMixed({ side, own: 2, others: 1, seed: 31, otlp: receiver.url, stateDir });
+    [first, last, theirs] = [net.node(0), net.node(1), net.node(2)];
+    await keepTo(first, theirs);
   });
   afterAll(async () => {
     await net.stop();
@@ -49,43 +49,43 @@ describe.each(BEES)('$name', ({ binary }) => {
     ) as Promise<ReceivedSpan>;
 
   test('it is given the address for its traces, and its name', () => {
-    const config = readFileSync(join(bee.dataDir, 'config.yaml'), 'utf8');
+    const config = readFileSync(join(theirs.dataDir, 'config.yaml'), 'utf8');
     expect(config).toContain('tracing-enable: true');
     expect(config).toContain('tracing-endpoint: "127.0.0.1:6831"');
-    expect(config).toContain(`tracing-service-name: "${bee.name}"`);
+    expect(config).toContain(`tracing-service-name: "${theirs.name}"`);
   });
 
   test('a request that it forwards between our nodes stays in its trace', async () => {
-    const address = addressCloserTo(last, bee);
+    const address = addressCloserTo(last, theirs);
     const traceId = randomBytes(16).toString('hex');
     const answer = await fetch(`${first.api}/chunks/${address}`, {
       headers: { traceparent: `00-${traceId}-${APPLICATION_SPAN}-01` },
     });
     expect(answer.status).toBe(404);
     const asked = await traceAt(traceId, first, 'retrieve-chunk');
-    expect(asked.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
+    expect(asked.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': theirs.overlay });
     const served = await traceAt(traceId, last, 'handle-retrieve-chunk');
-    expect(served.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': bee.overlay });
+    expect(served.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': theirs.overlay });
     // The parent is a span of the Bee, not one of ours.
     expect(served.parentSpanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
     expect(receiver.spans.map(({ spanId }) => spanId)).not.toContain(served.parentSpanId);
   });
 
   test('pushes for an application of the Bee reach our nodes in the trace of that application', async () => {
-    const data = contentCloserTo(last, bee);
+    const data = contentCloserTo(last, theirs);
     const traceId = randomBytes(16).toString('hex');
-    const answer = await fetch(`${bee.api}/bytes`, {
+    const answer = await fetch(`${theirs.api}/bytes`, {
       method: 'POST',
       body: data,
       headers: {
-        'swarm-postage-batch-id': bee.batch ?? '',
+        'swarm-postage-batch-id': theirs.batch ?? '',
         'swarm-deferred-upload': 'false',
         'swarm-trace-id': `${traceId}:${APPLICATION_SPAN}:0:1`,
       },
     });
     expect(answer.status).toBe(201);
     const pushed = await traceAt(traceId, last, 'pushsync-handler');
-    expect(pushed.attributes).toMatchObject({ 'peer.overlay': bee.overlay });
+    expect(pushed.attributes).toMatchObject({ 'peer.overlay': theirs.overlay });
     expect(pushed.events).toContain('stored');
   });
 

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { isOurs } from '../../harness/flavours/flavour.ts';
 import { type SeededRandom } from '../../harness/run/scenario.ts';
-import { BEES, errorsInLogs, of } from './kit.ts';
+import { errorsInLogs, OTHERS, option } from './kit.ts';
 
 /** `SVCNET_TRAFFIC_MINUTES=10` for a long run. */
 const MINUTES = Number(process.env['SVCNET_TRAFFIC_MINUTES'] ?? '1');
@@ -27,15 +28,16 @@ const BROKEN_STREAM = /"handle protocol failed"|stream failed/;
 const ANSWERED =
   /retrieve chunk: (no peer found|storage: not found)|"code":"STREAM_RESET".*\/swarm\/retrieval\//;
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
     const options = { verbosity: 'debug' } as const;
     net = await Cluster.start({
       seed: 21,
+      flavours: side.flavours,
       nodes: [
         { flavour: 'svc', count: 4, options },
-        { flavour: 'bee', binary, count: 2, options },
+        { ...side.group, count: 2, ...(option('verbosity')(side) === undefined && { options }) },
       ],
     });
   });
@@ -70,8 +72,8 @@ async function exchange(net: Cluster, random: SeededRandom, turn: number): Promi
   const uploader = net.node(turn % net.nodes.length);
   const { reference } = await uploader.bytes.upload(data, { redundancyLevel: 0 });
   await net.synced(reference);
-  const readers = (['svc', 'bee'] as const)
-    .map((flavour) => of(flavour, net).filter((node) => node !== uploader))
+  const readers = [true, false]
+    .map((own) => net.nodes.filter((node) => isOurs(node) === own && node !== uploader))
     .map((nodes) => nodes[turn % nodes.length] as ClusterNode);
   expect(readers).toHaveLength(READERS);
   for (const reader of readers) {

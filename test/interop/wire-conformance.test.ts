@@ -8,7 +8,7 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
 import { grade } from '../../harness/conformance/grade.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
-import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
+import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const SEED = 62n;
 const RUN_MS = 300_000;
@@ -19,22 +19,22 @@ const NOT_ITS_OWN =
 /** Rows for a Bee built as released, which cannot be reached on a loopback address. */
 const PASSES_ON = 'the node says that it cannot be reached from outside, and passes chunks on';
 
-describe.each(BEES)('$name', ({ binary }) => {
+describe.each(OTHERS)('$title', (side) => {
   let net: Cluster;
   beforeAll(async () => {
-    net = await startMixed({ binary, own: 1, bees: 2, seed: SEED });
+    net = await startMixed({ side, own: 1, others: 2, seed: SEED });
   });
   afterAll(() => net.stop());
 
   test('no row is red except for known bugs, and only rows for other nodes are skipped', {
     timeout: RUN_MS,
   }, async () => {
-    const [bee] = of('bee', net);
+    const [theirs] = of(side.flavour, net);
     const [own] = of('svc', net);
     const [spare] = spareAccounts(SEED);
     await own?.bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
     const wire = wireConformance({
-      peer: bee?.p2p ?? '',
+      peer: theirs?.p2p ?? '',
       networkId: BigInt(net.chain.networkId),
       rpc: net.chain.rpc,
       key: toHex(spare?.key ?? new Uint8Array(0)),

@@ -27,9 +27,10 @@ export const diff: CommandOptions = {
     ...JSON_OPTION,
   },
   note: `
-Runs the scenarios on each network in turn, in the swarm dialect, and compares HTTP answers, where chunks are stored and
-what each node charges for one. Exits with 0 when every difference is known and explained, with 1 when one is not, with 2 when the
-networks cannot be compared. Give a flavour twice to see whether it always behaves the same way.
+Runs the scenarios on each network in turn, in the swarm dialect, and compares HTTP answers, where chunks are stored, what
+each node charges and pays for one, and what it forgives. Exits with 0 when every difference is known and explained,
+with 1 when one is not, with 2 when the networks cannot be compared. Give a flavour twice to see whether it always
+behaves the same way.
 
 Examples:
   svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval

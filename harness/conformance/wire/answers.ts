@@ -1,8 +1,10 @@
 /** A counterpart's answers to the node's streams, and what it learns. */
 
 import { BINS } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { HANDSHAKE_DIALECTS } from '../../../node/p2p/handshake/wire.ts';
 import { servedFor } from '../../../node/p2p/peers/protocol-versions.ts';
@@ -66,6 +68,8 @@ type Answer = (conversation: Conversation) => Promise<void>;
 interface AnswersDeps {
   readonly clock: Clock;
   readonly log: () => Transcript;
+  /** The only chunk that is here; undefined: none. */
+  readonly chunk: Chunk | undefined;
   readonly introduce: (conversation: Conversation, protocolId: string) => Promise<void>;
 }
 
@@ -91,7 +95,7 @@ export class Answers {
       [CURSORS.id, cursors],
       [PULLSYNC.id, (conversation) => poll(conversation)],
       [PUSHSYNC.id, refusePush],
-      [RETRIEVAL.id, refuseRequest],
+      [RETRIEVAL.id, (conversation) => deliver(conversation, deps.chunk)],
     ]);
   }
 
@@ -167,8 +171,9 @@ async function refusePush(conversation: Conversation): Promise<void> {
   conversation.end();
 }
 
-async function refuseRequest(conversation: Conversation): Promise<void> {
-  await conversation.receive(Request, 'Request');
-  conversation.send(Delivery, { err: NOTHING_HERE }, 'Delivery');
+async function deliver(conversation: Conversation, chunk: Chunk | undefined): Promise<void> {
+  const { addr } = await conversation.receive(Request, 'Request');
+  const isHere = chunk !== undefined && equalBytes(chunk.address, addr);
+  conversation.send(Delivery, isHere ? { data: chunk.data } : { err: NOTHING_HERE }, 'Delivery');
   conversation.end();
 }

@@ -1,9 +1,10 @@
 /**
  * The other end of a connection to the node under test: our stack, and a peer that can misbehave. Requests are
- * answered like a good peer's with an empty store.
+ * answered like a good peer's whose store is empty, or has one chunk.
  */
 
 import { randomBytes } from 'node:crypto';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { type Clock, unixSeconds } from '../../../formats/clock.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
@@ -58,6 +59,8 @@ export interface CounterpartOptions {
   readonly nonce?: Uint8Array;
   /** Where the node sees this machine; loopback until told. */
   readonly seenAt?: string | undefined;
+  /** What it delivers when it is asked for it. @param overlay of itself */
+  readonly chunk?: (overlay: Uint8Array) => Chunk;
 }
 
 interface Timed {
@@ -112,6 +115,7 @@ export class Counterpart {
     this.#answers = new Answers({
       clock: options.clock,
       log: () => this.#log,
+      chunk: options.chunk?.(this.overlay),
       introduce: (conversation, id) => this.#answerHandshake(conversation, id),
     });
     this.unsolicited = this.#answers.unsolicited;

@@ -1,21 +1,25 @@
-/** What a node charges a light peer for one chunk at a time, according to the node's own books. */
+/** What chunks cost between a node and peers that it has not met, and what time forgives them, by the node's own books. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { peerIdOf, withoutPeerId } from '../../../node/p2p/address/underlay.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
-import { HarnessError } from '../../base/errors.ts';
-import { until } from '../../base/wait.ts';
 import type { Opening } from '../grade.ts';
-import { must } from '../row.ts';
+import { Mismatch, must } from '../row.ts';
 import { ANSWER_MS } from './conversation.ts';
+import { type Balance, booked, Costs, type Service } from './costs.ts';
 import type { Counterpart } from './counterpart.ts';
+import { amountOf, paid, pay } from './rows/money.ts';
 import { retrieve, SEARCH_MS } from './rows/retrieval.ts';
-import { Memory } from './subject.ts';
+import { type FreshOptions, Memory } from './subject.ts';
 import { Transcript } from './transcript.ts';
 
 /** Proximity orders that are tried, from 0: nearer chunks take twice as long to find for each step. */
 const PROXIMITIES = 10;
+/** Of its threshold a peer owes this much before it pays: more than two seconds forgive. */
+const OWED_PERCENT = 80n;
+/** A payment that comes too late for the debt that is left says nothing; it is tried again. */
+const PAYMENTS_MAX = 10;
 
 /** A node, and what its API tells about its peers. */
 export interface PricedNode {
@@ -25,108 +29,145 @@ export interface PricedNode {
   readonly networkId: bigint;
   /** @param address of a chunk, hex @returns a stamp that nodes accept, hex */
   readonly stamp: (address: string) => Promise<string>;
-  /** @param peer overlay, hex @returns what the peer owes, accounting units */
-  readonly balance: (peer: string) => Promise<bigint>;
+  /** Has the node read a chunk. @param address hex */
+  readonly read: (address: string) => Promise<unknown>;
+  readonly balance: Balance;
 }
 
 /** What one chunk has cost. */
 export interface Price {
-  readonly service: 'pushsync' | 'retrieval';
+  readonly service: Service;
   /** Hex. */
   readonly chunk: string;
-  /** Of chunk and node. */
+  /** Of the chunk and who serves it. */
   readonly proximity: number;
   /** Accounting units. */
-  readonly charged: bigint;
+  readonly booked: bigint;
 }
 
-/** How a node deals with a light peer that it has not met. */
+/** Forgiven of a debt. `more`: at least this much. */
+export interface Forgiven {
+  /** Accounting units per second. */
+  readonly rate: bigint;
+  readonly more: boolean;
+}
+
+/** How a node deals with peers that it has not met. */
 export interface Terms {
-  /** Payment threshold that it announces, accounting units; undefined: none. */
+  /** Payment threshold that it announces to a light peer, accounting units; undefined: none. */
   readonly threshold: bigint | undefined;
   readonly prices: readonly Price[];
+  readonly forgiven: Readonly<Record<'light' | 'full', Forgiven>>;
 }
 
-/**
- * One push and one retrieval for each proximity order, each pair by a new peer, which owes nothing before.
- * @throws Mismatch when the node does not serve it
- */
+/** @throws Mismatch when the node does not serve its peers */
 export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
-  const { p2p, networkId } = node;
-  const target = { address: withoutPeerId(p2p), peerId: peerIdOf(p2p) ?? '', networkId, hostile: false };
-  const memory = new Memory(target, run);
-  const costs = new Costs(node, run);
-  const prices: Price[] = [];
-  let threshold: bigint | undefined;
+  const visit = new Visit(node, run);
   try {
-    for (const [proximity, chunk] of chunksFor(fromHex(node.overlay)).entries()) {
-      const peer = await memory.introduced(new Transcript(() => undefined), {});
-      threshold ??= peer.unsolicited.pricing.value?.threshold;
-      const address = toHex(chunk.address);
-      const stamp = fromHex(await node.stamp(address));
+    const prices: Price[] = [];
+    for (let proximity = 0; proximity < PROXIMITIES; proximity++)
+      prices.push(...(await visit.charged(proximity)), await visit.paid(proximity));
+    const forgiven = { light: await visit.forgiven(false), full: await visit.forgiven(true) };
+    return { threshold: visit.threshold, prices, forgiven };
+  } finally {
+    await visit.end();
+  }
+}
+
+/** Peers of one node: each chunk is the only one of a new peer, so what is booked late is no other one's price. */
+class Visit {
+  /** That it has announced to a light peer. */
+  threshold: bigint | undefined;
+  readonly #node: PricedNode;
+  readonly #run: Opening;
+  readonly #memory: Memory;
+  readonly #costs: Costs;
+
+  constructor(node: PricedNode, run: Opening) {
+    const { p2p, networkId } = node;
+    const target = { address: withoutPeerId(p2p), peerId: peerIdOf(p2p) ?? '', networkId, hostile: false };
+    this.#node = node;
+    this.#run = run;
+    this.#memory = new Memory(target, run);
+    this.#costs = new Costs(node, run);
+  }
+
+  end(): Promise<void> {
+    return this.#memory.close();
+  }
+
+  #peer(options: FreshOptions): Promise<Counterpart> {
+    return this.#memory.introduced(new Transcript(() => undefined), options);
+  }
+
+  async #price(service: Service, options: FreshOptions, serve: (peer: Counterpart) => Promise<unknown>) {
+    const peer = await this.#peer(options);
+    if (!peer.fullNode) this.threshold ??= peer.unsolicited.pricing.value?.threshold;
+    await serve(peer);
+    const booked = await this.#costs.of(service, peer);
+    await peer.leave();
+    return booked;
+  }
+
+  /** A push and a retrieval of one chunk, which may both be passed on. */
+  async charged(proximity: number): Promise<Price[]> {
+    const chunk = chunkNear(fromHex(this.#node.overlay), proximity);
+    const address = toHex(chunk.address);
+    const stamp = fromHex(await this.#node.stamp(address));
+    const pushed = await this.#price('pushsync', {}, async (peer) => {
       const delivery = [Delivery, { ...chunk, stamp }, 'Delivery'] as const;
-      // Both may be passed on.
       const { err } = await peer.ask(PUSHSYNC.id, delivery, [Receipt, 'Receipt', SEARCH_MS]);
       must(err === '', `Err: ${err}`);
-      const pushed = await costs.of('pushsync', peer, 0n);
-      await retrieve(peer, chunk.address, SEARCH_MS);
-      const fetched = await costs.of('retrieval', peer, pushed);
-      prices.push({ service: 'pushsync', chunk: address, proximity, charged: pushed });
-      prices.push({ service: 'retrieval', chunk: address, proximity, charged: fetched });
+    });
+    const fetched = await this.#price('retrieval', {}, (peer) => retrieve(peer, chunk.address, SEARCH_MS));
+    return [
+      { service: 'pushsync', chunk: address, proximity, booked: pushed },
+      { service: 'retrieval', chunk: address, proximity, booked: fetched },
+    ];
+  }
+
+  /** A chunk that only one peer has, which the node asks for. */
+  async paid(proximity: number): Promise<Price> {
+    const chunk = (overlay: Uint8Array) => chunkNear(overlay, proximity);
+    let address = '';
+    const booked = await this.#price('payment', { fullNode: true, chunk }, ({ overlay }) => {
+      address = toHex(chunk(overlay).address);
+      return this.#node.read(address);
+    });
+    return { service: 'payment', chunk: address, proximity, booked: -booked };
+  }
+
+  /** Of a debt of more than two seconds, paid twice: the first payment begins the time that the second one counts. */
+  async forgiven(fullNode: boolean): Promise<Forgiven> {
+    const { address } = chunkNear(fromHex(this.#node.overlay), 0);
+    const { clock } = this.#run;
+    const peer = await this.#peer({ fullNode });
+    const debt = async () => await this.#node.balance(toHex(peer.overlay));
+    const threshold = (await peer.unsolicited.pricing.within(ANSWER_MS))?.threshold ?? 0n;
+    for (let n = 0; n < PAYMENTS_MAX; n++) {
+      for (let before = await debt(); before < (threshold * OWED_PERCENT) / 100n; ) {
+        await retrieve(peer, address, SEARCH_MS);
+        before = await booked(debt, before, this.#run);
+      }
+      const first = await paid(await pay(peer, 1n));
+      await clock.sleep(1_000 - (clock.now() % 1_000));
+      const owed = await debt();
+      const second = await paid(await pay(peer, owed));
+      const [units, seconds] = [amountOf(second), second.timestamp - first.timestamp];
+      must(seconds > 0n, `Timestamp: ${second.timestamp}, expected one after ${first.timestamp}`);
+      if (units === owed && seconds > 1n) continue;
       await peer.leave();
+      return { rate: units / seconds, more: units === owed };
     }
-    return { threshold, prices };
-  } finally {
-    await memory.close();
+    throw new Mismatch(`each of ${PAYMENTS_MAX} payments took longer than its debt lasts`);
   }
 }
 
-/** For each proximity order, the same ones for the same overlay. */
-function chunksFor(overlay: Uint8Array) {
-  const found: ReturnType<typeof makeCac>[] = [];
-  for (let n = 0; found.length < PROXIMITIES; n++) {
+/** The same one for the same overlay. */
+function chunkNear(overlay: Uint8Array, proximity: number) {
+  for (let n = 0; ; n++) {
     const payload = new TextEncoder().encode(`svcnet prices ${toHex(overlay)} ${n}`);
     const chunk = makeCac(BigInt(payload.length), payload);
-    if (proximityOrder(overlay, chunk.address) === found.length) found.push(chunk);
-  }
-  return found;
-}
-
-/** What single services of a node cost, by its books. */
-export class Costs {
-  readonly #balance: PricedNode['balance'];
-  readonly #run: Opening;
-  /** Of each something was not booked in time. */
-  readonly #unbooked = new Set<Price['service']>();
-
-  constructor({ balance }: Pick<PricedNode, 'balance'>, run: Opening) {
-    this.#balance = balance;
-    this.#run = run;
-  }
-
-  /**
-   * To be called after the node has ended the stream: it books before that, or soon after. A service that it has once
-   * not booked is not waited for again.
-   * @param before what the peer owed before the service, accounting units
-   * @returns what it owes for it, accounting units
-   */
-  async of(
-    service: Price['service'],
-    { overlay }: Pick<Counterpart, 'overlay'>,
-    before: bigint,
-  ): Promise<bigint> {
-    const charged = async () => (await this.#balance(toHex(overlay))) - before;
-    if (this.#unbooked.has(service)) return charged();
-    const probe = async () => {
-      const units = await charged();
-      return units === 0n ? { missing: 'the balance is as before' } : { done: units };
-    };
-    try {
-      return await until('no price was booked', probe, { ...this.#run, timeoutMs: ANSWER_MS });
-    } catch (error) {
-      if (!(error instanceof HarnessError && error.code === 'WAIT_TIMEOUT')) throw error;
-      this.#unbooked.add(service);
-      return 0n;
-    }
+    if (proximityOrder(overlay, chunk.address) === proximity) return chunk;
   }
 }

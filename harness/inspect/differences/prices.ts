@@ -1,4 +1,4 @@
-/** What each node of a network charges for a chunk, by its proximity. */
+/** What each node of a network charges and pays for a chunk, by its proximity, and what time forgives its peers. */
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { Mismatch } from '../../conformance/row.ts';
@@ -22,22 +22,32 @@ export async function priceFacts(
   const priced = nodes.filter(({ running, mode }) => running && mode === 'full');
   const facts = priced.map(async ({ name, overlay, p2p, client }): Promise<Fact[]> => {
     const stamp = (address: string) => client.chunks.stamp(address, { signal });
+    const read = (address: string) => client.chunks.download(address, { signal });
     const balance = async (peer: string) =>
       (await client.balances(signal)).find((row) => row.peer === peer)?.balance ?? 0n;
     try {
-      const terms = await termsOf({ overlay, p2p, networkId, stamp, balance }, { clock, signal });
+      const terms = await termsOf({ overlay, p2p, networkId, stamp, read, balance }, { clock, signal });
       return [
         fact(`${name} lends a light peer`, units(terms.threshold)),
-        ...terms.prices.map(({ service, chunk, proximity, charged }) =>
+        ...terms.prices.map(({ service, chunk, proximity, booked }) =>
           fact(
-            `${service} from a light peer to ${name}, chunk ${chunk.slice(0, DIGITS_SHOWN)} at proximity ${proximity}`,
-            units(charged),
+            service === 'payment'
+              ? `${name} pays a peer for a chunk at proximity ${proximity}`
+              : `${service} from a light peer to ${name}, chunk ${chunk.slice(0, DIGITS_SHOWN)} at proximity ${proximity}`,
+            units(booked),
           ),
         ),
+        ...(['light', 'full'] as const).map((mode) => {
+          const { rate, more } = terms.forgiven[mode];
+          return fact(
+            `${name} forgives a ${mode} peer per second`,
+            `${more ? 'at least ' : ''}${units(rate)}`,
+          );
+        }),
       ];
     } catch (error) {
       if (!(error instanceof Mismatch || error instanceof ClientError)) throw error;
-      return [fact(`${name} serves a light peer`, `no: ${error.message}`)];
+      return [fact(`${name} serves peers that it has not met`, `no: ${error.message}`)];
     }
   });
   return (await Promise.all(facts)).flat();

@@ -68,13 +68,14 @@ function named({ differences = [] }: Partial<Compared>, flavour: string) {
 }
 
 test('what is equal but for its program has no difference; wrong prices and a wrong order are named', async () => {
-  const flavours = ['svc', other('none'), other('pushsync'), other('retrieval'), other('order')];
+  const changes = ['none', 'pushsync', 'retrieval', 'payer', 'late', 'order'];
+  const flavours = ['svc', ...changes.map(other)];
   const words = ['--nodes', '3', '--set', 'size=20000', '--', 'run', 'file-retrieval'];
   const { code, compared, report } = await diff(flavours, ...words);
   expect(code).toBe(1);
-  const [none, pushsync, retrieval, order] = compared;
+  const [none, pushsync, retrieval, payer, late, order] = compared;
   expect(none?.differences).toEqual([]);
-  expect(none?.compared).toBeGreaterThan(80);
+  expect(none?.compared).toBeGreaterThan(110);
 
   expect(pushsync?.counts).toEqual({ money: expect.any(Number) as number });
   const pushes = named({ ...pushsync }, flavours[2] as string);
@@ -102,6 +103,35 @@ test('what is equal but for its program has no difference; wrong prices and a wr
     '330000 accounting units',
   ]);
   expect(retrieval?.counts).toEqual({ money: expect.any(Number) as number });
+
+  expect(payer?.counts).toEqual({ money: expect.any(Number) as number });
+  const payments = named({ ...payer }, flavours[4] as string);
+  for (const [proximity, price] of [320_000, 310_000, 300_000].entries())
+    expect(payments).toContainEqual([
+      `node-1 pays a peer for a chunk at proximity ${proximity}`,
+      `${price} accounting units`,
+      `${price + 1} accounting units`,
+    ]);
+  expect(payments).toContainEqual([
+    'node-2 forgives a light peer per second',
+    '450000 accounting units',
+    '450001 accounting units',
+  ]);
+  expect(payments.filter(([what]) => /from a light peer|a full peer per/.test(String(what)))).toEqual([]);
+
+  // What was booked late is not the price of what came next.
+  const booked = named({ ...late }, flavours[5] as string);
+  expect(booked).toContainEqual([
+    expect.stringMatching(/^pushsync from a light peer to node-1, chunk [0-9a-f]{8} at proximity 3$/),
+    '290000 accounting units',
+    '0 accounting units',
+  ]);
+  expect(booked).toContainEqual([
+    'node-0 forgives a full peer per second',
+    '4500000 accounting units',
+    '4400000 accounting units',
+  ]);
+  expect(booked.filter(([what]) => /^retrieval|pays a peer|a light peer per/.test(String(what)))).toEqual([]);
 
   const [wrong] = order?.differences ?? [];
   expect(wrong?.what).toMatch(/^file-retrieval: node-0 POST \/bzz.* → .*(?:body\.reference|etag)$/);

@@ -8,11 +8,41 @@ function served(protocol: string, more: string): Edit {
   return { file: `protocols/${protocol}/serving.ts`, from, to: `${from} + ${more}` };
 }
 
+/** What it forgives a peer per second. @param more accounting units */
+function refreshed(more: string): Edit {
+  const from = 'rate: forClass(this.#options.refreshRate, peer.fullNode, this.#options.lightFactor)';
+  return { file: 'protocols/pseudosettle/pseudosettle.ts', from, to: `${from} + ${more}` };
+}
+
 const CHANGES: Readonly<Record<string, readonly Edit[]>> = {
   none: [],
   pushsync: [served('pushsync', '1n')],
   // A multiple of the unit of prices.
   retrieval: [served('retrieval', '10_000n')],
+  // What it pays, and what time forgives its peers.
+  payer: [
+    {
+      file: 'protocols/retrieval/retrieval.ts',
+      from: 'accounting.price(peer.overlay, wanted.address), originated',
+      to: 'accounting.price(peer.overlay, wanted.address) + 1n, originated',
+    },
+    refreshed('(peer.fullNode ? 0n : 1n)'),
+  ],
+  // A push is booked with the next retrieval of any peer.
+  late: [
+    {
+      file: 'protocols/pushsync/serving.ts',
+      from: '      debit.apply();',
+      to: '      (globalThis.late ??= []).push(debit);',
+    },
+    { file: 'protocols/pushsync/serving.ts', from: '      debit.release();', to: '' },
+    {
+      file: 'protocols/retrieval/serving.ts',
+      from: '      debit.apply();',
+      to: '      for (const push of globalThis.late?.splice(0) ?? []) push.apply();\n      debit.apply();',
+    },
+    refreshed('(peer.fullNode ? -100_000n : 0n)'),
+  ],
   order: [
     {
       file: 'manifest/metadata.ts',

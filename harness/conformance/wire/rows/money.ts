@@ -81,20 +81,20 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
   },
 ]);
 
-async function pay(peer: Counterpart, amount: bigint): Promise<Conversation> {
+export async function pay(peer: Counterpart, amount: bigint): Promise<Conversation> {
   const conversation = await peer.converse(PSEUDOSETTLE.id);
   conversation.send(Payment, { amount: encodeAmount(amount) }, 'Payment');
   return conversation;
 }
 
-async function paid(conversation: Conversation): Promise<MessageOf<typeof PaymentAck>> {
+export async function paid(conversation: Conversation): Promise<MessageOf<typeof PaymentAck>> {
   const ack = await conversation.receive(PaymentAck, 'PaymentAck');
   conversation.end();
   await conversation.expectEnd();
   return ack;
 }
 
-function amountOf({ amount }: MessageOf<typeof PaymentAck>): bigint {
+export function amountOf({ amount }: MessageOf<typeof PaymentAck>): bigint {
   const value = decodeAmount(amount);
   must(value !== undefined, `Amount: ${hexText(amount)} is no amount`);
   return value;

@@ -1,0 +1,51 @@
+/** What single services cost, by the books of a node. */
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { until } from '../../base/wait.ts';
+import type { Opening } from '../grade.ts';
+import { ANSWER_MS } from './conversation.ts';
+
+/** `payment`: a retrieval that the node asks for. */
+export type Service = 'pushsync' | 'retrieval' | 'payment';
+
+/** @param peer overlay, hex @returns what the peer owes, accounting units; negative: is owed */
+export type Balance = (peer: string) => Promise<bigint>;
+
+/** @returns the balance, once it is another one than before @throws HarnessError `WAIT_TIMEOUT` */
+export function booked(balance: () => Promise<bigint>, before: bigint, run: Opening): Promise<bigint> {
+  const probe = async () => {
+    const units = await balance();
+    return units === before ? { missing: 'the balance is as before' } : { done: units };
+  };
+  return until('no price was booked', probe, { ...run, timeoutMs: ANSWER_MS });
+}
+
+export class Costs {
+  readonly #balance: Balance;
+  readonly #run: Opening;
+  /** Of each something was not booked in time. */
+  readonly #unbooked = new Set<Service>();
+
+  constructor({ balance }: { readonly balance: Balance }, run: Opening) {
+    this.#balance = balance;
+    this.#run = run;
+  }
+
+  /**
+   * To be called after the stream has ended: a node books before that, or soon after. A service that it has once not
+   * booked is not waited for again.
+   * @param peer has no other service
+   * @returns what it owes for it, accounting units; negative: is owed
+   */
+  async of(service: Service, { overlay }: { readonly overlay: Uint8Array }): Promise<bigint> {
+    const balance = () => this.#balance(toHex(overlay));
+    if (this.#unbooked.has(service)) return balance();
+    try {
+      return await booked(balance, 0n, this.#run);
+    } catch (error) {
+      if (!(error instanceof HarnessError && error.code === 'WAIT_TIMEOUT')) throw error;
+      this.#unbooked.add(service);
+      return 0n;
+    }
+  }
+}

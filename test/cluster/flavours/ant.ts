@@ -64,6 +64,7 @@ if (command === '--version') {
     'debug-api-enable': true,
     'debug-api-addr': env('DEBUG'),
     'p2p-addr': env('P2P'),
+    'nat-addr': env('ADVERTISED'),
     'swap-endpoint': env('RPC'),
     'full-node': env('MODE') !== 'light',
     'network-id': settings['net'],

@@ -190,7 +190,12 @@ export const CHAOS: readonly Mutation[] = [
     /node-\d is the node that it was/,
     /every acknowledged chunk is readable/,
   ],
-  ['rolling-upgrade', { sample: '3' }, nowhere, /every acknowledged chunk is held by a node/],
+  [
+    'rolling-upgrade',
+    { sample: '3' },
+    all(waits(5000), nowhere),
+    /every acknowledged chunk is held by a node/,
+  ],
   [
     'slow-link',
     SLOW,

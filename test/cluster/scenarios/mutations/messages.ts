@@ -6,7 +6,7 @@ import { TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { faultsOf } from '../../../../harness/places/links/tap/events.ts';
-import { all, answers, changes, holding, impatience, type Lie, type Mutation } from './lies.ts';
+import { all, answers, changes, holding, impatience, type Lie, type Mutation, waits } from './lies.ts';
 
 /** The tap has heard nothing. */
 const deaf: Lie = () =>
@@ -86,6 +86,9 @@ const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({
   received: pair.received && { ...pair.received, payout: pair.received.payout + 1n },
 }));
 
+/** Longer than anything takes that the scenarios wait for, but what is never so. */
+const SOON_MS = 5000;
+
 export const MESSAGES: readonly Mutation[] = [
   [
     'storm',
@@ -105,13 +108,13 @@ export const MESSAGES: readonly Mutation[] = [
   [
     'lost-receipt',
     {},
-    paidTwice(),
+    all(paidTwice(), waits(SOON_MS)),
     /svc: both ends of each link count the same, but for the push without a receipt/,
   ],
   [
     'repeated-cheque',
     {},
-    creditedTwice(),
+    all(creditedTwice(), waits(SOON_MS)),
     /svc: a cheque that comes (twice on its stream|again in a new stream) is credited once/,
   ],
   [

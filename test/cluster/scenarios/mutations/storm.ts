@@ -188,7 +188,11 @@ export const STORMS: readonly Mutation[] = [
   [
     'storm',
     CALM,
-    all(nothingIsServed, lasts(BytesClient.prototype, 'download', 2 * MINUTE_MS, CHECKS)),
+    all(
+      nothingIsServed,
+      lasts(BytesClient.prototype, 'download', 2 * MINUTE_MS, CHECKS),
+      waits(1000, UPDATES),
+    ),
     /every upload is delivered/,
     /the newest payload at an address replaces the older ones/,
   ],

@@ -41,7 +41,10 @@ export function remoteLinks(
 ): ProxyControl {
   async function call<T>(method: Method, ...given: readonly unknown[]): Promise<T> {
     const unanswered = (cause: unknown) =>
-      new HarnessError(METHODS[method], `the link proxy does not answer: ${messageOf(cause)}`, { cause });
+      new HarnessError(METHODS[method], `the link proxy does not answer: ${messageOf(cause)}`, {
+        cause,
+        hint: 'If it has died, start the whole cluster again: svcnet start',
+      });
     const answer = await callRemote(`${url}/${method}`, given, {
       token,
       timeoutMs: CALL_TIMEOUT_MS,

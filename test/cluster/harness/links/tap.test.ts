@@ -6,6 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { TapOptions } from '../../../../harness/cluster/heard.ts';
+import { readRun } from '../../../../harness/cluster/state/state.ts';
+import { LINK_PROXY } from '../../../../harness/places/driver.ts';
 import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { bytesOf, eventually } from '../../node/kit.ts';
@@ -184,6 +186,23 @@ test('a tap ends with its cluster, and says what it has written', async () => {
   expect(written).toMatchObject({ code: 1, stderr: removed });
   expect(written?.stdout).toContain(`wrote ${packetsOf(file)} packets to ${file}`);
   expect(shown).toMatchObject({ code: 1, stderr: removed });
+});
+
+test('a proxy that was killed is started again with its cluster, and taps it', async () => {
+  const name = 'again';
+  const up = await svcnetHere(['up', '-n', '2', '--no-batches', '--tap', '--name', name], { stateDir });
+  expect(up.code, up.stderr).toBe(0);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await svcnetHere(['down', '--name', name], { stateDir })));
+  const tap = ['tap', '--kept', '--name', name];
+  process.kill(Number(readRun(stateDir, name, LINK_PROXY)?.handle['pid']), 'SIGKILL');
+  await eventually('the proxy still answers', async () => {
+    const { code, stderr } = await svcnetHere(tap, { stateDir });
+    return code === 2 && stderr.includes('the whole cluster again: svcnet start') ? undefined : stderr;
+  });
+  const started = await svcnetHere(['start', '--name', name], { stateDir });
+  expect(started.code, started.stderr).toBe(0);
+  expect((await svcnetHere([...tap, '--protocol', 'handshake'], { stateDir })).stdout).toContain('synack');
 });
 
 const packetsOf = (file: string) => blocksIn(readFileSync(file));

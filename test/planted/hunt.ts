@@ -1,6 +1,6 @@
 /**
- * Finds a planted bug with the rough scenario, replays the run that found it, and makes it smaller; or finds it with the
- * storm that is shipped. By commands alone.
+ * Finds a planted bug with the rough scenario or a storm of its own, replays the run that found it, and makes it smaller;
+ * or finds it with the storm that is shipped. By commands alone.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -33,6 +33,8 @@ export interface HuntOptions {
   readonly replays: number;
   /** Runs that may be spent on the smallest one; 0: it is not looked for. */
   readonly attempts: number;
+  /** Options of the storm that shows it. Default: the rough scenario does. */
+  readonly storm?: readonly string[] | undefined;
 }
 
 export interface Hunt {
@@ -46,15 +48,16 @@ export interface Hunt {
 }
 
 /** @throws Error with what a command said that could not do its work, and when the run fails without the bug as well */
-export async function hunt({ bug, stateDir, seeds, replays, attempts }: HuntOptions): Promise<Hunt> {
+export async function hunt({ bug, stateDir, seeds, replays, attempts, storm }: HuntOptions): Promise<Hunt> {
+  const scenario = storm === undefined ? ROUGH : ['storm', ...storm];
   const svcnet = (...args: string[]) => command(args, { bug, stateDir });
   let findMs = 0;
   for (let seed = 1; seed <= seeds; seed++) {
     const folder = join(stateDir, `${bug ?? 'none'}-${seed}`);
-    const { code, stderr, cpuMs } = await svcnet(...runOf(ROUGH, { seed, folder }));
+    const { code, stderr, cpuMs } = await svcnet(...runOf(scenario, { seed, folder }));
     findMs += cpuMs;
     if (code === 0) continue;
-    if (bug !== undefined) await expectInnocent(ROUGH, { seed, folder: `${folder}-without`, stateDir });
+    if (bug !== undefined) await expectInnocent(scenario, { seed, folder: `${folder}-without`, stateDir });
     const again = await svcnet('replay', folder, '--times', String(replays), '--json');
     if (again.stdout === '') throw new Error(`${bug}: ${stderr}${again.stderr}`);
     const replayed = JSON.parse(again.stdout) as ReplayDocument;

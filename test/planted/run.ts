@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { BLIND_BUGS, type BlindBug } from './blind.ts';
 import { BUGS, type Bug } from './bugs.ts';
 import { hunt, isSmall, sight } from './hunt.ts';
+import { MESSAGE_BUGS } from './messages.ts';
 
 const OPTIONS = { seeds: 10, replays: 10, attempts: 40 } as const;
 /** Storms that may be spent on one bug. */
@@ -25,8 +26,8 @@ interface Outcome {
   readonly good: boolean;
 }
 
-async function hunted(bug: string): Promise<Outcome> {
-  const { folder, seed, findMs, replayed, smallest } = await hunt({ ...OPTIONS, bug, stateDir });
+async function hunted(bug: string, storm?: readonly string[]): Promise<Outcome> {
+  const { folder, seed, findMs, replayed, smallest } = await hunt({ ...OPTIONS, bug, stateDir, storm });
   if (folder === undefined || replayed === undefined || smallest === undefined) return notFound(seed, findMs);
   const { nodes, faults, operations } = smallest.to;
   const small = isSmall(smallest);
@@ -67,7 +68,11 @@ const LISTS: Readonly<Record<string, List>> = {
     missedMax: MISSED_MAX,
   },
 };
-const SMALLEST: List = { bugs: BUGS, look: ({ name }) => hunted(name), missedMax: 0 };
+const SMALLEST: List = {
+  bugs: [...BUGS, ...MESSAGE_BUGS],
+  look: ({ name, storm }: Bug & Partial<BlindBug>) => hunted(name, storm),
+  missedMax: 0,
+};
 
 const [first = '', ...others] = process.argv.slice(2);
 const { bugs: all, look, missedMax } = LISTS[first] ?? SMALLEST;

@@ -23,8 +23,11 @@ export type PercentileName = keyof typeof PERCENTILES;
  * figures when there are none.
  */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
+  /** Milliseconds; with `p50Ms`, `p75Ms`, `p90Ms`, `p95Ms`, `p99Ms` and `p999Ms`. */
   readonly minMs: number | null;
+  /** Milliseconds. */
   readonly meanMs: number | null;
+  /** Milliseconds. */
   readonly maxMs: number | null;
   /** All samples, µs: HDR histogram V2, compressed, base64; empty: none. */
   readonly histogram: string;

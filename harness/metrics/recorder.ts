@@ -20,7 +20,9 @@ export interface OperationKey {
 export interface OperationSummary extends OperationKey, LatencySummary {
   /** Operations that succeeded: the latencies cover only these. */
   readonly count: number;
+  /** Payload that they moved. */
   readonly bytes: number;
+  /** Operations that failed. */
   readonly errors: number;
   /** Errors by class of the taxonomy. */
   readonly errorClasses: Readonly<Record<string, number>>;
@@ -28,11 +30,15 @@ export interface OperationSummary extends OperationKey, LatencySummary {
   readonly errorExamples: Readonly<Record<string, string>>;
   /** From the first start to the last end, ms. */
   readonly wallMs: number;
+  /** Payload over `wallMs`, MiB (2^20 bytes) per second. */
   readonly mibPerSecond: number | null;
+  /** Operations that succeeded over `wallMs`, per second; null: fewer than two. */
+  readonly perSecond: number | null;
 }
 
 /** One of the longest operations. */
 export interface SlowOperation extends OperationKey {
+  /** How long it took, milliseconds. */
   readonly ms: number;
   /** When it ended, ms since the epoch. */
   readonly endMs: number;
@@ -189,6 +195,7 @@ function summarise(series: Series): OperationSummary {
     errorExamples: Object.fromEntries(series.examples),
     wallMs,
     mibPerSecond: series.bytes > 0 && wallMs > 0 ? series.bytes / 2 ** 20 / (wallMs / 1000) : null,
+    perSecond: series.latencies.count > 1 && wallMs > 0 ? series.latencies.count / (wallMs / 1000) : null,
     ...series.latencies.summary(),
   };
 }

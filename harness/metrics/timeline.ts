@@ -7,15 +7,23 @@ const WINDOW_MS = 1000;
  * successes; p99 is the largest sample if too few.
  */
 export interface OperationTimeline {
+  /** What was done, such as `upload file`. */
   readonly operation: string;
   /** Start of the first window, ms since the epoch. */
   readonly startMs: number;
+  /** Length of a window, milliseconds. */
   readonly windowMs: number;
+  /** Operations that succeeded. */
   readonly count: readonly number[];
+  /** Payload that they moved. */
   readonly bytes: readonly number[];
+  /** Operations that failed. */
   readonly errors: readonly number[];
+  /** Milliseconds. */
   readonly p50Ms: readonly (number | null)[];
+  /** Milliseconds. */
   readonly p99Ms: readonly (number | null)[];
+  /** Milliseconds. */
   readonly maxMs: readonly (number | null)[];
 }
 

@@ -276,6 +276,7 @@ const OPERATION_COLUMNS: readonly OperationColumn[] = [
   { title: 'count', rank: 2, align: 'right', of: (row) => grouped(row.count) },
   { title: 'MiB', rank: 1, align: 'right', of: (row) => (row.bytes / 2 ** 20).toFixed(1) },
   { title: 'MiB/s', rank: 0, align: 'right', of: (row) => row.mibPerSecond?.toFixed(1) ?? '-' },
+  { title: 'per s', rank: 3, align: 'right', of: (row) => row.perSecond?.toFixed(1) ?? '-' },
   { title: 'p50 ms', rank: 0, align: 'right', of: (row) => shortMs(row.p50Ms) },
   { title: 'p95 ms', rank: 0, align: 'right', of: (row) => shortMs(row.p95Ms) },
   { title: 'p99 ms', rank: 3, align: 'right', of: (row) => shortMs(row.p99Ms) },

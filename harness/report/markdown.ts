@@ -71,12 +71,13 @@ function scenarioText(scenario: ScenarioResult): string[] {
       ? []
       : [
           tableText(
-            ['operation', 'n', 'moved', 'rate', 'p50', 'p95', 'p99', 'max', 'errors'],
+            ['operation', 'n', 'moved', 'rate', 'per second', 'p50', 'p95', 'p99', 'max', 'errors'],
             totals.map((one) => [
               one.operation,
               quantity(one.count, 'count'),
               one.bytes === 0 ? NOTHING : byteSize(one.bytes),
               quantity(one.mibPerSecond, 'MiB/s'),
+              quantity(one.perSecond, '1/s'),
               ...[one.p50Ms, one.p95Ms, one.p99Ms, one.maxMs].map((ms) => quantity(ms, 'ms')),
               quantity(one.errors, 'count'),
             ]),

@@ -16,6 +16,8 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly errors: number;
   /** From first start to last end on any node, as windows show. */
   readonly mibPerSecond: number | null;
+  /** Operations that succeeded, over the same time. */
+  readonly perSecond: number | null;
 }
 
 /** Each page of a report shows the totals, and merging distributions takes a moment. */
@@ -33,27 +35,31 @@ function totalsOf({ metrics, timelines }: ScenarioResult): OperationTotal[] {
     const { histogram: _histogram, ...latencies } = Distribution.merged(
       rows.map((row) => Distribution.of(row)),
     ).summary();
-    const bytes = sum(rows, (row) => row.bytes);
+    const [bytes, count] = [sum(rows, (row) => row.bytes), sum(rows, (row) => row.count)];
+    const [only] = rows.length === 1 ? rows : [];
+    const seconds = only === undefined ? sharedSeconds(operation) : only.wallMs / 1000;
+    const rate = (amount: number) => (seconds === null || seconds === 0 ? null : amount / seconds);
     return {
       operation,
       nodes: rows.length,
-      count: sum(rows, (row) => row.count),
+      count,
       bytes,
       errors: sum(rows, (row) => row.errors),
-      mibPerSecond: rows.length === 1 ? (rows[0]?.mibPerSecond ?? null) : sharedRate(operation, bytes),
+      mibPerSecond: bytes === 0 ? null : rate(bytes / 2 ** 20),
+      perSecond: count < 2 ? null : rate(count),
       ...latencies,
     };
   });
 
-  /** Nodes work in turn or together: only the time from first to last byte is shared. */
-  function sharedRate(operation: string, bytes: number): number | null {
+  /** Nodes work in turn or together: only the windows in which an operation ended are shared. */
+  function sharedSeconds(operation: string): number | null {
     const timeline = timelines.find((one) => one.operation === operation);
-    if (timeline === undefined || bytes === 0) return null;
-    const busy = timeline.bytes.filter((moved) => moved > 0).length;
+    if (timeline === undefined) return null;
+    const busy = timeline.count.filter((ended) => ended > 0).length;
     const longest = Math.max(
       ...metrics.filter((row) => row.operation === operation).map(({ wallMs }) => wallMs),
     );
-    return bytes / 2 ** 20 / (Math.max(busy * timeline.windowMs, longest) / 1000);
+    return Math.max(busy * timeline.windowMs, longest) / 1000;
   }
 }
 

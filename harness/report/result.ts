@@ -6,9 +6,13 @@ import type { NetworkPicture } from '../web/picture/picture.ts';
 
 /** A scenario's named condition and what was seen. */
 export interface Assertion {
+  /** What must hold, such as `node-1 has the upload`. */
   readonly name: string;
+  /** Whether it was true. */
   readonly passed: boolean;
+  /** What was seen, as text. */
   readonly observed: string;
+  /** What should have been seen. */
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
   readonly evidence?: string | undefined;
@@ -24,8 +28,9 @@ export interface Figure {
   readonly name: string;
   /** Its node or link; absent: the cluster. */
   readonly of?: string;
-  /** Decimal digits for amounts that a number cannot hold. */
+  /** In its unit; decimal digits for amounts that a number cannot hold. */
   readonly value: number | string;
+  /** Such as `cheques` or `ms`. */
   readonly unit: string;
 }
 
@@ -35,6 +40,7 @@ export interface Figure {
  * happened to one of them without the scenario's doing.
  */
 export interface RunEvent {
+  /** As above. */
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -44,6 +50,7 @@ export interface RunEvent {
   readonly part?: string;
   /** Folder of its scenario. */
   readonly folder?: string;
+  /** What happened, for people. */
   readonly text: string;
 }
 
@@ -52,8 +59,11 @@ export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
 /** Chunks of the ledger last looked for, or else acknowledged. */
 export interface LedgerResult {
+  /** Chunks of acknowledged uploads. */
   readonly acknowledged: number;
+  /** Of them, those that some node holds. */
   readonly found: number;
+  /** Those that no node holds. With `found` 0: the scenario did not look for them. */
   readonly missing: number;
   /** The first of the missing ones. */
   readonly losses?: readonly Loss[];
@@ -61,8 +71,11 @@ export interface LedgerResult {
 
 /** An acknowledged chunk that no node holds. */
 export interface Loss {
+  /** Its address, 64 hex digits. */
   readonly chunk: string;
+  /** Of the upload, hex. */
   readonly reference: string;
+  /** Name of the node that acknowledged it. */
   readonly uploader: string;
   /** That stamped it, hex. */
   readonly batch: string;
@@ -71,24 +84,35 @@ export interface Loss {
 }
 
 export interface ScenarioResult {
+  /** As `svcnet run` takes it. */
   readonly name: string;
+  /** `passed`, `failed` (a condition was false), `error` (it could not run) or `skipped`. */
   readonly result: ScenarioOutcome;
+  /** Milliseconds, by the clock of its cluster. */
   readonly durationMs: number;
+  /** Its conditions, in the order in which they were checked. */
   readonly assertions: readonly Assertion[];
+  /** What was timed: a row for each operation and node. */
   readonly metrics: readonly OperationSummary[];
+  /** The same over time, of all nodes together. */
   readonly timelines: readonly OperationTimeline[];
   /** The longest operations, longest first. */
   readonly slowest: readonly SlowOperation[];
+  /** What it counted itself. */
   readonly figures: readonly Figure[];
+  /** Values of its parameters, by name. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** Chunks of its uploads. */
   readonly ledger: LedgerResult;
+  /** Why it could not run; with `failed`, what else went wrong. */
   readonly error?: string;
   /** What happened to nodes or the chain without the scenario's doing; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
+  /** Why it was skipped. */
   readonly skipReason?: string;
   /** What could not be checked, a line each. */
   readonly unchecked?: readonly string[];
-  /** Ms since the epoch. */
+  /** Ms since the epoch, by the clock of its cluster. */
   readonly startedAt?: number;
   /** When its cluster began, ms since the epoch; absent: it had none. Reports show times since then. */
   readonly clusterStartedAt?: number | undefined;
@@ -117,14 +141,19 @@ export interface RunResult {
   readonly seed: number | string;
   /** Driver of its clusters. */
   readonly driver: DriverName;
+  /** No scenario has failed or could not run. */
   readonly passed: boolean;
+  /** ISO 8601, of this machine. */
   readonly startedAt: string;
+  /** Milliseconds on this machine, with the starts of its clusters. */
   readonly durationMs: number;
   /** Command that repeats the run. */
   readonly command: string;
+  /** In the order in which they were to run. */
   readonly scenarios: readonly ScenarioResult[];
-  /** In the order in which they began. */
+  /** Steps, faults and incidents, in the order in which they began. */
   readonly events: readonly RunEvent[];
+  /** Versions and machine: `svcnet`, `commit`, `node`, `platform`, `cpu`, `cores`, `memory` (text with unit). */
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;

@@ -1,20 +1,12 @@
 /** The page of the library: every export of the public entries with its declaration and docstring, bodies left out. */
 import { posix } from 'node:path';
-import { type ClassElement, parseSync, type Statement } from 'oxc-parser';
-import { read } from '../unit/docs/repository.ts';
+import type { ClassElement, Statement } from 'oxc-parser';
 import { page } from './markdown.ts';
+import { parsed, type Source } from './source.ts';
 
 interface Declared {
   readonly name: string;
   readonly text: string;
-}
-
-interface Source {
-  readonly path: string;
-  readonly text: string;
-  readonly body: readonly Statement[];
-  /** The docstring that ends right before a place, with its line break; else nothing. */
-  docBefore(start: number): string;
 }
 
 export function apiPage(entry: string): string {
@@ -48,21 +40,6 @@ function exportsOf(path: string, only?: ReadonlyMap<string, string>): Declared[]
     const doc = source.docBefore(statement.start);
     return [{ name: only?.get(name) ?? name, text: `${doc}${signature(source, declaration)}` }];
   });
-}
-
-function parsed(path: string): Source {
-  const text = read(path);
-  const { program, comments } = parseSync(path, text);
-  const docs = comments.filter(({ type, value }) => type === 'Block' && value.startsWith('*'));
-  return {
-    path,
-    text,
-    body: program.body,
-    docBefore(start) {
-      const doc = docs.findLast(({ end }) => end <= start && text.slice(end, start).trim() === '');
-      return doc === undefined ? '' : `${text.slice(doc.start, doc.end)}\n${indentAt(text, start)}`;
-    },
-  };
 }
 
 type Declaration = NonNullable<Extract<Statement, { type: 'ExportNamedDeclaration' }>['declaration']>;
@@ -111,8 +88,4 @@ function nameOf(node: { readonly type: string; readonly name?: string; readonly 
 
 function target(from: string, specifier: string): string {
   return posix.join(posix.dirname(from), specifier);
-}
-
-function indentAt(text: string, start: number): string {
-  return /[ \t]*$/.exec(text.slice(0, start))?.[0] ?? '';
 }

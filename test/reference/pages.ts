@@ -20,6 +20,7 @@ import { faultsPage } from './faults.ts';
 import { flavourFilePage } from './flavour-file.ts';
 import { code, page, table } from './markdown.ts';
 import { messagesPage } from './messages.ts';
+import { reportPage } from './report.ts';
 
 /** @returns file name → text */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
@@ -33,6 +34,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['messages.md', messagesPage()],
     ['metrics.md', await metricsPage()],
     ['node-options.md', nodeOptionsPage()],
+    ['report.md', reportPage()],
     ['scenarios.md', await scenariosPage()],
   ]);
 }

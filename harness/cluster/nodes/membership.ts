@@ -25,6 +25,7 @@ const UNTOLD_MAX = 100;
 export interface Incident {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
+  /** What happened to it. */
   readonly what:
     | 'died'
     | 'was removed'

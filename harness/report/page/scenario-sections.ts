@@ -69,6 +69,7 @@ const OPERATION_COLUMNS: readonly Column[] = [
   { title: 'errors', number: true },
   { title: 'moved', number: true },
   { title: 'rate', number: true },
+  { title: 'per second', number: true },
   ...LATENCIES.map(([title]) => ({ title, number: true })),
 ];
 
@@ -109,6 +110,7 @@ function operationRow(row: OperationSummary | OperationTotal, node: string): (st
     row.errors === 0 ? '0' : html`<strong class="bad">${quantity(row.errors, 'count')}</strong>`,
     row.bytes === 0 ? NOTHING : byteSize(row.bytes),
     quantity(row.mibPerSecond, 'MiB/s'),
+    quantity(row.perSecond, '1/s'),
     ...LATENCIES.map(([, key]) => quantity(row[key], 'ms')),
   ];
 }

@@ -23,7 +23,6 @@ const BY_HAND = [
   'handshake-without-record.md',
   'inputs.md',
   'limits.md',
-  'report.md',
   'load.md',
   'storms.md',
   'test-runners.md',

@@ -108,6 +108,7 @@ test.each([60, 80, 120])('no line of the operation table is wider than a termina
     errorClasses: {},
     wallMs: 1e5,
     mibPerSecond: 123.4,
+    perSecond: 123.4,
     errorExamples: {},
     minMs: 1,
     meanMs: 2,
@@ -241,6 +242,7 @@ test('a recorder keeps counts, bytes, percentiles and error classes per operatio
     errors: 1,
     errorClasses: { 'client.reset': 1 },
   });
+  expect(row?.perSecond).toBeCloseTo(10_000 / (row?.wallMs ?? 0), 6);
   expect(row?.errorExamples).toEqual({ 'client.reset': 'no' });
   expect(row?.p50Ms).toBeLessThanOrEqual(row?.maxMs as number);
   // Ten samples say nothing about the slowest one per cent.

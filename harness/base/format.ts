@@ -70,3 +70,14 @@ export function excerpt(text: string): string {
   const left = text.length - shown.length;
   return left === 0 ? text : `${shown}\n… and ${grouped(left)} more characters, in report.json`;
 }
+
+/** Without what differs between runs, or between failures of one cause: which node, which chunk, how many, how long, where. */
+export function general(text: string): string {
+  return text
+    .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')
+    .replaceAll(/\/[\w.-]+(?:\/[\w.-]+)+/g, '<path>')
+    .replaceAll(/\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}\b…?/gi, '<hex>')
+    .replaceAll(/\b(?:node|bee|light|boot|dishonest)-\d+\b/g, '<node>')
+    .replaceAll(/\d+(?:[.,]\d+)*/g, '<number>')
+    .trim();
+}

@@ -11,6 +11,7 @@ import { typed } from '../base/typed.ts';
 import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clock } from '../web/base/format.ts';
+import { alikeText, folded } from './alike.ts';
 import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, timeNote } from './result.ts';
 
 export interface ConsoleStyle {
@@ -219,7 +220,8 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   ];
   if (scenario.skipReason !== undefined) lines.push(`  ${inLine(scenario.skipReason)}`, '');
   if (scenario.error !== undefined) lines.push(...indent(scenario.error, '  '), '');
-  for (const failure of scenario.assertions.filter(({ passed }) => !passed)) {
+  const failed = scenario.assertions.filter(({ passed }) => !passed);
+  for (const [failure, alike] of folded(failed, (one) => one.name)) {
     const { at, name } = failure;
     const when =
       at === undefined || clusterStartedAt === undefined ? '' : `  at ${clock(at - clusterStartedAt)}`;
@@ -229,6 +231,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     );
     lines.push(`      expected  ${expected}`, `      observed  ${observed}`);
     if (failure.evidence !== undefined) lines.push(...indent(failure.evidence, '      '));
+    if (alike.length > 0) lines.push(`      ${alikeText(alike)}`);
     lines.push('');
   }
   if (scenario.folder !== undefined)

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { excerpt } from '../base/format.ts';
 import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
 import { expectFile } from '../base/own-folder.ts';
+import { folded } from './alike.ts';
 import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
 /** Failures with log lines; more usually have one cause. */
@@ -23,6 +24,8 @@ export interface Failure {
   /** Ms since the epoch: times are shown since then. */
   readonly origin: number;
   readonly title: string;
+  /** Titles of failures of the same cause. */
+  readonly alike: readonly string[];
   readonly expected?: string;
   readonly observed?: string;
   readonly evidence?: string | undefined;
@@ -70,16 +73,17 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
           event.at <= (at ?? Number.POSITIVE_INFINITY),
       )
       .slice(-EVENTS_MAX);
-  const assertions = scenario.assertions
-    .filter(({ passed }) => !passed)
-    .map(({ name: title, expected, observed, evidence, at }): Failure => {
+  const failed = scenario.assertions.filter(({ passed }) => !passed);
+  const assertions = folded(failed, (one) => one.name).map(
+    ([{ name: title, expected, observed, evidence, at }, alike]): Failure => {
       const more = {
         evidence: evidence && excerpt(evidence),
         at,
       };
       const seen = { expected: excerpt(expected), observed: excerpt(observed) };
-      return { scenario: name, origin, title, ...seen, before: until(at), logs: [], ...more };
-    });
+      return { scenario: name, origin, title, alike, ...seen, before: until(at), logs: [], ...more };
+    },
+  );
   if (scenario.error === undefined) return assertions;
   const ended = scenario.startedAt === undefined ? undefined : scenario.startedAt + scenario.durationMs;
   const at = scenario.incidents?.[0]?.at ?? ended;
@@ -91,6 +95,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
       scenario.incidents === undefined
         ? 'The scenario could not continue'
         : 'A member of the cluster was lost',
+    alike: [],
     observed: excerpt(first),
     ...(rest.length === 0 ? {} : { evidence: excerpt(rest.join('\n')) }),
     at,

@@ -1,6 +1,7 @@
 /** `report.md`: short, for pull requests, chats and terminals. */
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
+import { alikeText } from './alike.ts';
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
@@ -29,6 +30,7 @@ function failureText({
   scenario,
   origin,
   title,
+  alike,
   expected,
   observed,
   evidence,
@@ -46,6 +48,7 @@ function failureText({
       `- scenario: ${inMarkdown(scenario)}${at === undefined ? '' : `, at ${clock(at - origin)}`}`,
       ...(expected === undefined ? [] : [`- expected: ${inMarkdown(expected)}`]),
       ...(observed === undefined ? [] : [`- observed: ${inMarkdown(observed)}`]),
+      ...(alike.length === 0 ? [] : [`- ${inMarkdown(alikeText(alike))}`]),
       ...before.map((event) => `- before, at ${clock(event.at - origin)}: ${inMarkdown(event.text)}`),
     ].join('\n'),
     ...(code.length === 0 ? [] : [codeText(code)]),

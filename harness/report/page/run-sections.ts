@@ -2,6 +2,7 @@
 
 import { clock, duration, moment } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
+import { alikeText } from '../alike.ts';
 import type { Failure, LogLine } from '../failures.ts';
 import { type RunResult, type ScenarioResult, timeNote } from '../result.ts';
 import { type Html, html, table } from './html.ts';
@@ -54,12 +55,13 @@ ${failures.map(failureCard)}
 }
 
 function failureCard(failure: Failure): Html {
-  const { origin, title, expected, observed, evidence, at, before, logs } = failure;
+  const { origin, title, alike, expected, observed, evidence, at, before, logs } = failure;
   const when =
     at === undefined ? undefined : html` at <strong>${clock(at - origin)}</strong> (${moment(at)})`;
   return html`<article class="failure">
 <h3><span aria-hidden="true">✖</span> ${title}</h3>
 <p class="where">scenario ${failure.scenario}${expected !== undefined && ': this condition was false'}${when}</p>
+${alike.length > 0 && html`<p>${alikeText(alike)}</p>`}
 <dl>${expected !== undefined && html`<dt>expected</dt><dd>${expected}</dd>`}${observed !== undefined && html`<dt>observed</dt><dd class="observed">${observed}</dd>`}</dl>
 ${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin)}</span> ${event.text}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
 ${evidence !== undefined && html`<h4>Evidence</h4><pre tabindex="0" aria-label="Evidence">${evidence}</pre>`}

@@ -1,4 +1,5 @@
 /** What tells whether two runs failed the same way: names of conditions and kinds of errors. */
+import { general } from '../../base/format.ts';
 import type { RunResult, ScenarioResult } from '../../report/result.ts';
 
 /** @returns a line per failure, in order; none: passed or skipped */
@@ -34,15 +35,4 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
 
 function firstLine(error: string | undefined): string {
   return error?.split('\n')[0] ?? 'unknown';
-}
-
-/** Without what differs from run to run: which node, which chunk, how many, how long, where. */
-function general(text: string): string {
-  return text
-    .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')
-    .replaceAll(/\/[\w.-]+(?:\/[\w.-]+)+/g, '<path>')
-    .replaceAll(/\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,}\b…?/gi, '<hex>')
-    .replaceAll(/\b(?:node|bee|light|boot|dishonest)-\d+\b/g, '<node>')
-    .replaceAll(/\d+(?:[.,]\d+)*/g, '<number>')
-    .trim();
 }

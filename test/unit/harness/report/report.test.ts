@@ -11,6 +11,7 @@ import {
   renderRun,
   StepDisplay,
 } from '../../../../harness/report/console.ts';
+import { failuresOf } from '../../../../harness/report/failures.ts';
 import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
 import { reportMarkdown } from '../../../../harness/report/markdown.ts';
 import type { ReportMaterial } from '../../../../harness/report/material.ts';
@@ -276,6 +277,27 @@ test('a step shows when it began and how long it took, a failed condition when i
   const scenario = scenarioResult({ result: 'failed', clusterStartedAt: 1000, assertions: [seen] });
   expect(renderRun(runResult([scenario]), consoleStyle({ isTTY: false }, {}))).toContain(
     '  ✖ it holds  at 0:04.250\n',
+  );
+});
+
+test('conditions that are false for one cause are one block, others have their own', async () => {
+  const failed = (name: string, observed: string) => ({ name, passed: false, observed, expected: 'yes' });
+  const assertions = [
+    ...Array.from({ length: 20 }, (_, i) => failed(`node-${i} has upload ${i}`, `404 after ${i} ms`)),
+    failed('node-1 has upload 30', 'damaged'),
+  ];
+  const run = runResult([scenarioResult({ result: 'failed', assertions })]);
+  const text = renderRun(run, { width: 120, colour: false, live: false });
+  expect(text.match(/✖/g)).toHaveLength(2);
+  expect(text).toContain('19 more like it: node-1 has upload 1, node-2 has upload 2, node-3 has upload 3, …');
+  const failures = await failuresOf(run);
+  expect(failures.map(({ title, alike }) => [title, alike.length])).toEqual([
+    ['node-0 has upload 0', 19],
+    ['node-1 has upload 30', 0],
+  ]);
+  const material = { run, failures };
+  expect(reportMarkdown(material as unknown as ReportMaterial)).toContain(
+    '- 19 more like it: node-1 has upload 1,',
   );
 });
 

@@ -1,0 +1,34 @@
+/** Failures of one cause: told once, with how many are like it. */
+import { inLine } from '../base/foreign-text.ts';
+import { general, grouped } from '../base/format.ts';
+
+/** Names shown of those like it. */
+const NAMED = 3;
+
+interface Seen {
+  readonly expected?: string | undefined;
+  readonly observed?: string | undefined;
+}
+
+/**
+ * @param nameOf of its condition
+ * @returns the first of each kind, with the names of the others: equal but for nodes, chunks, places and numbers
+ */
+export function folded<T extends Seen>(
+  failures: readonly T[],
+  nameOf: (failure: T) => string,
+): (readonly [first: T, alike: readonly string[]])[] {
+  const kindOf = (failure: T) =>
+    [nameOf(failure), failure.expected ?? '', failure.observed ?? ''].map(general).join('\n');
+  return [...Map.groupBy(failures, kindOf).values()].map(([first, ...others]) => [
+    first as T,
+    others.map(nameOf),
+  ]);
+}
+
+/** `19 more like it: node-1 has the chunk, node-2 has the chunk, …`; empty: there is none */
+export function alikeText(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const shown = names.slice(0, NAMED).map((name) => inLine(name));
+  return `${grouped(names.length)} more like it: ${[...shown, ...(names.length > NAMED ? ['…'] : [])].join(', ')}`;
+}

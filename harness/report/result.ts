@@ -207,6 +207,17 @@ export interface FailedSeed {
   readonly report: string;
 }
 
+/** A seed with which a run has passed; its report is not kept. */
+export interface PassedSeed {
+  readonly seed: number | string;
+  /** Of the run, milliseconds on this machine. */
+  readonly durationMs: number;
+  /** Operations whose name begins with `upload`. */
+  readonly uploads: number;
+  /** That held. */
+  readonly conditions: number;
+}
+
 /** A run with each of many seeds. */
 export interface SeedsRun {
   readonly passed: boolean;
@@ -217,6 +228,8 @@ export interface SeedsRun {
   readonly durationMs: number;
   /** Commit or package version: another one may give another run. */
   readonly code: string;
+  /** In the order of their seeds. */
+  readonly passes: readonly PassedSeed[];
   /** In the order of their seeds. */
   readonly failures: readonly FailedSeed[];
   /** Seeds of each kind of failure, most frequent first; a seed counts for its first failure. */

@@ -15,6 +15,8 @@ export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
+  /** Routes, such as `POST /bytes`, protocols and messages, or methods of the chain that were asked. */
+  readonly asks?: readonly string[];
 }
 
 /** What a row receives besides its subject. */
@@ -66,6 +68,11 @@ export interface RowResult {
   readonly group: string;
   readonly about: string;
   readonly level: Level;
+  /**
+   * What it asks, each once: routes such as `POST /bytes`, protocols such as `/swarm/pushsync/1.3.1/pushsync` and
+   * messages such as `Delivery`, or methods of the chain. Of a row that did not run: the route that its id names.
+   */
+  readonly asks: readonly string[];
   readonly verdict: Verdict;
   /** For all verdicts except `passed`. */
   readonly reason?: string;

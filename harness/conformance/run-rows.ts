@@ -49,7 +49,7 @@ async function resultOf<Subject>(
   { clock, level, signal }: RunOptions,
 ): Promise<RowResult> {
   const { id, group, about } = row;
-  const known = { id, group, about, level: row.level };
+  const known = { id, group, about, level: row.level, asks: routeIn(id) };
   if (LEVELS.indexOf(row.level) > LEVELS.indexOf(level))
     return {
       ...known,
@@ -62,11 +62,14 @@ async function resultOf<Subject>(
     return { ...known, verdict: 'skipped', reason: 'interrupted', durationMs: 0, exchanges: [] };
   const started = clock.monotonic();
   const exchanges: Exchange[] = [];
+  const asked = new Set<string>();
   const outcome = await outcomeOf(row, subject, { clock, signal }, (exchange) => {
+    for (const one of exchange.asks ?? []) asked.add(one);
     exchanges.push({ sent: bounded(exchange.sent), received: bounded(exchange.received) });
     if (exchanges.length > EXCHANGES_MAX) exchanges.shift();
   });
-  return { ...known, ...outcome, durationMs: Math.round(clock.monotonic() - started), exchanges };
+  const asks = asked.size === 0 ? known.asks : [...asked];
+  return { ...known, asks, ...outcome, durationMs: Math.round(clock.monotonic() - started), exchanges };
 }
 
 async function outcomeOf<Subject>(
@@ -93,6 +96,12 @@ async function outcomeOf<Subject>(
     if (error instanceof NotApplicable) return { verdict: 'skipped', reason: error.message };
     return { verdict: 'error', reason: messageOf(error) };
   }
+}
+
+/** `GET /health` of `GET /health fields` */
+function routeIn(id: string): string[] {
+  const [, route] = /^([A-Z]+ \/\S*)/.exec(id) ?? [];
+  return route === undefined ? [] : [route];
 }
 
 function bounded(text: string): string {

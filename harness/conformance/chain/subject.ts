@@ -51,10 +51,10 @@ export class Questions {
     const sent = `${method} ${JSON.stringify(params)}`;
     try {
       const answer = await this.#subject.call(method, params);
-      this.#record({ sent, received: shortened(JSON.stringify(answer)) });
+      this.#record({ sent, received: shortened(JSON.stringify(answer)), asks: [method] });
       return answer as T;
     } catch (error) {
-      this.#record({ sent, received: `error: ${messageOf(error)}` });
+      this.#record({ sent, received: `error: ${messageOf(error)}`, asks: [method] });
       throw error;
     }
   }

@@ -24,6 +24,25 @@ export interface RouteData {
 
 export const ROUTES = data as unknown as readonly RouteData[];
 
+/** The operation that a request is for, in the dialect's names: `GET /bytes/{reference}`; the path itself if it is none. */
+export function routeAt(names: Names, method: string, path: string): string {
+  const [place = ''] = path.split('?');
+  const plain = place.replace(/^\/v1(?=\/)/, '');
+  const parts = plain.split('/');
+  const fits = (template: string) => {
+    const wanted = template.split('/');
+    const isOpen = wanted.at(-1) === '{path}' && parts.length > wanted.length;
+    return (
+      (parts.length === wanted.length || isOpen) &&
+      wanted.every((part, i) => part === parts[i] || (/^\{.*\}$/.test(part) && parts[i] !== ''))
+    );
+  };
+  const templates = ROUTES.filter((route) => route.method === method).map((route) => names.path(route.path));
+  // A path of its own precedes one with a parameter in its place.
+  const found = templates.includes(plain) ? plain : templates.find(fits);
+  return `${method} ${found ?? place}`;
+}
+
 /** Where the public network's node answers in another shape; http-api-completion 2 and 4.2. */
 const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /addresses':

@@ -10,6 +10,7 @@ import { answerText, conversationText, requestText, transcriptText } from './exc
 import { differences, type Expectation, memberAt } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
 import type { Names } from './names.ts';
+import { routeAt } from './routes.ts';
 import type { Transport } from './transport.ts';
 
 const CLEANUP_MS = 5000;
@@ -152,7 +153,8 @@ export class RowSession {
   ): Promise<Transcript> {
     const named = { ...conversation, ...this.#named(await this.#filled(conversation)) };
     const transcript = await this.subject.transport.converse(named, this.signal);
-    this.#run.record({ sent: conversationText(named), received: transcriptText(transcript) });
+    const asks = [routeAt(this.names, 'GET', named.path)];
+    this.#run.record({ sent: conversationText(named), received: transcriptText(transcript), asks });
     const wrong = check(transcript);
     if (wrong !== undefined) throw new Mismatch(`WebSocket ${conversation.path}: ${wrong}`);
     return transcript;
@@ -259,7 +261,8 @@ export class RowSession {
     const named = { ...request, ...this.#named(request) };
     const checked = this.#isSetup ? undefined : wanted;
     const answer = await this.#sent(named, checked);
-    this.#run.record({ sent: requestText(named), received: answerText(answer) });
+    const asks = [routeAt(this.names, named.method ?? 'GET', named.path)];
+    this.#run.record({ sent: requestText(named), received: answerText(answer), asks });
     if (answer.status === 201) this.forgetTag(answer.headers[this.names.header('svc-tag')]);
     return { answer, wrong: differences(answer, wanted, this.names.either('text', 'object')) };
   }
@@ -271,7 +274,8 @@ export class RowSession {
     } catch (error) {
       const kind = classOfFailure(error, false);
       if (kind === 'client.timeout' || kind === 'client.aborted' || error instanceof Mismatch) throw error;
-      this.#run.record({ sent: requestText(request), received: `no answer: ${messageOf(error)}` });
+      const asks = [routeAt(this.names, request.method ?? 'GET', request.path)];
+      this.#run.record({ sent: requestText(request), received: `no answer: ${messageOf(error)}`, asks });
       throw new Mismatch(`${requestLine(request)}: no answer: ${messageOf(error)}`);
     }
   }

@@ -50,7 +50,7 @@ export class Conversation {
   }
 
   send<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>, name: string): void {
-    this.#log.sent(`${name} ${messageText(message)}`);
+    this.#log.sent(`${name} ${messageText(message)}`, name);
     this.#write(encodeFrame(table, message));
   }
 

@@ -206,7 +206,7 @@ export class Counterpart {
 
   /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
   async tryOpen(protocolId: string): Promise<Conversation | undefined> {
-    this.#log.sent(`open ${protocolId}`);
+    this.#log.sent(`open ${protocolId}`, protocolId);
     using limit = this.#clock.deadline(ANSWER_MS);
     try {
       const { stream } = await this.link.negotiate([protocolId], limit.signal);
@@ -251,7 +251,7 @@ export class Counterpart {
 
   /** Proposes and continues at once, as nodes do with known peers. */
   openAtOnce(protocolId: string): Conversation {
-    this.#log.sent(`open ${protocolId}, without waiting for the answer`);
+    this.#log.sent(`open ${protocolId}, without waiting for the answer`, protocolId);
     return this.#conversation(this.link.open(protocolId));
   }
 

@@ -10,13 +10,16 @@ export class Transcript {
   readonly #record: (exchange: Exchange) => void;
   #sent: string[] = [];
   #received: string[] = [];
+  #asks: string[] = [];
 
   constructor(record: (exchange: Exchange) => void) {
     this.#record = record;
   }
 
-  sent(line: string): void {
+  /** @param asks protocol or message that it asks */
+  sent(line: string, asks?: string): void {
     if (this.#received.length > 0) this.flush();
+    if (asks !== undefined) this.#asks.push(asks);
     if (this.#sent.length < LINES_MAX) this.#sent.push(line);
   }
 
@@ -33,7 +36,9 @@ export class Transcript {
   /** At the end of the row. */
   flush(): void {
     if (this.#sent.length + this.#received.length === 0) return;
-    this.#record({ sent: this.#sent.join('\n'), received: this.#received.join('\n') });
+    const [sent, received] = [this.#sent.join('\n'), this.#received.join('\n')];
+    this.#record({ sent, received, asks: this.#asks });
+    this.#asks = [];
     this.#sent = [];
     this.#received = [];
   }

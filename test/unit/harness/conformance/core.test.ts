@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { secretsOf } from '../../../../formats/shown-url.ts';
 import { readReport, writeReport } from '../../../../harness/conformance/files.ts';
 import { chosenRows, grade, type Opened } from '../../../../harness/conformance/grade.ts';
+import { Names } from '../../../../harness/conformance/http/names.ts';
+import { routeAt } from '../../../../harness/conformance/http/routes.ts';
 import { matrixLines } from '../../../../harness/conformance/matrix.ts';
 import { conformancePage } from '../../../../harness/conformance/page.ts';
 import { publishedMatrix } from '../../../../harness/conformance/published.ts';
@@ -21,7 +23,9 @@ function row(id: string, run: Row<string>['run'], more: Partial<Row<string>> = {
 const ENDLESS_MS = 60_000;
 
 const ROWS = [
-  row('good', (subject, { record }) => Promise.resolve(record({ sent: subject, received: '<b>&' }))),
+  row('good', (subject, { record }) =>
+    Promise.resolve(record({ sent: subject, received: '<b>&', asks: ['GET /hello'] })),
+  ),
   row('bad', (_, { record }) => {
     record({ sent: 'GET /', received: '200 <script>' });
     return Promise.reject(new Mismatch('status 200, expected 404'));
@@ -72,6 +76,7 @@ test('each row ends with its own verdict, the reason and the exchange', async ()
   expect(report.totals).toEqual({ passed: 1, failed: 2, error: 1, skipped: 2 });
   expect(report.leftBehind).toEqual(['closed 1']);
   expect(report.rows[0]?.exchanges).toEqual([{ sent: 'hello', received: '<b>&' }]);
+  expect(report.rows[0]?.asks).toEqual(['GET /hello']);
   expect(closed).toEqual(['closed']);
 });
 
@@ -223,4 +228,28 @@ test('an interruption ends a run while its subject is being opened, and closes a
 
 test('a file that is not a report is refused by name', () => {
   expect(() => readReport(join(import.meta.dirname, 'core.test.ts'))).toThrow(/core\.test\.ts: /);
+});
+
+test('a request is for the route whose template it fits, in the names of the dialect', () => {
+  const routes = (dialect: 'svc' | 'swarm', ...requests: (readonly [string, string])[]) =>
+    requests.map(([method, path]) => routeAt(new Names(dialect), method, path));
+  expect(
+    routes(
+      'svc',
+      ['GET', '/health?x=1'],
+      ['GET', '/v1/pins'],
+      ['GET', '/pins/check'],
+      ['GET', `/pins/${'ab'.repeat(32)}`],
+      ['GET', `/svc/${'ab'.repeat(32)}/a/b/c`],
+      ['GET', '/nowhere/at/all'],
+    ),
+  ).toEqual([
+    'GET /health',
+    'GET /pins',
+    'GET /pins/check',
+    'GET /pins/{reference}',
+    'GET /svc/{reference}/{path}',
+    'GET /nowhere/at/all',
+  ]);
+  expect(routes('swarm', ['POST', '/bzz?name=a'])).toEqual(['POST /bzz']);
 });

@@ -1,10 +1,13 @@
 /** The table of `up` and `ps`, with values to copy. */
 
+import { inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { strangers } from '../cluster/nodes/introductions.ts';
 import { flavourOf } from '../flavours/table.ts';
+import { shortVersion } from '../inspect/status/text.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import type { CommandContext } from './context.ts';
@@ -40,7 +43,7 @@ export function clusterHeadline(
 export function nodesTable(
   cluster: Cluster,
   context: CommandContext,
-  options: { wide: boolean; state: boolean },
+  options: { wide: boolean; state: boolean; versions?: ReadonlyMap<string, string> },
 ): string[] {
   const short = (hex: string) => (options.wide ? hex : hex.slice(0, SHORT_HEX));
   const columns: Column[] = [...COLUMNS];
@@ -48,7 +51,7 @@ export function nodesTable(
   const rows = cluster.nodes.map((node) => [
     node.name,
     ...(options.state ? [node.state] : []),
-    node.mode === 'full' ? node.flavour : `${node.flavour} ${node.mode}`,
+    kindOf(node, options),
     node.api,
     node.debug === node.api ? '-' : node.debug,
     options.wide ? node.p2p : hostAndPort(node.p2p),
@@ -63,6 +66,16 @@ export function nodesTable(
   const lines = [paint(context.style, 'dim', head), ...body];
   if (table.hidden.length === 0) return lines;
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
+}
+
+/** `bee 2.8.1 light`; with `--wide`, its whole version. */
+function kindOf(
+  { name, flavour, mode }: Pick<ClusterNode, 'name' | 'flavour' | 'mode'>,
+  { wide, versions }: { readonly wide: boolean; readonly versions?: ReadonlyMap<string, string> },
+): string {
+  const version = versions?.get(name);
+  const shown = version === undefined ? [] : [wide ? inLine(version) : shortVersion(version)];
+  return [flavour, ...shown, ...(mode === 'full' ? [] : [mode])].join(' ');
 }
 
 /** Limits of a cluster with the public network's constants, or nothing. */

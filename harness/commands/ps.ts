@@ -1,10 +1,12 @@
-import { HarnessError } from '../base/errors.ts';
+import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../cluster/state/state.ts';
+import { ANSWER_LIMIT_MS, replyOf } from '../inspect/status/ask.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
@@ -22,14 +24,33 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     const alive =
       !DRIVER_FACTS[cluster.driver].owned ||
       cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
-    const faults = await cluster.faults.list();
-    answer(context, { ...cluster.toJSON(), faults }, [
+    const [faults, versions] = await Promise.all([
+      cluster.faults.list(),
+      versionsOf(cluster, context.signal),
+    ]);
+    const document = cluster.toJSON();
+    const nodes = document.nodes.map((node) => ({ ...node, version: versions.get(node.name) ?? null }));
+    answer(context, { ...document, nodes, faults }, [
       ...clusterHeadline(cluster, context),
-      ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
+      ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true, versions }),
       ...activeFaults(faults),
       ...(alive ? [] : await deadLines(cluster.name, context)),
     ]);
   });
+}
+
+/** Of the programs of running nodes, as they report them; those that do not answer have none. */
+async function versionsOf({ nodes, clock }: Cluster, signal: AbortSignal): Promise<Map<string, string>> {
+  using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
+  const running = nodes.filter(({ state }) => state === 'running');
+  const replies = await Promise.all(running.map((node) => replyOf(node.client.health(limit.signal))));
+  throwIfInterrupted(signal);
+  return new Map(
+    running.flatMap(({ name }, i) => {
+      const reply = replies[i];
+      return reply !== undefined && 'value' in reply ? [[name, reply.value.version] as const] : [];
+    }),
+  );
 }
 
 async function deadLines(name: string, { stateDir }: CommandContext): Promise<readonly string[]> {

@@ -7,6 +7,7 @@ import { findCluster, readRecord } from '../cluster/state/state.ts';
 import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../inspect/status/ask.ts';
 import { type StatusDocument, statusDocument } from '../inspect/status/document.ts';
 import { isolationOf } from '../inspect/status/isolation.ts';
+import { lasting, mayPass } from '../inspect/status/lasting.ts';
 import { fitted, statusText, textLines } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
@@ -22,7 +23,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   const record = findCluster(stateDir, flags.name);
   await onCluster(flags, context, async (cluster) => {
     if (flags.watch === undefined) {
-      const document = await readStatus(cluster, context.signal);
+      const document = await settledStatus(cluster, context.signal);
       const isDown = (await stateOf(stateDir, record)) === 'gone';
       const lines = [
         ...(isDown ? [...downLines(stateDir, record), ''] : []),
@@ -35,6 +36,17 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
       await watch(cluster, { intervalMs: flags.watch, isThere }, context);
     }
   });
+}
+
+/** Longer than a payment between two nodes takes. */
+const SECOND_LOOK_MS = 1000;
+
+/** Looks again at what may pass by itself. */
+async function settledStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
+  const first = await readStatus(cluster, signal);
+  if (!mayPass(first)) return first;
+  await cluster.clock.sleep(SECOND_LOOK_MS, signal);
+  return lasting(await readStatus(cluster, signal), first);
 }
 
 async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
@@ -73,12 +85,14 @@ interface Watching {
 async function watch(cluster: Cluster, watching: Watching, context: CommandContext): Promise<void> {
   const { signal, json } = context;
   using view = json || context.terminal === undefined ? blocks(context) : drawn(context, context.terminal);
+  let before: StatusDocument | undefined;
   while (!signal.aborted) {
     try {
-      const document = await readStatus(cluster, signal);
+      const look = await readStatus(cluster, signal);
       // Nodes of a removed cluster look crashed.
       if (!watching.isThere()) throw clusterGone(cluster.name);
-      view.show(document);
+      view.show(lasting(look, before));
+      before = look;
       await cluster.clock.sleep(watching.intervalMs, signal);
     } catch (error) {
       if (!signal.aborted) throw error;

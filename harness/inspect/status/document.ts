@@ -45,6 +45,7 @@ export interface DebtStatus {
   readonly creditor: string;
   /** Accounting units as text. */
   readonly units: string;
+  /** The same, if the creditor counts otherwise; as `status` tells it, for a second at least. */
   readonly creditorCounts?: string;
 }
 

@@ -37,6 +37,15 @@ test('--wide lists full values vertically where a table would wrap', () => {
   expect(lines).toContain('  node-1');
 });
 
+test('the version of the program that a node runs is beside its flavour, whole with --wide', () => {
+  const context = { width: 200, style: { width: 200, colour: false, live: true } } as CommandContext;
+  const versions = new Map([['node-0', '2.8.1-6e8a2e2']]);
+  const at = (wide: boolean) => nodesTable(CLUSTER, context, { wide, state: true, versions }).join('\n');
+  expect(at(false)).toContain('node-0  running  svc 2.8.1  http');
+  expect(at(false)).toContain('node-1  running  svc        http');
+  expect(at(true)).toContain('svc 2.8.1-6e8a2e2');
+});
+
 test('--wide prints a table to programs and very wide terminals', () => {
   const lines = linesAt(Number.POSITIVE_INFINITY, true);
   expect(lines).toHaveLength(3);

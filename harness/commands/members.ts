@@ -13,6 +13,7 @@ export interface AddFlags extends ChangeFlags, Pick<NodeFlags, 'nodes' | 'beeBin
   readonly flavour?: string;
   readonly mode?: string;
   readonly neighbourhood?: string;
+  readonly image?: string;
 }
 
 export interface RemoveFlags extends ClusterFlags {
@@ -79,13 +80,14 @@ function isThere({ state }: ClusterNode): boolean {
 
 /** Missing values have a cluster file's defaults and checks. */
 async function groupOf(flags: AddFlags): Promise<AddInput> {
-  const { nodes, flavour, mode, neighbourhood, beeBinary, dishonest } = flags;
+  const { nodes, flavour, mode, neighbourhood, beeBinary, image, dishonest } = flags;
   const given = {
     count: nodes,
     flavour: (await flavourGiven(flavour)) ?? (dishonest === undefined ? undefined : 'dishonest'),
     mode,
     neighbourhoods: neighbourhood,
     binary: beeBinary,
+    image,
     dishonest,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

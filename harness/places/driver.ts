@@ -326,6 +326,8 @@ export interface Driver {
    * made, with their ports.
    */
   halt?(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
+  /** Removes a node that has left for good, recorded or not, running or not. Only of drivers that have `halt`. */
+  remove?(node: string): Promise<void>;
   /** The same as `dispose`, at once and by force, when nothing can be awaited: this process is about to end. */
   disposeNow(cluster: ClusterParts): void;
   /** Releases the driver's own resources; parts keep running. */

@@ -67,3 +67,16 @@ test('a Bee that has lost its connections does not come back past the proxy', as
   }
   await net.faults.heal();
 });
+
+test('a Bee that joins has a network of its own, too, which goes with it', async () => {
+  const networks = async () => (await leftOf(name)).filter((what) => what.startsWith('network '));
+  const before = await networks();
+  const [added] = await net.add({ flavour: 'bee', image: IMAGE });
+  expect(await networks()).toHaveLength(before.length + 1);
+  await net.meshed();
+  const fault = await net.faults.link('node-0', 'node-3', { latency: '200ms' });
+  expect(await roundTripMs(3, 0)).toBeGreaterThanOrEqual(199);
+  await net.faults.heal(fault.id);
+  await net.remove(added?.name ?? '', { forGood: true });
+  expect(await networks()).toEqual(before);
+});

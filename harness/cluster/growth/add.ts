@@ -20,7 +20,7 @@ import { checkPorts } from '../start/node-setup.ts';
 import type { Launched } from '../start/part-watch.ts';
 import { PartWatch } from '../start/part-watch.ts';
 import type { StartContext, StartProgress } from '../start/start-context.ts';
-import { checkPrograms, prepare, startNodes } from '../start/startup.ts';
+import { awaitImages, checkPrograms, prepare, startNodes } from '../start/startup.ts';
 import { awaitBatches, stopwatch } from '../start/startup-conditions.ts';
 import { beginJoining, changeRecord } from '../state/change.ts';
 import {
@@ -83,6 +83,7 @@ export async function addNodes(
   if (refused !== undefined) throw refused;
   const asked = grownBy(before, group);
   expectSameKind('add', before, asked);
+  await awaitImages({ ...context, signal, onProgress }, lastGroup(asked));
   await checkPrograms(driver, lastGroup(asked));
   const { definition, numbers } = await takeNumbers(context, group);
   using _joining = beginJoining(context.stateDir, record.name, numbers.map(nodeName));
@@ -225,9 +226,13 @@ async function undo(
   const { name, token } = context.record;
   await Promise.all(open.map((connection) => connection.close()));
   await Promise.all(parts.map(({ handle }) => driver.stop(handle, GRACE_MS)));
-  // Another cluster may have its name by now.
-  if (readRecord(stateDir, name)?.token !== token) return;
+  // Another cluster may have its name by now, and its own may have been removed before these parts were made.
+  if (readRecord(stateDir, name)?.token !== token) {
+    await driver.dispose({ token, parts }, GRACE_MS);
+    return;
+  }
   const nodes = numbers.map(nodeName);
   await unroute(context, nodes);
+  await Promise.all(nodes.map(async (node) => driver.remove?.(node)));
   for (const node of nodes) removeNodeFiles(stateDir, name, node);
 }

@@ -10,14 +10,11 @@ export function expectElastic(
   action: string,
   { name, definition, driver }: { name: string; definition: Definition; driver: Driver },
 ): void {
-  const { owned, images } = DRIVER_FACTS[driver.name];
+  const { owned } = DRIVER_FACTS[driver.name];
   const refuse = (why: string, hint: string) => {
     throw new HarnessError('GROWTH_REFUSED', `cannot ${action} cluster '${name}': ${why}`, { hint });
   };
   if (!owned) refuse('it was not started by svcnet', 'Whatever runs it adds and removes its nodes.');
-  if (images) {
-    refuse('its nodes are containers', 'Start a cluster of processes: svcnet up --driver process');
-  }
   if (definition.topology !== 'mesh') {
     refuse(
       'its topology names the links of all nodes',

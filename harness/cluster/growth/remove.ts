@@ -61,6 +61,7 @@ export async function removeNode(
   // A holder keeps in memory what others have on disk.
   if (node.can('data') && node.state !== 'new') await node.wipe();
   await unroute(context, [name]);
+  await driver.remove?.(name);
   removeNodeFiles(stateDir, cluster, name);
 }
 
@@ -101,6 +102,7 @@ export async function endAbandoned(
         const handles = [...(recorded === undefined ? [] : [recorded.handle]), ...found];
         await Promise.all(handles.map((handle) => driver.stop(handle, GRACE_MS)));
         await unroute(context, [node]);
+        await driver.remove?.(node);
         removeNodeFiles(stateDir, name, node);
         process.stderr.write(
           `svcnet: removed ${node} from cluster '${name}': process ${pid} ended before it had added it\n`,

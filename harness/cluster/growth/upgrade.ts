@@ -66,6 +66,11 @@ export async function upgradeNode(
   const cluster = context.record.name;
   const definition = readDefinition(context.record.definition);
   expectElastic(`upgrade ${name} of`, { name: cluster, definition, driver });
+  if (driver.halt !== undefined) {
+    throw refusal('upgrade', `${name} is a container, which keeps the program that it was made with`, {
+      hint: `Add another node instead, and remove this one: svcnet remove ${name} --for-good --name ${cluster}`,
+    });
+  }
   expectNoFault('upgrade', node, { faults, cluster });
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);

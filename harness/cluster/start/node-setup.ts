@@ -50,6 +50,8 @@ export async function createNodes(
   const folder = clusterFolder(stateDir, record.name);
   const { underlays } = plan.definition;
   const proxied = driver.routes !== undefined;
+  // What containers publish is fixed, and they keep what they were given.
+  const isFixed = driver.halt !== undefined;
   const { simulated } = DRIVER_FACTS[driver.name];
   const { ports, behind } = simulated
     ? { ports: plan.nodes.map(() => NO_PORTS), behind: [] }
@@ -58,8 +60,7 @@ export async function createNodes(
         proxied,
         keeper: portKeeper(stateDir, record),
         before: before?.nodes.map(portsOf),
-        // What containers publish is fixed.
-        isFixed: driver.halt !== undefined,
+        isFixed,
         isHeld: proxied && plan.joined !== undefined,
       });
   const places = plan.nodes.map((node, index) => {
@@ -91,7 +92,7 @@ export async function createNodes(
       const planned = at(plan.nodes, index);
       const { flavour, declared, identity, peers } = planned;
       const { api, debug, p2p, container, here } = at(places, index);
-      await driver.create(node, flavourOf(planned), here);
+      if (before === undefined || !isFixed) await driver.create(node, flavourOf(planned), here);
       const multiaddress = flavourOf(planned).underlay({ identity, ...p2p, underlays });
       return {
         name: node.name,

@@ -101,9 +101,9 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const { definition, seed, signal, before } = context;
   const watch = stopwatch(context.clock);
   // Containers that exist have theirs.
-  if (before === undefined) await awaitImages(context);
-  watch.lap();
   const groups = groupsInUse(definition);
+  if (before === undefined) await awaitImages(context, groups);
+  watch.lap();
   await checkPrograms(context.driver, groups);
   const plan = planCluster(definition, seed);
   if (!isFixed(context)) await checkPorts(plan, { isAgain: before !== undefined });
@@ -224,12 +224,15 @@ export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]
 }
 
 /** Containers need their images, and an image may take minutes to build: hence a separate step. */
-async function awaitImages({ clock, driver, definition, signal, onProgress }: StartContext): Promise<void> {
+export async function awaitImages(
+  { clock, driver, signal, onProgress }: Pick<StartContext, 'clock' | 'driver' | 'signal' | 'onProgress'>,
+  groups: readonly UsedGroup[],
+): Promise<void> {
   if (driver.images === undefined) return;
   const watch = stopwatch(clock);
   const step = 'image';
   onProgress({ step, done: false, detail: 'asking the engine' });
-  const named = definition.nodes.map(({ image }) => image).filter((image) => image !== undefined);
+  const named = groups.map(({ group }) => group.image).filter((image) => image !== undefined);
   const detail = await driver.images.ready([...new Set(named)], {
     signal,
     onProgress: (text) => onProgress({ step, done: false, detail: text }),

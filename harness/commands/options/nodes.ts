@@ -52,6 +52,7 @@ export const add: CommandOptions = {
     '--neighbourhood <bits>':
       'first bits of the new overlays, for example 0110 (default: derived from the seed)',
     ...clusterOptions(['beeBinary', 'dishonest']),
+    '--image <name>': 'with driver docker: container image (default: the one of this package)',
     '--timeout <duration>': {
       help: 'time limit of each step (default: grows with the number of nodes)',
       parse: limit,

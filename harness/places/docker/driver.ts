@@ -28,6 +28,7 @@ import {
 } from '../driver.ts';
 import { proxyPort } from '../link-proxy.ts';
 import { type ProxyControl, remoteLinks } from '../links/proxy/remote.ts';
+import type { RouteControl } from '../links/proxy/routes.ts';
 import type { LinkControl } from '../links/rules.ts';
 import { controlAddress, urlAt } from './addresses.ts';
 import { containerSpec, type PartContainer } from './container.ts';
@@ -42,7 +43,7 @@ import { ContainerObserver, listContainers } from './observer.ts';
 import { chainContainer, placeChain } from './parts/chain.ts';
 import { proxyContainer } from './parts/link-proxy.ts';
 import { nodeContainer, placeNode } from './parts/node.ts';
-import { removeAll, removeNow, spawnGuard, stopAll } from './removal.ts';
+import { removeAll, removeNow, removePart, spawnGuard, stopAll } from './removal.ts';
 import { usageOf } from './usage.ts';
 
 type DockerDriverOptions = Pick<
@@ -76,7 +77,7 @@ export class DockerDriver implements Driver {
     this.#options = options;
     const linkFaults = options.linkFaults ? this : undefined;
     this.can = { kill: this, pause: this, memory: this, linkFaults };
-    this.routes = options.linkFaults ? (proxy) => this.#linkProxy(proxy) : undefined;
+    this.routes = options.linkFaults ? (proxy) => this.#routes(proxy) : undefined;
     this.#networks = new Networks(this.#engine, options);
     this.#observer = new ContainerObserver(this.#engine, options);
   }
@@ -89,6 +90,17 @@ export class DockerDriver implements Driver {
     const { token, listen } = this.#options;
     const control = urlAt(controlAddress(listen), Number(proxy?.['control']));
     return remoteLinks(control, { token, knowsDiallers: true });
+  }
+
+  #routes(proxy: Handle | undefined): RouteControl {
+    const links = this.#linkProxy(proxy);
+    return {
+      route: async (routes) => {
+        await this.#networks.connectProxy();
+        return links.route(routes);
+      },
+      unroute: (nodes) => links.unroute(nodes),
+    };
   }
 
   place(site: Site): Place {
@@ -113,14 +125,18 @@ export class DockerDriver implements Driver {
   async start(part: Part): Promise<Started> {
     const { listen } = this.#options;
     if (part.kind === 'link-proxy') return this.#startProxy(part);
-    if (part.kind === 'chain') await this.#create(() => chainContainer(part.options, listen));
+    if (part.kind === 'chain' && this.#options.isAgain !== true) {
+      await this.#create(() => chainContainer(part.options, listen));
+    }
     return { handle: await this.#start(part.name) };
   }
 
   /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
   async #startProxy(part: LinkProxyPart): Promise<Started> {
-    await this.#create(() => proxyContainer(part.options, this.#options));
-    if (this.#options.isAgain !== true) await this.#networks.connectProxy();
+    if (this.#options.isAgain !== true) {
+      await this.#create(() => proxyContainer(part.options, this.#options));
+      await this.#networks.connectProxy();
+    }
     const log = this.logs(part);
     const since = await log.end();
     const handle = await this.#start(LINK_PROXY);
@@ -129,9 +145,7 @@ export class DockerDriver implements Driver {
     return { handle: { ...handle, control: await proxyPort(log, since, { clock, hasEnded }) } };
   }
 
-  /** A cluster that starts again has its containers, with options and state. */
   async #create(container: () => Promise<PartContainer>): Promise<void> {
-    if (this.#options.isAgain) return;
     const part = await container();
     const image = part.image ?? (await this.#image()).id;
     if (this.#options.stopWithParent) this.#guard ??= spawnGuard(this.#options.token);
@@ -194,7 +208,11 @@ export class DockerDriver implements Driver {
     return containerLog(this.#engine, partName(this.#options, name));
   }
 
-  async gatherLogs(): Promise<void> {
+  gatherLogs(): Promise<void> {
+    return this.#gatherLogs((part) => part !== '');
+  }
+
+  async #gatherLogs(isMeant: (part: string) => boolean): Promise<void> {
     const { folder, token } = this.#options;
     // The cluster has been removed, its containers with it.
     if (!existsSync(folder)) return;
@@ -202,17 +220,28 @@ export class DockerDriver implements Driver {
     makeFolder(logs);
     const parts = (await listContainers(this.#engine, token)).map(({ Labels }) => partOf(Labels));
     await Promise.all(
-      parts
-        .filter((part) => part !== '')
-        .map(async (name) => {
-          const lines = await this.logs({ name }).tail(Number.POSITIVE_INFINITY);
-          writeFileSync(join(logs, `${name}.log`), lines.map((line) => `${line}\n`).join(''));
-        }),
+      parts.filter(isMeant).map(async (name) => {
+        const lines = await this.logs({ name }).tail(Number.POSITIVE_INFINITY);
+        writeFileSync(join(logs, `${name}.log`), lines.map((line) => `${line}\n`).join(''));
+      }),
     );
   }
 
   halt(_cluster: ClusterParts, graceMs: number): Promise<Disposed> {
     return this.#changing(stopAll(this.#engine, this.#options.token, graceMs));
+  }
+
+  async find(node: string): Promise<readonly Handle[]> {
+    const containers = await listContainers(this.#engine, this.#options.token);
+    return containers
+      .filter(({ Labels }) => partOf(Labels) === node)
+      .map(({ Id }) => ({ container: Id, startedAt: '' }));
+  }
+
+  async remove(node: string): Promise<void> {
+    // Its log would go with it.
+    await this.#gatherLogs((part) => part === node);
+    await this.#changing(removePart(this.#engine, this.#options, node));
   }
 
   async dispose(_cluster: ClusterParts, graceMs: number): Promise<Disposed> {
@@ -255,7 +284,7 @@ class Networks {
     return name;
   }
 
-  /** Before the proxy starts, after all nodes were created. */
+  /** After nodes were created: before the proxy starts, or before it is told about them. */
   async connectProxy(): Promise<void> {
     const filters = ownedBy(this.#owner.token);
     const all = await this.#engine.ask((docker) => docker.networks(filters));

@@ -7,7 +7,7 @@ import type { Disposed } from '../driver.ts';
 import { stopContainer } from './containers.ts';
 import type { ContainerEntry } from './engine/documents.ts';
 import { type Engine, unless } from './engine/engine.ts';
-import { ownedBy, partOf } from './names.ts';
+import { type Owner, ownedBy, partName, partOf } from './names.ts';
 import { listContainers } from './observer.ts';
 
 /** Already gone, or being removed by another process. */
@@ -39,6 +39,20 @@ export async function removeAll(engine: Engine, token: string, graceMs: number):
     await sleep(ROUND_PAUSE_MS);
   }
   return { stopped: partsOf(running), forced: partsOf(forced) };
+}
+
+/** Removes a node with its data and, if it has one, its own network. */
+export async function removePart(engine: Engine, owner: Owner, part: string): Promise<void> {
+  const name = partName(owner, part);
+  await engine.ask(async (docker) => {
+    await unless(GONE, docker.container(name).remove());
+    await unless([404], docker.removeVolume(name));
+    // Others are on its network: the chain, and the link proxy.
+    const others = await docker.containers(ownedBy(owner.token));
+    const connected = others.filter(({ NetworkSettings: { Networks } }) => name in Networks);
+    await Promise.all(connected.map(({ Id }) => unless([404], docker.disconnectNetwork(name, Id))));
+    await unless([404], docker.removeNetwork(name));
+  });
 }
 
 function partsOf(containers: readonly ContainerEntry[]): string[] {

@@ -122,6 +122,12 @@ export class Docker {
     return this.#done('POST', `/networks/${encodeURIComponent(network)}/connect`, { json });
   }
 
+  /** Also a container that does not run. */
+  disconnectNetwork(network: string, container: string): Promise<void> {
+    const json = { Container: container, Force: true };
+    return this.#done('POST', `/networks/${encodeURIComponent(network)}/disconnect`, { json });
+  }
+
   removeNetwork(id: string): Promise<void> {
     return this.#done('DELETE', `/networks/${encodeURIComponent(id)}`);
   }

@@ -90,6 +90,7 @@ export interface ContainerEntry {
   readonly Id: string;
   readonly State: string;
   readonly Labels: Readonly<Record<string, string>>;
+  readonly NetworkSettings: { readonly Networks: Readonly<Record<string, object>> };
 }
 
 /** A container by itself. */

@@ -39,6 +39,15 @@ test('an unknown end may be any node, a stranger is none', () => {
   expect(active.meets(['node-1', 'node-3'], ['node-0'])).toBe(true);
 });
 
+test('a rule of all means every node, whenever it has come, and no stranger', () => {
+  const active = new ActiveRule({ ...rule, between: [[['node-0'], ['all']]] });
+  expect(active.meets(['node-9'], ['node-0'])).toBe(true);
+  expect(active.meets(undefined, ['node-9'])).toBe(true);
+  expect(active.meets(['node-0'], ['node-0'])).toBe(false);
+  expect(active.meets(['node-8'], ['node-9'])).toBe(false);
+  expect(active.meets([], ['node-0'])).toBe(false);
+});
+
 test('a share of the links is drawn from the seed, and is the same in both directions', () => {
   const names = Array.from({ length: 60 }, (_, i) => `node-${i}`);
   const pairs = names.flatMap((a, i) => names.slice(i + 1).map((b) => [a, b] as const));

@@ -57,6 +57,11 @@ test('a share of a tenth hits a tenth of ten thousand messages, the same ones fo
   expect(one.filter((number) => other.includes(number)).length).toBeLessThan(200);
 });
 
+test('a rule of all means the messages of every node', () => {
+  expect(hits({ between: [['all'], ['b']] }, 2)).toEqual([0, 1]);
+  expect(hits({ between: [['all'], ['c']] }, 2)).toEqual([]);
+});
+
 test('what is drawn for a pair does not depend on what others say meanwhile', () => {
   const rules = new MessageRules();
   rules.begin('r', { ...RULE, share: 0.5 });

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
+import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isMadeHere, markMadeHere } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from './move.ts';
@@ -22,8 +23,9 @@ export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'to
     replace(cache, join(stateDir, `.cache-${randomUUID()}`));
     return join(cache, of);
   } catch {
-    // An unwritable folder says so later; until then nothing is read from it.
-    return join(cache, randomUUID(), of);
+    // An unwritable folder says so later. Below a file nothing can be made or read, and nobody waits for it: in places
+    // like `/proc`, Node.js would try to make the folder for ever.
+    return join(devNull, of);
   }
 }
 

@@ -233,8 +233,7 @@ export class HttpClient implements AsyncDisposable {
   ): ClientError {
     const kind = classOfFailure(error, bodyBegun);
     outcome?.failed(kind);
-    const reason = error instanceof Error && error.message !== '' ? error.message : String(error);
-    return new ClientError(kind === 'client.timeout' ? 'no answer in time' : reason, {
+    return new ClientError(kind === 'client.timeout' ? 'no answer in time' : reasonOf(error), {
       ...this.#about(options),
       class: kind,
       cause: error,
@@ -299,6 +298,14 @@ export function errorBody(text: string): { message: string; reasons: string[] } 
     message: typeof message === 'string' ? message : shown.slice(0, 200),
     reasons: Array.isArray(reasons) ? reasons.map(reasonText) : [],
   };
+}
+
+const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && CLOSED.has(String(error.code)))
+    return 'this client is closed: its cluster has been stopped or detached';
+  return error instanceof Error && error.message !== '' ? error.message : String(error);
 }
 
 function reasonText(reason: unknown): string {

@@ -1,7 +1,7 @@
 /** What is done to a node's process; `known-node.ts` says what the node is. */
 
 import type { Clock } from '../../../formats/clock.ts';
-import { HarnessError } from '../../base/errors.ts';
+import { clusterGone, HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
 import { type Probe, type ProbeResult, until } from '../../base/wait.ts';
@@ -57,6 +57,7 @@ export class ClusterNode extends KnownNode {
   readonly #deps: ClusterNodeDeps;
   readonly #run: NodeRun;
   #retired = false;
+  #gone = false;
   #wipes = 0;
   /** Where its log ended at its last launch. */
   #launchedAt: LogPosition | undefined;
@@ -129,6 +130,7 @@ export class ClusterNode extends KnownNode {
 
   /** Marks it as stopped for good: its cluster has been torn down. @internal */
   tornDown(): void {
+    this.#gone = true;
     this.#run.tornDown();
   }
 
@@ -384,8 +386,9 @@ export class ClusterNode extends KnownNode {
     throw this.#wrongState(action, `the ${name} driver cannot do that`);
   }
 
-  /** @throws HarnessError `NODE_STATE` */
+  /** @throws HarnessError `NODE_STATE`, `CLUSTER_GONE` */
   #expectOurs(action: string): void {
+    if (this.#gone) throw clusterGone(this.#deps.cluster);
     if (!DRIVER_FACTS[this.#deps.driver.name].owned)
       throw this.#wrongState(action, 'it was not started here');
   }

@@ -1,7 +1,8 @@
 /** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
 
+import { existsSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
-import { HarnessError } from '../../base/errors.ts';
+import { clusterGone, HarnessError } from '../../base/errors.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
@@ -121,6 +122,7 @@ export function leftError(node: string): HarnessError {
 /** Why this process must not start nodes now. */
 export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {
   const { name, owner, ephemeral } = context.record;
+  if (!existsSync(clusterFolder(context.stateDir, name).path)) return clusterGone(name);
   if (ephemeral && owner.pid !== process.pid) {
     return new HarnessError(
       'NODE_STATE',

@@ -165,6 +165,19 @@ test('a process that computes without end is reported although nothing in it can
   expect(stderr.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
 });
 
+test('what is asked of a cluster that has been stopped says so', async () => {
+  const net = await Cluster.start({ nodes: 1, driver: 'embedded', batches: false, stateDir });
+  await net.stop();
+  const gone = expect.objectContaining({
+    code: 'CLUSTER_GONE',
+    message: `cluster '${net.name}' has been removed`,
+  }) as Error;
+  await expect(net.add()).rejects.toThrow(gone);
+  await expect(net.node(0).kill()).rejects.toThrow(gone);
+  await expect(net.chain.mine(1)).rejects.toThrow('this client is closed: its cluster has been stopped');
+  await expect(net.node(0).client.readiness()).rejects.toThrow('this client is closed');
+});
+
 test('an embedded node keeps its data on disk when configured to', async () => {
   await using net = await Cluster.start({
     nodes: 1,

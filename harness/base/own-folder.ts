@@ -170,11 +170,14 @@ export function markMadeHere(folder: string): void {
   writeFileSync(join(folder, MARK), identityOf(folder) ?? '', { mode: 0o600 });
 }
 
-/** Whether the folder got its mark here. */
+/** Whether the folder got its mark, here or before it was copied: svcnet made it, and may remove it. */
+export function isMarked(folder: string): boolean {
+  return statusOf(join(folder, MARK))?.isFile() === true;
+}
+
+/** Whether the folder got its mark here, so that its content can be trusted. */
 export function isMadeHere(folder: string): boolean {
-  const mark = join(folder, MARK);
-  const isMarked = statusOf(mark)?.isFile() === true;
-  return isMarked && readFileSync(mark, 'utf8') === identityOf(folder);
+  return isMarked(folder) && readFileSync(join(folder, MARK), 'utf8') === identityOf(folder);
 }
 
 /**

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { drawSeed } from '../cluster/plan/seed.ts';
-import { statePath } from '../cluster/state/state-folder.ts';
+import { markedPath } from '../cluster/state/state-folder.ts';
 import type { HonestFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { alternatingRuns } from '../report/compare/run-order.ts';
@@ -67,7 +67,7 @@ export async function runFlavours(
   const seed = flags.seed ?? drawSeed();
   const title = `compare-${flavours.join('-')}-${what}`;
   const planned = plan([scenario], [...set, ...flags.set]);
-  const runs = statePath(context.stateDir, 'runs');
+  const runs = markedPath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
   const optionsOf = optionsFor(flags, { scenario, planned, folder, title, seed, context });

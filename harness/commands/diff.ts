@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { drawSeed, seedToJson } from '../cluster/plan/seed.ts';
-import { statePath } from '../cluster/state/state-folder.ts';
+import { markedPath } from '../cluster/state/state-folder.ts';
 import { KNOWN_DIFFERENCES } from '../conformance/known-differences.ts';
 import type { Fact } from '../inspect/differences/canonical.ts';
 import { compareObservations, type Observation } from '../inspect/differences/compare.ts';
@@ -73,7 +73,7 @@ export async function diff(
   });
   expectAlike(planned, sides);
   for (const side of sides) expectAble(planned, side, optionsOf(side, ''));
-  const runs = statePath(context.stateDir, 'runs');
+  const runs = markedPath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
   // What an earlier run left there is not what this one finds.

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { statePath } from '../cluster/state/state-folder.ts';
+import { markedPath } from '../cluster/state/state-folder.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { findRun } from '../report/read-run.ts';
 import { readRecipe } from '../run/recipe.ts';
@@ -38,7 +38,7 @@ export async function replay(
     folder,
     times,
     trust,
-    reports: newRunFolder(statePath(stateDir, 'runs'), `${runMoment()}-replay`),
+    reports: newRunFolder(markedPath(stateDir, 'runs'), `${runMoment()}-replay`),
     stateDir,
     signal,
     onRun({ ending, report, signatures, error }, number) {

@@ -4,7 +4,7 @@
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { statePath } from '../cluster/state/state-folder.ts';
+import { markedPath } from '../cluster/state/state-folder.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../places/facts.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
@@ -171,7 +171,7 @@ async function runRecipe(
 }
 
 function newFolder(name: string, { stateDir }: CommandContext): string {
-  return newRunFolder(statePath(stateDir, 'runs'), name);
+  return newRunFolder(markedPath(stateDir, 'runs'), name);
 }
 
 /** What to run, and its title. */

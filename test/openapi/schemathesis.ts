@@ -181,7 +181,7 @@ try {
       nodes: [{ count: 2, options: { 'withdrawal-addresses-whitelist': WITHDRAWAL_ADDRESS } }],
       dialect,
       driver: 'embedded',
-      stateDir: folder,
+      stateDir: join(folder, 'state'),
       name: dialect,
       seed: 3,
       chain: { blockTime: '200ms' },

@@ -42,8 +42,8 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
     'start it with `--link-faults` or `--machine-faults`',
   ],
   STATE_INVALID: [
-    "a file of the state folder is damaged, missing, of another version, another user's, or leads out of the folder",
-    'remove what the message names',
+    "a file of the state folder is damaged, missing, of another version, another user's, not made by svcnet, or leads out of the folder",
+    'remove what the message names, or choose another folder',
   ],
   CANNOT_READ: ['a file or folder cannot be read', 'check its owner and its mode'],
   CANNOT_WRITE: ['a folder cannot be written', 'check its owner, its mode and free space'],

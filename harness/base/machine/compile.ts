@@ -96,9 +96,10 @@ function readRecord(folder: string): CompiledRecord | undefined {
   }
 }
 
+/** Those that are named by a hash: below a given `NODE_COMPILE_CACHE` there may be folders of others. */
 function removeOld(folder: string): void {
   const bundles = readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && /^[0-9a-f]{16}(\.|$)/.test(entry.name))
     .map(({ name }) => join(folder, name))
     .map((path) => ({ path, changedAt: statSync(path).mtimeMs }))
     .toSorted((a, b) => b.changedAt - a.changedAt);

@@ -16,13 +16,13 @@ import { moveInto, removeFolder } from '../state/move.ts';
 import {
   type ClusterRecord,
   clusterFolder,
-  clustersDir,
   isOwnCluster,
   RECORD_VERSION,
   readRecord,
   setAside,
   writeFirstRecord,
 } from '../state/state.ts';
+import { markedPath } from '../state/state-folder.ts';
 import { isMeantToStay, nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
@@ -58,7 +58,7 @@ export async function claimCluster(
     batches: [],
   };
   const { path } = clusterFolder(stateDir, name);
-  const prepared = join(clustersDir(stateDir), `.${record.token}`);
+  const prepared = join(markedPath(stateDir, 'clusters'), `.${record.token}`);
   try {
     writeFirstRecord(prepared, record);
     if (!moveInto(prepared, path)) {

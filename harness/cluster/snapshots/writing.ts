@@ -7,7 +7,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
-import { foldersIn, namesIn } from '../state/state-folder.ts';
+import { foldersIn, markedPath, namesIn } from '../state/state-folder.ts';
 import { sizeOf } from './copy.ts';
 import {
   findSnapshot,
@@ -48,6 +48,7 @@ function asideFolder(stateDir: string): string {
 
 /** Where a snapshot is written until it is complete. */
 export function beginSnapshot(stateDir: string): string {
+  markedPath(stateDir, 'snapshots');
   removeUnfinished(stateDir);
   const path = asideFolder(stateDir);
   writeJson(join(path, 'owner.json'), ownProcess());

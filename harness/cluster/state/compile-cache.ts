@@ -8,7 +8,7 @@ import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isMadeHere, markMadeHere } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from './move.ts';
-import { statePath } from './state-folder.ts';
+import { markedPath, statePath } from './state-folder.ts';
 
 /**
  * Below `NODE_COMPILE_CACHE`, if set: setting it means trusting that folder.
@@ -20,6 +20,7 @@ export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'to
   const cache = statePath(stateDir, 'cache');
   if (isMadeHere(cache)) return join(cache, of);
   try {
+    markedPath(stateDir, 'cache');
     replace(cache, join(stateDir, `.cache-${randomUUID()}`));
     return join(cache, of);
   } catch {

@@ -1,7 +1,8 @@
 /** The folder of all state: its place, owner and parts. */
 import { join, resolve } from 'node:path';
-import { HarnessError } from '../../base/errors.ts';
+import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-folder.ts';
+import { expectOwnState, markState } from './whose-state.ts';
 
 const DEFAULT = '.svcnet';
 const REMEDY = 'Choose another folder with SVCNET_STATE';
@@ -21,8 +22,8 @@ export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
 
 /**
  * @returns its path, where there may be nothing yet
- * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it;
- * `CANNOT_READ`
+ * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it, or when
+ * the folder of all state holds what svcnet has not made; `CANNOT_READ`
  */
 export function statePath(stateDir: string, part: StatePart): string {
   const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
@@ -35,6 +36,21 @@ export function statePath(stateDir: string, part: StatePart): string {
   expectOwn(stateDir, REMEDY);
   const path = join(stateDir, part);
   expectInside(stateDir, path);
+  expectOwnState(stateDir);
+  return path;
+}
+
+/**
+ * The same of a part that is about to be written: the folder of all state is made and marked.
+ * @throws HarnessError as `statePath`, `CANNOT_WRITE`
+ */
+export function markedPath(stateDir: string, part: StatePart): string {
+  const path = statePath(stateDir, part);
+  try {
+    markState(stateDir);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
+  }
   return path;
 }
 

@@ -35,7 +35,7 @@ import { type Handle } from '../../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import { removeFolder } from './move.ts';
 import { expectRecord } from './record-shape.ts';
-import { foldersIn, namesIn, statePath } from './state-folder.ts';
+import { foldersIn, markedPath, namesIn, statePath } from './state-folder.ts';
 
 /** Raised when records of an older version can no longer be read. */
 export const RECORD_VERSION = 3;
@@ -319,8 +319,10 @@ export function findCluster(stateDir: string, name: string | undefined): Cluster
 
 export function writeRecord(stateDir: string, record: ClusterRecord): void {
   const { path } = clusterFolder(stateDir, record.name);
-  if (!existsSync(path)) writeFirstRecord(path, record);
-  else if (isOwnCluster(stateDir, record.name)) writeOwn(path, record);
+  if (!existsSync(path)) {
+    markedPath(stateDir, 'clusters');
+    writeFirstRecord(path, record);
+  } else if (isOwnCluster(stateDir, record.name)) writeOwn(path, record);
   else writeJson(recordFile(stateDir, record.name), record);
 }
 
@@ -432,7 +434,7 @@ export function setAside(stateDir: string, name: string): string | undefined {
 export function keepFailed(stateDir: string, name: string, nowMs: number): string | undefined {
   const aside = setAside(stateDir, name);
   if (aside === undefined) return undefined;
-  const folder = statePath(stateDir, 'failed');
+  const folder = markedPath(stateDir, 'failed');
   const time = new Date(nowMs).toISOString().slice(0, 19).replace(/:/g, '-');
   const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
   makeFolder(folder, 0o700);

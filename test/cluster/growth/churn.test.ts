@@ -94,7 +94,7 @@ test('what cannot be added or removed is refused', async () => {
 
 test('a storm with arrivals and departures of its schedule, and with drawn ones, loses nothing', async () => {
   const stateDir = temporaryFolder('svcnet-churn');
-  const schedule = join(stateDir, 'churn.yaml');
+  const schedule = join(temporaryFolder('svcnet-churn-file'), 'churn.yaml');
   writeFileSync(
     schedule,
     [
@@ -123,7 +123,7 @@ test('a storm with arrivals and departures of its schedule, and with drawn ones,
 
 test('a storm with arrivals on a cluster that can get none is refused before its load starts', async () => {
   const stateDir = temporaryFolder('svcnet-churn');
-  const file = join(stateDir, 'ring.yaml');
+  const file = join(temporaryFolder('svcnet-churn-file'), 'ring.yaml');
   writeFileSync(file, 'driver: embedded\nnodes: [{ count: 3 }]\ntopology: ring\n');
   const line = 'run storm --seed 5 --set duration=2s --set faults=add --json -f';
   const { code, stdout, stderr } = await svcnetHere([...line.split(' '), file], { stateDir });

@@ -62,7 +62,7 @@ test('what cannot be done is refused with what was expected', async () => {
 
 test('a cluster that takes no new nodes is as it was when scale asks for more than can come back', async () => {
   const named = '--name ring';
-  const file = join(stateDir, 'ring.yaml');
+  const file = join(temporaryFolder('svcnet-growth-file'), 'ring.yaml');
   writeFileSync(file, 'driver: embedded\nnodes: [{ count: 3 }]\ntopology: ring\n');
   await answerOf(`up -f ${file} ${named}`);
   try {

@@ -71,7 +71,7 @@ function ownProgram(folder: string, name: string): FlavourInput {
 test('a node goes on under another program and back again, with all that it had', async () => {
   const folder = temporaryFolder('svcnet-upgrade');
   const nodes = [{ count: 3, options: { 'cache-capacity': 77 } }];
-  await using net = await Cluster.start({ nodes, seed: 5, stateDir: folder });
+  await using net = await Cluster.start({ nodes, seed: 5, stateDir: join(folder, 'state') });
   const node = net.node(1);
   const { overlay, api, p2p } = node;
   const data = new Uint8Array(randomBytes(40_000));

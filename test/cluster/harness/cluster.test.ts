@@ -296,7 +296,7 @@ test('an interrupted start leaves nothing', async () => {
 });
 
 test('a cluster does not outlive its killed program', async () => {
-  const file = join(stateDir, 'program.mts');
+  const file = join(temporaryFolder('svcnet-program'), 'program.mts');
   const library = join(import.meta.dirname, '../../../harness/index.ts');
   writeFileSync(
     file,

@@ -155,7 +155,7 @@ test('a process that computes without end is reported although nothing in it can
     import { watchLoop } from ${JSON.stringify(WATCHDOG)};
     watchLoop('busy', 300);
     setTimeout(() => { const until = performance.now() + 3000; while (performance.now() < until); }, 500);`;
-  const file = join(stateDir, 'loop.mts');
+  const file = join(temporaryFolder('svcnet-loop'), 'loop.mts');
   writeFileSync(file, program);
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let stderr = '';

@@ -38,7 +38,7 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
     seed: 11,
     driver: 'simulated',
     tap: true,
-    stateDir: folder,
+    stateDir: join(folder, 'state'),
   });
   const data = bytesOf('captured', 60_000);
   const before = await Array.fromAsync(net.tap({ kept: true, raw: true }));

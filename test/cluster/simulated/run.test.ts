@@ -221,7 +221,7 @@ function startSeeds(last: bigint, job: string, signal: AbortSignal) {
   };
   const told: string[] = [];
   const ended = runSeeds(many, {
-    stateDir: folder,
+    stateDir: join(folder, 'state'),
     json: false,
     style: { width: 80, colour: false, live: false },
     width: 80,

@@ -7,6 +7,7 @@ import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { clusterFolder, listClusters, writeRecord } from '../../../../harness/cluster/state/state.ts';
+import { markedPath } from '../../../../harness/cluster/state/state-folder.ts';
 import { down } from '../../../../harness/commands/down.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
@@ -57,6 +58,7 @@ test('prints an error as the only document with --json', async () => {
 
 /** A folder that something has made again after its cluster was removed. */
 function remains(name: string): string {
+  markedPath(stateDir, 'clusters');
   const { path } = clusterFolder(stateDir, name);
   mkdirSync(join(path, 'logs'), { recursive: true });
   return path;

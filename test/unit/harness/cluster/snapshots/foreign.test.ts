@@ -7,6 +7,7 @@ import { parseDefinition } from '../../../../../harness/cluster/plan/definition.
 import { writtenDefinition } from '../../../../../harness/cluster/plan/schema.ts';
 import { openSnapshot } from '../../../../../harness/cluster/snapshots/load.ts';
 import { currentHead, inside, listSnapshots } from '../../../../../harness/cluster/snapshots/snapshot.ts';
+import { markedPath } from '../../../../../harness/cluster/state/state-folder.ts';
 import { listAllSnapshots, removeOneSnapshot } from '../../../../../harness/commands/snapshot.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
@@ -14,6 +15,7 @@ import { contextOf } from '../../commands/kit.ts';
 let stateDir: string;
 beforeEach(() => {
   stateDir = temporaryFolder('svcnet-snapshots');
+  markedPath(stateDir, 'snapshots');
   lay('whole');
 });
 

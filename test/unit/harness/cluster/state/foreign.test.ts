@@ -248,6 +248,8 @@ test('compiled code that came with the folder is replaced, own code stays', () =
   vi.stubEnv('NODE_COMPILE_CACHE', undefined);
   const compiled = join(stateDir, 'cache', 'nodes', 'compiled.json');
   mkdirSync(join(stateDir, 'cache', 'nodes'), { recursive: true });
+  // The mark of another machine.
+  writeFileSync(join(stateDir, 'cache', '.made-here'), 'elsewhere');
   writeFileSync(compiled, '{}');
   const folder = compileCacheDir(stateDir, 'nodes');
   expect(existsSync(compiled)).toBe(false);
@@ -255,7 +257,7 @@ test('compiled code that came with the folder is replaced, own code stays', () =
   writeFileSync(compiled, '{}');
   expect(compileCacheDir(stateDir, 'nodes')).toBe(folder);
   expect(existsSync(compiled)).toBe(true);
-  expect(readdirSync(stateDir)).toEqual(['cache']);
+  expect(readdirSync(stateDir)).toEqual(['.gitignore', '.made-here', 'cache']);
 });
 
 test('compiled code is where NODE_COMPILE_CACHE says, and nothing of it in the folder', () => {

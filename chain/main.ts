@@ -5,6 +5,9 @@
  * those of the state on disk.
  */
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { systemClock } from '../formats/clock.ts';
+import { whenRemoved } from '../node/env/make-folder.ts';
 import { readyLine, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
 import { startLocalChain } from './local-chain.ts';
@@ -32,15 +35,13 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   return controller.signal;
 }
 
-async function run({
-  chain: options,
-  controlHost: host,
-  controlPort,
-  stopOnStdinEnd,
-  steady,
-  gate,
-}: ProcessOptions): Promise<number> {
+/** @param folder of its file of options, without which nobody knows of this process */
+async function run(
+  { chain: options, controlHost: host, controlPort, stopOnStdinEnd, steady, gate }: ProcessOptions,
+  folder: string | undefined,
+): Promise<number> {
   const stop = stopRequests(stopOnStdinEnd);
+  if (folder !== undefined) whenRemoved(folder, systemClock(), () => process.exit(1));
   await using chain = await startLocalChain({ ...options, log, signal: stop });
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
   process.stdout.write(`${readyLine({ chain, gate }, control)}\n`);
@@ -63,7 +64,9 @@ async function main(): Promise<number> {
   // A log on a full disk must not end the chain of all nodes. Later lines are written once there is space.
   process.stderr.on('error', () => undefined);
   try {
-    return await run(readOptions(process.argv[2], process.env['SVC_CHAIN_OPTIONS']));
+    const path = process.argv[2];
+    const options = readOptions(path, process.env['SVC_CHAIN_OPTIONS']);
+    return await run(options, path === undefined ? undefined : dirname(path));
   } catch (error) {
     const code = error instanceof LocalChainError ? error.code : undefined;
     if (code === 'STOPPED') return 0;

@@ -13,6 +13,7 @@ import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../formats/clock.ts';
 import { VERSION } from '../formats/version.ts';
 import { keepHeapSmall, processHeap } from './env/heap.ts';
+import { whenRemoved } from './env/make-folder.ts';
 import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
@@ -191,10 +192,17 @@ async function run(resolved: NodeOptions): Promise<void> {
     throw error;
   });
   if (node === undefined) return;
+  whenRemoved(resolved['data-dir'], systemClock(), dataIsGone);
   using _trimming = keepHeapSmall({ clock: systemClock(), ...processHeap() });
   const failure = await node.stopped(stopping.signal);
   await node.stop();
   if (failure !== undefined) throw failure;
+}
+
+/** At once: a stop would write files, and make the folder again. */
+function dataIsGone(): void {
+  process.stderr.write('svc: the data directory has been removed\n');
+  process.exit(1);
 }
 
 async function usage(): Promise<string> {

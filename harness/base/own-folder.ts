@@ -14,10 +14,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
-import { makeFolder } from '../../node/env/make-folder.ts';
+import { makeFolder, whenRemoved } from '../../node/env/make-folder.ts';
 import { cannotRead, HarnessError } from './errors.ts';
 
-export { makeFolder };
+export { makeFolder, whenRemoved };
 
 /** Names of clusters and snapshots, each of which is the name of a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;

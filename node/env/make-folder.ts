@@ -1,6 +1,9 @@
-/** A folder made with those above it. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+/** A folder: made with those above it, and missed when somebody has removed it. */
+import { existsSync, fstatSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Clock } from '../../formats/clock.ts';
+
+const LOOK_EVERY_MS = 1000;
 
 /**
  * Makes a folder and its parents. Recursive `mkdir` never ends in places like `/proc`.
@@ -22,5 +25,31 @@ function isFolder(path: string): boolean {
   } catch {
     // What keeps it from being made is what matters.
     return false;
+  }
+}
+
+/**
+ * Calls `act` once the folder has been removed, as by `git clean`: whoever removed it also removed what says which
+ * process this is, so nobody else would end it. A folder that is moved, or put back under its name, is another matter:
+ * it is known by its open file, not by its path. Keeps no process alive.
+ */
+export function whenRemoved(folder: string, clock: Pick<Clock, 'timer'>, act: () => void): void {
+  // There, a folder in use cannot be removed.
+  if (process.platform === 'win32') return;
+  const opened = openSync(folder, 'r');
+  const look = () => {
+    if (isRemoved(opened)) act();
+    else clock.timer(LOOK_EVERY_MS, look, true);
+  };
+  // Some file systems count no links.
+  if (!isRemoved(opened)) clock.timer(LOOK_EVERY_MS, look, true);
+}
+
+function isRemoved(opened: number): boolean {
+  try {
+    return fstatSync(opened).nlink === 0;
+  } catch (error) {
+    // Of a file system over the network.
+    return (error as NodeJS.ErrnoException).code === 'ESTALE';
   }
 }

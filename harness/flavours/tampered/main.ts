@@ -7,6 +7,7 @@ import { startNode } from '../../../node/compose.ts';
 import { resolveOptions } from '../../../node/option-sources.ts';
 import { machinePlatform } from '../../../node/platform/machine.ts';
 import { messageOf } from '../../base/errors.ts';
+import { whenRemoved } from '../../base/own-folder.ts';
 import { serveControl } from './serve.ts';
 import { tamperedOf } from './settings.ts';
 import { tamper } from './tamper.ts';
@@ -26,6 +27,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const machine = machinePlatform({ dataDir, password: options.password });
   await using made = await tamper(machine, { dataDir, tampered, options, serve: serveControl });
   const node = await startNode(options, made.platform, signal);
+  whenRemoved(dataDir, machine.clock, () => process.exit(1));
   const failure = await node.stopped(signal);
   await node.stop();
   if (failure !== undefined) throw failure;

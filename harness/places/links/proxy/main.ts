@@ -5,7 +5,10 @@
  * Exit codes: 0 stopped, 1 could not listen.
  */
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { replaceJson } from '../../../base/json-file.ts';
+import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
+import { whenRemoved } from '../../../base/own-folder.ts';
 import { LinkProxy, type ProxyLine, type ProxyOptions, refusalOf } from './proxy.ts';
 import { serveLinks } from './remote.ts';
 
@@ -23,6 +26,7 @@ function print(line: ProxyLine): void {
 const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
 const proxy = new LinkProxy(options, (routes) => replaceJson(file, { ...options, routes }));
 try {
+  whenRemoved(dirname(file), MACHINE_CLOCK, () => process.exit(1));
   await proxy.start();
   const { port } = await serveLinks(proxy, token, options.control);
   print({ ready: true, control: port });

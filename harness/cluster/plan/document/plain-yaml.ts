@@ -2,7 +2,7 @@
  * YAML as plain values. The parser compares every key with all others and nests aliases: a small hostile text would
  * take minutes. Here each takes its time once.
  */
-import type { Alias, Document, Node } from 'yaml';
+import type { Alias, Document, Node, Scalar } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
@@ -24,6 +24,10 @@ export async function plainYaml(
   const document: Document.Parsed = yaml.parseDocument(text, { schema: scalars, uniqueKeys: false });
   const [error] = document.errors;
   if (error !== undefined) {
+    if (error.code === 'MULTIPLE_DOCS') {
+      const at = error.linePos?.[0].line ?? 1;
+      throw new HarnessError('DEFINITION_INVALID', `${source}: line ${at}: a second document, expected one`);
+    }
     // The first line says what and where; later ones quote text, perhaps a token.
     const [first = ''] = error.message.trim().split('\n', 1);
     // The parser calls itself for each level.
@@ -57,7 +61,7 @@ class PlainValues {
       throw this.#mistake(node, `more than ${grouped(VALUES_MAX)} values, aliases filled in`);
     if (this.#yaml.isAlias(node)) return this.of(this.#targetOf(node), true);
     if (!inAlias && 'anchor' in node && typeof node.anchor === 'string') this.#anchors.set(node.anchor, node);
-    if (this.#yaml.isScalar(node)) return node.value;
+    if (this.#yaml.isScalar(node)) return this.#number(node) ?? node.value;
     if (this.#around.size === DEPTH_MAX) throw this.#mistake(node, TOO_DEEP);
     this.#around.add(node);
     const value = this.#collection(node, inAlias);
@@ -76,10 +80,26 @@ class PlainValues {
       if (!inAlias && name.anchor !== undefined) this.#anchors.set(name.anchor, name);
       const written = name.value as string | number | boolean | null;
       const text = String(written ?? '');
+      // What merges keys by name would take it for the prototype.
+      if (text === '__proto__') throw this.#mistake(key, `unknown key '${text}'`);
+      if (text === '<<') throw this.#mistake(key, `merge key '<<', expected the keys themselves`);
       if (entries.has(text)) throw this.#mistake(key, `key '${text}' again, expected each key once`);
       entries.set(text, this.of(value, inAlias));
     }
     return Object.fromEntries(entries);
+  }
+
+  /** @returns undefined when it is no number */
+  #number(node: Scalar): number | undefined {
+    const { value, source = String(value) } = node;
+    if (typeof value !== 'number') return undefined;
+    if (!Number.isFinite(value)) throw this.#mistake(node, `got ${source}, expected a finite number`);
+    if (/^[-+]?\d+$/.test(source) && !Number.isSafeInteger(value))
+      throw this.#mistake(
+        node,
+        `got ${source}, expected a number from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, or text in quotes`,
+      );
+    return value;
   }
 
   #targetOf(alias: Alias): Node {

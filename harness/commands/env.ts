@@ -4,7 +4,17 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 import { workingNodes } from './working-nodes.ts';
 
+/** The output goes through `eval`, which does not see the exit code: a failure is a command that fails. */
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
+  try {
+    await print(flags, context);
+  } catch (error) {
+    if (!context.json) context.out('false\n');
+    throw error;
+  }
+}
+
+async function print(flags: ClusterFlags, context: CommandContext): Promise<void> {
   await onCluster(flags, context, (cluster) => {
     const variables = environmentOf(cluster);
     const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`);

@@ -10,18 +10,20 @@ import { haltAll, LINK_PROXY } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { storeOf } from '../plan/facts.ts';
 import { readDefinition } from '../plan/schema.ts';
-import { type ClusterRecord, clusterFolder, findCluster, isOwnCluster, writeRecord } from '../state/state.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  findCluster,
+  isMeantToStay,
+  isOwnCluster,
+  writeRecord,
+} from '../state/state.ts';
 import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
 import { driverOf, partsOf } from './drivers.ts';
 
 /** Time for nodes that still run when their chain is gone: they flush what they have. */
 const GRACE_MS = 1500;
-
-/** Whether it ran once and belongs to no process: only `down` may remove it. */
-export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
-  return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
-}
 
 /** Why a cluster cannot start from its folder; undefined: nothing is known to be missing. */
 export function whyNotAgain(stateDir: string, record: ClusterRecord): string | undefined {

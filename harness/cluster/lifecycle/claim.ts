@@ -16,6 +16,7 @@ import { moveInto, removeFolder } from '../state/move.ts';
 import {
   type ClusterRecord,
   clusterFolder,
+  isMeantToStay,
   isOwnCluster,
   RECORD_VERSION,
   readRecord,
@@ -23,7 +24,7 @@ import {
   writeFirstRecord,
 } from '../state/state.ts';
 import { markedPath } from '../state/state-folder.ts';
-import { isMeantToStay, nextSteps, sinceText } from './again.ts';
+import { nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**

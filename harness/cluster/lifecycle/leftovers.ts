@@ -4,8 +4,13 @@ import { messageOf } from '../../base/errors.ts';
 import { readJson } from '../../base/json-file.ts';
 import { isAlive } from '../../base/machine/processes.ts';
 import { removeFolder } from '../state/move.ts';
-import { asideFolders, type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
-import { isMeantToStay } from './again.ts';
+import {
+  asideFolders,
+  type ClusterRecord,
+  isLeftOver,
+  listClusters,
+  readableRecord,
+} from '../state/state.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
@@ -14,8 +19,7 @@ function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
     .filter((record) => record !== undefined)
-    .filter((record) => (record.ephemeral || record.phase === 'starting') && !isMeantToStay(record))
-    .filter(({ owner }) => !isAlive(owner));
+    .filter(isLeftOver);
 }
 
 /** Records of other versions. */

@@ -24,7 +24,7 @@ import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import type { ProcessId } from '../../base/machine/processes.ts';
+import { isAlive, type ProcessId } from '../../base/machine/processes.ts';
 import { expectInside, expectNoLinks, identityOf, makeFolder, NAME_PATTERN } from '../../base/own-folder.ts';
 import type { ChainRecord } from '../../chain/record.ts';
 import type { DialectName } from '../../client/dialect.ts';
@@ -294,13 +294,26 @@ export function readableRecord(
   }
 }
 
+/** Whether it ran once and belongs to no process: only `down` may remove it. */
+export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
+  return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
+}
+
+/** Whether it is tied to a process that is gone, or never fully started: the next start removes it. */
+export function isLeftOver(record: ClusterRecord): boolean {
+  const isTied = record.ephemeral || record.phase === 'starting';
+  return isTied && !isMeantToStay(record) && !isAlive(record.owner);
+}
+
 /**
- * The named cluster, else the only one.
+ * The named cluster, else the only one; those that are left over count only if there is no other.
  * @throws HarnessError `CLUSTER_NOT_FOUND` naming those that exist
  */
 export function findCluster(stateDir: string, name: string | undefined): ClusterRecord {
   const names = listClusters(stateDir);
-  const wanted = name ?? (names.length === 1 ? names[0] : undefined);
+  const left = name === undefined && names.length > 1 ? leftOver(stateDir, names) : [];
+  const others = names.filter((each) => !left.includes(each));
+  const wanted = name ?? (others.length === 1 ? others[0] : undefined);
   const record = wanted === undefined ? undefined : readRecord(stateDir, wanted);
   if (record !== undefined) return record;
   if (names.length === 0) {
@@ -314,7 +327,15 @@ export function findCluster(stateDir: string, name: string | undefined): Cluster
     name === undefined
       ? `several clusters exist, choose one with --name (${known})`
       : `--name: no cluster '${name}'${suggestion(name, names)} (${known})`,
+    left.length === 0 ? {} : { hint: `Left over, and removed by the next start: ${left.join(', ')}` },
   );
+}
+
+function leftOver(stateDir: string, names: readonly string[]): string[] {
+  return names.filter((name) => {
+    const record = readableRecord(stateDir, name, () => undefined);
+    return record !== undefined && isLeftOver(record);
+  });
 }
 
 export function writeRecord(stateDir: string, record: ClusterRecord): void {

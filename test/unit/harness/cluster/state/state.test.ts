@@ -185,3 +185,20 @@ test.each([
     vi.unstubAllEnvs();
   }
 });
+
+test('a cluster that is left over does not hide the only other one', async () => {
+  const left = await claim('net-1', true);
+  writeRecord(stateDir, { ...left, phase: 'running', owner: GONE });
+  writeRecord(stateDir, { ...(await claim('half')), owner: GONE });
+  const record = await claim('local');
+  writeRecord(stateDir, { ...record, phase: 'running' });
+  expect(findCluster(stateDir, undefined).name).toBe('local');
+  expect(findCluster(stateDir, 'net-1').name).toBe('net-1');
+  await claim('other');
+  expect(() => findCluster(stateDir, undefined)).toThrow(
+    expect.objectContaining({
+      message: 'several clusters exist, choose one with --name (known: half, local, net-1, other)',
+      hint: 'Left over, and removed by the next start: half, net-1',
+    }),
+  );
+});

@@ -1,5 +1,5 @@
 /** What nodes hand on: a dishonest one may tell an honest one anything, which must go no further. */
-import type { TapEvent } from 'svcnet';
+import { faultsOf, type TapEvent } from 'svcnet';
 import { isHonest, plural } from 'svcnet/scenario';
 import type { StormContext } from './parameters.ts';
 
@@ -20,7 +20,8 @@ export function watchDeliveries(context: StormContext): AsyncDisposable | undefi
     for await (const event of cluster.tap({ signal: ended.signal, onMissed })) {
       if (event.name !== 'delivery') continue;
       deliveries++;
-      if (event.fields['invalid'] === true) invalid.push(event);
+      // An answer that a fault gives in its name is not the node's.
+      if (event.fields['invalid'] === true && !faultsOf(event).includes('made up')) invalid.push(event);
     }
   };
   const following = follow().catch((error: unknown) => {

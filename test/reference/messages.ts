@@ -1,5 +1,6 @@
 /** What the tap decodes: names of protocols, messages and fields, by which faults select. */
 import { PROTOCOLS } from '../../harness/places/links/tap/protocols.ts';
+import { MESSAGES_SCHEMA } from '../../harness/report/messages/message-file.ts';
 import { code, page, table } from './markdown.ts';
 
 export function messagesPage(): string {
@@ -87,7 +88,8 @@ export function messagesPage(): string {
     'In a test, `net.tap({ raw: true })` yields these bytes in hex, in the field `raw`, of messages that pass after it has begun.',
     '```\ntshark -X lua_script:svcnet.lua -r out.pcapng -Y \'svcnet.message == "receipt"\'\n```',
     '## Records',
-    'A run on a tapped cluster appends what `svcnet tap --json` prints to `messages.jsonl.gz` in its folder, a line each, after a line with `schema` (1) and `before` (the number of earlier messages). After 100,000 lines that file replaces `messages-older.jsonl.gz`. A line with `missed` counts those that passed too fast to be recorded. If the run had several clusters, lines of the later ones name theirs: `cluster` 2 is the one whose logs are in `cluster-2`. `svcnet tap --read` takes the folder of a run or one of its files, and filters as for a running cluster. For runs in parallel it adds `part`. `svcnet trace ADDRESS --run` reads the [route of a chunk](../chunk-routes.md) from a record, by cluster. Both say what a record lacks: earlier messages, missed ones, or the end of a file that was cut off. `report.html` counts the messages of each scenario by protocol and shows up to 50 that a fault has touched.',
+    `A run on a tapped cluster appends what \`svcnet tap --json\` prints to \`messages.jsonl.gz\` in its folder, a line each, after a line with \`schema\` (${MESSAGES_SCHEMA}) and \`before\` (the number of earlier messages). A line with \`cluster\` and \`began\` says when a cluster began, before its first message in a file. ` +
+      'After 100,000 lines that file replaces `messages-older.jsonl.gz`. A line with `missed` counts those that passed too fast to be recorded. If the run had several clusters, lines of the later ones name theirs: `cluster` 2 is the one whose logs are in `cluster-2`. `svcnet tap --read` takes the folder of a run or one of its files, and filters as for a running cluster. For runs in parallel it adds `part`. `svcnet trace ADDRESS --run` reads the [route of a chunk](../chunk-routes.md) from a record, by cluster. Both say what a record lacks: earlier messages, missed ones, or the end of a file that was cut off. `report.html` counts the messages of each scenario by protocol and shows up to 50 that a fault has touched.',
     '## Limits',
     [
       '- Drivers are `process`, on Linux alone, and `embedded` and `simulated` for svc nodes, which need no proxy. svcnet lacks the keys of networks that it did not start.',

@@ -107,7 +107,7 @@ export class Cluster implements AsyncDisposable {
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took; zeros when svcnet did not start it. */
   readonly timings: Timings;
-  /** When it began, ms since the epoch: reports, `tap` and `trace` show times since then. */
+  /** When it began, or was attached to, ms since the epoch: reports, `tap` and `trace` show times since then. */
   readonly startedAt: number;
   /** The time of its waits, faults and records. */
   readonly clock: Clock;
@@ -126,7 +126,7 @@ export class Cluster implements AsyncDisposable {
     this.profile = parts.record.profile;
     this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.record.timings;
-    this.startedAt = parts.record.createdAt;
+    this.startedAt = parts.record.began ?? parts.record.createdAt;
     this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;

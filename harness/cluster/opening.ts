@@ -126,7 +126,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const continued = loaded !== undefined;
   const clock = driver.clock ?? chosen;
   // A simulation has a time of its own.
-  const begun = { ...record, createdAt: clock.now() };
+  const begun = driver.clock === undefined ? record : { ...record, began: clock.now() };
   const context = { clock, stateDir, record: begun, definition, seed, driver, ephemeral, continued };
   try {
     if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);

@@ -55,6 +55,7 @@ const shape = z.looseObject({
   driver: z.enum(drivers, { error: `one of ${drivers.join(', ')}` }),
   phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),
   createdAt: z.number({ error: 'milliseconds' }).optional(),
+  began: z.number({ error: 'milliseconds' }).optional(),
   owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),
   /** Only what its driver reads; attached networks have other nodes. */
   definition: z

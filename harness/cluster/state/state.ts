@@ -130,6 +130,8 @@ export interface ClusterRecord {
   readonly profile: Profile;
   /** Unix milliseconds. */
   readonly createdAt: number;
+  /** The same by the clock of a simulation, which has a time of its own. */
+  readonly began?: number;
   readonly phase: 'starting' | 'running';
   /** The starting process, which an ephemeral cluster does not outlive. */
   readonly owner: ProcessId;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { requestDirectly } from '../../../harness/base/direct.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
@@ -42,6 +43,17 @@ test('a run of a seed is the same to the last frame, and that of another seed is
   expect(await live(7)).toEqual(first);
   expect(new Set(first).size).toBe(first.length);
   expect(await live(8)).not.toEqual(first);
+});
+
+test('a cluster began at a time of its own, and ps knows when that was', async () => {
+  const before = Date.now();
+  await using net = await start({ nodes: 1, batches: false });
+  expect(net.startedAt).toBeLessThanOrEqual(net.clock.now());
+  expect(net.clock.now() - net.startedAt).toBeLessThan(HOUR_MS);
+  expect((await Cluster.attach(net.name, { stateDir })).startedAt).toBe(net.startedAt);
+  const createdAt = readRecord(stateDir, net.name)?.createdAt;
+  expect(createdAt).toBeGreaterThanOrEqual(before);
+  expect(createdAt).toBeLessThanOrEqual(Date.now());
 });
 
 test('scenarios run on a cluster that the test started, in its time, and leave it running', async () => {

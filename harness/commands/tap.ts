@@ -188,7 +188,7 @@ async function packets(
     if (!(error instanceof HarnessError) || error.code !== 'CLUSTER_GONE') throw error;
     gone = error;
   }
-  const why = 'a tap keeps bytes only while a capture is written';
+  const why = 'a tap keeps bytes only while a capture is written, and then the latest 16 MiB';
   const lacks = bare === 0 ? [] : [`  ! ${plural(bare, 'packet')} without the bytes of the message: ${why}`];
   return { count, lacks, ...(gone === undefined ? {} : { gone }) };
 }

@@ -121,8 +121,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
   return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${presence}`;
 }
 
-/** Sections in the order in which they began; within a push or a request ordered by cause. */
-/** @param wipes of nodes that had it */
+/** Sections in the order in which they began; within a push or a request ordered by cause. @param wipes of nodes that had it */
 function routeLines(route: Route, began: number, page: TextStyle, wipes: readonly Wipe[] = []): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),

@@ -84,6 +84,8 @@ function end(why: string): void {
 
 /** Reads the arguments of this process, runs the command and sets the exit code. */
 export async function main(): Promise<void> {
+  // With a mask that takes the owner's rights, folders would be made that nothing can be put into.
+  process.umask(process.umask(0o077) & 0o077);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   process.on('SIGHUP', hungUp);
   process.stdout.on('error', (error) => outputFailed('standard output', error));

@@ -171,7 +171,7 @@ export function cannotRead(path: string, error: unknown): unknown {
     hint:
       code === 'EMFILE' || code === 'ENFILE'
         ? 'Allow more with: ulimit -n 4096'
-        : 'If another user has made it, for example with sudo, give it back with chown, or choose another folder with SVCNET_STATE.',
+        : 'If it is yours, allow yourself to read it with chmod u+rwX. If another user has made it, for example with sudo, give it back with chown, or choose another folder with SVCNET_STATE.',
   });
 }
 

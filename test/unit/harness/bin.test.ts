@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -21,6 +21,20 @@ test.each(['20.20.2', '24.8.0'])('a clone on Node.js %s says what it needs and w
     stdout: '',
     stderr: `svcnet needs Node.js 24.9 or newer, this is ${version} (${process.execPath}); npm run svcnet -- uses the one that npm ci installs (not with ignore-scripts or NODE_ENV=production)\n`,
   });
+});
+
+test("a mask that takes the owner's rights does not count", () => {
+  const home = mkdtempSync(join(tmpdir(), 'svcnet-bin-'));
+  try {
+    const folder = join(home, 'scenarios');
+    const program = `process.umask(0o777); process.argv.splice(1, 9, 'svcnet', 'new', 'scenario', 'mine', '--folder', '${folder}'); await import('${BIN}');`;
+    const ran = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    expect(ran).toMatchObject({ status: 0, stderr: '' });
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, 'mine.ts')).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 });
 
 test.each(['24.9.0', '26.0.0'])('on Node.js %s it runs', (version) => {

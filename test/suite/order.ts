@@ -19,8 +19,6 @@ export const LONG = [
   'test/storm/simulated.test.ts',
   'test/cluster/replay/planted.test.ts',
   'test/cluster/library/readme-commands.test.ts',
-  // It waits, beside the others that measure.
-  'test/limit/limit.test.ts',
 ] as const;
 
 /** @returns a number that is less for files that begin earlier; the same for all that are not long */

@@ -82,7 +82,7 @@ export function messagesPage(): string {
         ],
       ],
     ),
-    'Nodes must serve right bytes and keep what they acknowledge, whatever the fault. A creditor that counts what its debtor does not may refuse it for some seconds. A fault may meet no message, or spare all of a few by its share; the storm counts those that met none. It fails if a fault spares more, or if none of its faults of messages meets any.',
+    'Nodes must serve right bytes and keep what they acknowledge, whatever the fault. A creditor that counts what its debtor does not may refuse it for some seconds. A fault may meet no message, and its share may spare the few that it meets. The storm counts the faults that met none. It fails if a fault spares more than its share explains, or if none of its message faults meets a message.',
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds, and the bytes of headers and messages as they were sent, without the length in front: `svcnet.raw`. That is before a fault changes them. The tap keeps bytes only while a capture is written: of a message the first 128 KiB, and of all messages the latest 16 MiB. Earlier messages (`--kept`) and records of runs have only fields. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     'In a test, `net.tap({ raw: true })` yields these bytes in hex, in the field `raw`, of messages that pass after it has begun.',
@@ -96,7 +96,7 @@ export function messagesPage(): string {
       "- The folder of a tapped cluster also holds the nodes' libp2p keys (`.svcnet/clusters/NAME`, readable by its owner alone).",
       '- Connections from programs outside the cluster pass through undecoded.',
       '- A delayed message still waits out its delay after healing.',
-      '- [Link faults](../faults.md#links) work as well. Nodes that join are seen, and meant by a fault of `all` that began before them.',
+      '- [Link faults](../faults.md#links) work as well. The tap sees nodes that join, and a fault of `all` that began earlier also affects them.',
     ].join('\n'),
   );
 }

@@ -16,9 +16,9 @@ const TYPES: readonly (readonly [string, readonly string[]])[] = [
   ['harness/web/picture/picture.ts', ['NetworkPicture', 'PictureNode', 'PictureLink']],
 ];
 
-const TIMES = `Reports, step lines, \`svcnet tap\`, \`svcnet trace\` and \`svcnet ui\` show one time: since the cluster began, as \`minutes:seconds\` with milliseconds (\`0:02.345\`, \`1:02:03.004\` after an hour). A restart with \`svcnet start\` does not begin it again. In a simulation it is virtual time; of an attached network it counts from \`svcnet attach\`. The report, \`tap\` and \`trace\` name the wall time of its zero.
+const TIMES = `Reports, step lines, \`svcnet tap\`, \`svcnet trace\` and \`svcnet ui\` show one time: since the cluster began, as \`minutes:seconds\` with milliseconds (\`0:02.345\`, \`1:02:03.004\` after an hour). \`svcnet start\` does not reset it. In a simulation it is virtual time. For an attached network it counts from \`svcnet attach\`. The report, \`tap\` and \`trace\` name the wall time of its zero.
 
-In files and in \`--json\`, \`at\` is in milliseconds since the epoch, by the same clock. \`began\` (\`clusterStartedAt\` in \`report.json\`, \`startedAt\` in \`ps\`) is the zero. The logs of nodes have wall times.`;
+In files and in \`--json\`, \`at\` is in milliseconds since the epoch, by the same clock. \`began\` (\`clusterStartedAt\` in \`report.json\`, \`startedAt\` in \`ps\`) is the zero. Nodes' logs have wall times.`;
 
 const TABLE = `\`\`\`
 jq -r '.scenarios[].metrics[] | [.operation, .node, .count, .perSecond, .mibPerSecond, .p50Ms, .p95Ms, .errors] | @csv' report.json

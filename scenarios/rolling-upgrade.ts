@@ -53,10 +53,11 @@ export default defineScenario({
     requireElastic(context);
     const to = await wanted(context);
     const { nodes } = context.cluster;
-    // A program alone is for those that need one.
-    const meant = workingNodes(nodes).filter(
-      (node) => to.flavour !== undefined || to.binary === undefined || node.binary !== undefined,
-    );
+    const able = workingNodes(nodes);
+    // A program alone is for those that need one, or else for ours.
+    const others = able.filter(({ flavour }) => flavour !== 'svc');
+    const isAlone = to.flavour === undefined && to.binary !== undefined;
+    const meant = isAlone && others.length > 0 ? others : able;
     expectTakers(meant, to);
     const before = new Map(meant.map((node) => [node, programOf(node)]));
     const away = new Set<ClusterNode>();
@@ -82,18 +83,14 @@ export default defineScenario({
   },
 });
 
-/** @throws HarnessError `USAGE` when a program is for no node, or several flavours */
+/** @throws HarnessError `USAGE` when a program is for several flavours */
 function expectTakers(meant: readonly ClusterNode[], { binary, flavour }: UpgradeInput): void {
   if (binary === undefined || flavour !== undefined) return;
   const flavours = [...new Set(meant.map((node) => node.flavour))];
   if (flavours.length === 1) return;
-  const found =
-    flavours.length === 0
-      ? 'no running node has a program that could be replaced'
-      : `the nodes are of ${flavours.join(' and ')}`;
   throw new HarnessError(
     'USAGE',
-    `binary: got ${binary}, but ${found}; name the flavour of the program, too`,
+    `binary: got ${binary}, but the nodes are of ${flavours.join(' and ')}; name the flavour of the program, too`,
   );
 }
 

@@ -5,9 +5,6 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { lineProgress } from '../base/terminal/progress.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { AddOptions } from '../cluster/growth/add.ts';
-import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
-import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
-import type { FlavourInput } from '../flavours/declared/input.ts';
 import { shortVersion } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
@@ -73,9 +70,4 @@ export function changing(
       ...nodesTable(cluster, context, { wide, state: true }),
     ]);
   });
-}
-
-/** @param flavour a name, or a flavour file's path @throws HarnessError `DEFINITION_INVALID` */
-export async function flavourGiven(flavour: string | undefined): Promise<string | FlavourInput | undefined> {
-  return flavour === undefined || FLAVOUR_NAME.test(flavour) ? flavour : readFlavour(flavour);
 }

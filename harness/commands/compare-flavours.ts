@@ -8,8 +8,6 @@ import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { drawSeed } from '../cluster/plan/seed.ts';
 import { markedPath } from '../cluster/state/state-folder.ts';
-import type { HonestFlavour } from '../flavours/flavour.ts';
-import { FLAVOURS } from '../flavours/table.ts';
 import { alternatingRuns } from '../report/compare/run-order.ts';
 import { readSide, type Side } from '../report/compare/sides.ts';
 import { StepDisplay } from '../report/console.ts';
@@ -17,18 +15,20 @@ import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { findK6 } from '../run/load/k6/find-k6.ts';
-import type { NodesInput, PlannedScenario, RunOptions } from '../run/run-options.ts';
+import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 import type { CommandContext } from './context.ts';
+import { nodesOf, sidesOf, type Side as Wanted } from './diff-sides.ts';
 import { compare as takes } from './options/compare.ts';
 import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
 import { plan } from './run-choice.ts';
 
 export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeBinary' | 'seed'> {
-  readonly flavours?: readonly HonestFlavour[];
+  /** Flavours, or paths of their files, perhaps with `@PROGRAM`, separated by commas. */
+  readonly flavours: string;
   /** Name or path. */
   readonly scenario?: string;
   /** Name of a load or path of a script, instead of a scenario. */
@@ -55,34 +55,30 @@ export async function runFlavours(
   flags: FlavoursFlags,
   context: CommandContext,
 ): Promise<[Side, Side, ...Side[]]> {
-  const { flavours = [], rounds = ROUNDS_DEFAULT } = flags;
-  if (new Set(flavours).size < flavours.length || flavours.length < 2) {
-    throw new HarnessError(
-      'USAGE',
-      `--flavours: got ${flavours.join(',')}, expected two or more different flavours`,
-    );
-  }
+  const { rounds = ROUNDS_DEFAULT } = flags;
+  const wanted = await sidesOf(flags);
+  const names = wanted.map(({ name }) => name);
   const { named, title: what, set } = await workOf(flags);
   const scenario = await loadScenario(named);
   const seed = flags.seed ?? drawSeed();
-  const title = `compare-${flavours.join('-')}-${what}`;
+  const title = ['compare', ...wanted.map(({ flavour }) => flavour), what].join('-');
   const planned = plan([scenario], [...set, ...flags.set]);
   const runs = markedPath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
   const optionsOf = optionsFor(flags, { scenario, planned, folder, title, seed, context });
-  const turns = alternatingRuns(flavours, rounds);
+  const turns = alternatingRuns(wanted, rounds);
   const say = context.json ? context.note : context.out;
-  say(`\n  svcnet compare   ${flavours.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
+  say(`\n  svcnet compare   ${names.join(', ')} · ${title} · ${plural(rounds, 'round')} · seed ${seed}\n`);
   for (const [done, { side, round }] of turns.entries()) {
-    say(`\n  round ${round + 1} of ${rounds}, ${side} (run ${done + 1} of ${turns.length})\n\n`);
+    say(`\n  round ${round + 1} of ${rounds}, ${side.name} (run ${done + 1} of ${turns.length})\n\n`);
     const run = await startedTwice(
       () => runScenarios(optionsOf(side, round)),
       (why) => say(`\n  ${why}; retrying once\n\n`),
     );
-    if (!isUsable(run)) throw unusable(run, side);
+    if (!isUsable(run)) throw unusable(run, side.name);
   }
-  const [first, second, ...more] = flavours.map((flavour) => readSide(flavour, join(folder, flavour)));
+  const [first, second, ...more] = wanted.map((side) => readSide(side.name, join(folder, side.folder)));
   return [first as Side, second as Side, ...more];
 }
 
@@ -138,28 +134,28 @@ interface Plan {
 function optionsFor(
   flags: FlavoursFlags,
   { scenario, planned, folder, title, seed, context }: Plan,
-): (flavour: HonestFlavour, round: number) => RunOptions {
+): (side: Wanted, round: number) => RunOptions {
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  return (flavour, round) => ({
+  return (side, round) => ({
     planned,
-    nodes: nodesOf(flavour, flags.nodes ?? scenario.cluster.nodes, flags.beeBinary),
+    nodes: nodesOf(side, flags.nodes ?? scenario.cluster.nodes),
     exactNodes: true,
     // A Bee settles as the public network does; fairness needs the same of all.
-    definition: { credit: 'network', driver: flags.driver },
+    definition: {
+      credit: 'network',
+      driver: flags.driver,
+      flavours: side.declared === undefined ? [] : [side.declared],
+    },
+    source: '--flavours',
     // Each round has another network, the same for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
-    report: join(folder, flavour, `round-${round + 1}`),
-    name: `${title}-${flavour}-${round + 1}`,
+    report: join(folder, side.folder, `round-${round + 1}`),
+    name: `${title}-${side.folder}-${round + 1}`,
     command: repeatLine(['compare'], takes.options ?? {}, { ...flags, seed }),
     signal: context.signal,
     display,
   });
-}
-
-function nodesOf(flavour: HonestFlavour, count: number, beeBinary: string | undefined): NodesInput {
-  const binary = FLAVOURS[flavour].binaryVariable === undefined ? undefined : beeBinary;
-  return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
 }
 
 /** A failed condition leaves measurements; a scenario that could not run does not. */

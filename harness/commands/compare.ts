@@ -7,7 +7,9 @@ import { TOLERANCE_DEFAULT } from '../report/compare/verdict.ts';
 import { type FlavoursFlags, runFlavours } from './compare-flavours.ts';
 import { answer, type CommandContext } from './context.ts';
 
-export interface CompareFlags extends FlavoursFlags {
+export interface CompareFlags
+  extends Omit<FlavoursFlags, 'flavours'>,
+    Partial<Pick<FlavoursFlags, 'flavours'>> {
   /** Share; default: `TOLERANCE_DEFAULT`. */
   readonly tolerance?: number;
   readonly wide?: boolean;
@@ -44,8 +46,9 @@ async function sidesOf(
   flags: CompareFlags,
   context: CommandContext,
 ): Promise<[Side, Side, ...Side[]]> {
-  if (flags.flavours !== undefined) {
-    if (runs.length === 0) return runFlavours(flags, context);
+  const { flavours } = flags;
+  if (flavours !== undefined) {
+    if (runs.length === 0) return runFlavours({ ...flags, flavours }, context);
     throw new HarnessError('USAGE', `--flavours: starts its own runs, but also got ${runs.join(', ')}`, {
       hint: 'Name either runs to compare or flavours to run.',
     });

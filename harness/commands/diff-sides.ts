@@ -1,11 +1,12 @@
-/** The networks that `svcnet diff --flavours` asks for. */
-import { existsSync, statSync } from 'node:fs';
+/** The networks that `--flavours` of `svcnet diff` and `compare` asks for. */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
 import type { FlavourInput } from '../flavours/declared/input.ts';
 import { HONEST_FLAVOURS } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
+import type { NodesInput } from '../run/run-options.ts';
+import { parted } from './flavour-given.ts';
 
 /** One network that is asked for. */
 export interface Side {
@@ -31,6 +32,11 @@ export async function sidesOf({
   return sidesNamed(given, beeBinary);
 }
 
+/** Nodes of a side. */
+export function nodesOf({ flavour, binary }: Side, count: number): NodesInput {
+  return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
+}
+
 /**
  * @param given flavours or paths of flavour files, each perhaps with `@PROGRAM`
  * @throws HarnessError `USAGE`, or what is wrong with a flavour file
@@ -42,11 +48,9 @@ export function sidesNamed(given: readonly string[], beeBinary?: string): Promis
       const name = before === 0 ? text : `${text} (${before + 1})`;
       const [flavour, program] = parted(text);
       if (HONEST_FLAVOURS.some((own) => own === flavour)) {
-        const binary = program ?? beeBinary;
-        const takesOne = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]].binaryVariable !== undefined;
-        if (!takesOne && program !== undefined)
-          throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
-        return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
+        const { binaryVariable } = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]];
+        const binary = program ?? (binaryVariable === undefined ? undefined : beeBinary);
+        return { name, folder: `${index + 1}-${flavour}`, flavour, binary };
       }
       if (!/[/.]/.test(flavour)) {
         const known = HONEST_FLAVOURS.join(', ');
@@ -65,14 +69,4 @@ export function sidesNamed(given: readonly string[], beeBinary?: string): Promis
       };
     }),
   );
-}
-
-/** A program is behind the first `@` after a flavour or its file, whose path may have some of its own. */
-function parted(text: string): readonly [flavour: string, program: string | undefined] {
-  const parts = text.split('@');
-  const before = (count: number) => parts.slice(0, count).join('@');
-  const isFlavour = (name: string) =>
-    HONEST_FLAVOURS.some((own) => own === name) || (existsSync(name) && statSync(name).isFile());
-  const count = parts.findIndex((_, index) => isFlavour(before(index + 1))) + 1 || 1;
-  return [before(count), count < parts.length ? parts.slice(count).join('@') : undefined];
 }

@@ -20,7 +20,7 @@ import type { ClusterFlags } from './cluster-flags.ts';
 import { isUsable, startedTwice, unusable } from './compare-flavours.ts';
 import { answer, type CommandContext } from './context.ts';
 import { linesOf } from './diff-lines.ts';
-import { type Side, sidesOf } from './diff-sides.ts';
+import { nodesOf, type Side, sidesOf } from './diff-sides.ts';
 import { diff as takes } from './options/diff.ts';
 import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
@@ -53,7 +53,7 @@ export async function diff(
   const count = flags.nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
   const optionsOf = (side: Side, folder: string): RunOptions => ({
     planned,
-    nodes: [{ flavour: side.flavour, count, ...(side.binary === undefined ? {} : { binary: side.binary }) }],
+    nodes: nodesOf(side, count),
     exactNodes: true,
     definition: {
       // As a Bee has it: others take both.

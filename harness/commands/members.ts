@@ -4,12 +4,13 @@ import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { AddInput } from '../cluster/growth/add.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
-import { type ChangeFlags, changing, flavourGiven } from './changing.ts';
+import { type ChangeFlags, changing } from './changing.ts';
 import type { ClusterFlags as NodeFlags } from './cluster-flags.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
+import { flavourGiven } from './flavour-given.ts';
 
 export interface AddFlags extends ChangeFlags, Pick<NodeFlags, 'nodes' | 'beeBinary' | 'dishonest'> {
-  /** Name of a flavour, or path of its file. */
+  /** Name of a flavour, or path of its file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly mode?: string;
   readonly neighbourhood?: string;
@@ -81,12 +82,13 @@ function isThere({ state }: ClusterNode): boolean {
 /** Missing values have a cluster file's defaults and checks. */
 async function groupOf(flags: AddFlags): Promise<AddInput> {
   const { nodes, flavour, mode, neighbourhood, beeBinary, image, dishonest } = flags;
+  const program = await flavourGiven(flavour, beeBinary);
   const given = {
     count: nodes,
-    flavour: (await flavourGiven(flavour)) ?? (dishonest === undefined ? undefined : 'dishonest'),
+    flavour: program.flavour ?? (dishonest === undefined ? undefined : 'dishonest'),
     mode,
     neighbourhoods: neighbourhood,
-    binary: beeBinary,
+    binary: program.binary,
     image,
     dishonest,
   };

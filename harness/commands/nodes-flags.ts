@@ -79,12 +79,17 @@ function traced(group: Groups[number]): Groups[number] {
   return { ...group, options: { 'chunk-events': TRACED_EVENTS, ...group.options } };
 }
 
-function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
+function withBinary({ beeBinary, with: beside }: NodesFlags, all: Groups): Groups {
   if (beeBinary === undefined) return all;
   if (!all.some((group) => group.flavour === 'bee')) {
     throw new HarnessError('USAGE', '--bee-binary: the cluster has no Bee; add some with --with bee=2');
   }
-  return all.map((group) => (group.flavour === 'bee' ? { ...group, binary: beeBinary } : group));
+  const named = new Set(beside.map(({ binary }) => binary));
+  return all.map((group) => {
+    if (group.flavour !== 'bee') return group;
+    const { binary } = group as { readonly binary?: string };
+    return binary !== undefined && named.has(binary) ? group : { ...group, binary: beeBinary };
+  });
 }
 
 /** `4 nodes, 1 of them bee` @param light nodes beside them */

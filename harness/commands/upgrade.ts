@@ -1,13 +1,14 @@
 import { HarnessError } from '../base/errors.ts';
 import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
-import { isHonest } from '../flavours/flavour.ts';
+import { isHonest, takersOf } from '../flavours/flavour.ts';
 import { ANSWER_LIMIT_MS, replyOf, valueOr } from '../inspect/status/ask.ts';
-import { type ChangeFlags, changing, flavourGiven, type Versions } from './changing.ts';
+import { type ChangeFlags, changing, type Versions } from './changing.ts';
 import type { CommandContext } from './context.ts';
+import { flavourGiven } from './flavour-given.ts';
 
 export interface UpgradeFlags extends ChangeFlags {
-  /** Name of a flavour, or path of its file. */
+  /** Name of a flavour, or path of its file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly binary?: string;
   readonly mode?: string;
@@ -30,8 +31,7 @@ export async function upgrade(
     throw new HarnessError('USAGE', 'upgrade: expected either the name of a node or --rolling');
   }
   const to = {
-    flavour: await flavourGiven(flavour),
-    binary,
+    ...(await flavourGiven(flavour, binary)),
     // Refused like other text in a cluster file.
     mode: mode as UpgradeInput['mode'],
   };
@@ -61,16 +61,15 @@ async function versionOf(node: ClusterNode, signal: AbortSignal): Promise<string
 }
 
 /**
- * Boot and dishonest nodes stay as they are; a program alone is for flavours that need one.
+ * Boot and dishonest nodes stay as they are; a program alone is for flavours that need one, or else for nodes of ours.
  * @returns `skipped`: eligible nodes that do not run @throws HarnessError `USAGE` before the first stops
  */
 export function rollingOrder(
   nodes: readonly Candidate[],
   { flavour, binary, mode }: UpgradeInput,
 ): { readonly names: readonly string[]; readonly skipped: readonly string[] } {
-  const meant = nodes
-    .filter((node) => node.mode !== 'boot' && isHonest(node))
-    .filter((node) => flavour !== undefined || binary === undefined || node.binary !== undefined);
+  const able = nodes.filter((node) => node.mode !== 'boot' && isHonest(node));
+  const meant = flavour === undefined && binary !== undefined ? takersOf(able) : able;
   const running = meant.filter((node) => node.running);
   const flavours = [...new Set(running.map((node) => node.flavour))];
   if (binary !== undefined && flavour === undefined && flavours.length > 1) {

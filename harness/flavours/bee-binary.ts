@@ -2,8 +2,7 @@
  * Checks that a program is a Bee that runs here, and reads its options from `start --help`: it exits on an unknown
  * key.
  */
-import { HarnessError } from '../base/errors.ts';
-import { checkRunnable, invalidProgram, optionsListed, programOutput } from './program.ts';
+import { checkRunnable, expectOptions, optionsListed, programOutput, remembered } from './program.ts';
 
 /** No other program has all of these. */
 const BEE_OPTIONS = ['full-node', 'blockchain-rpc-endpoint', 'postage-stamp-address', 'staking-address'];
@@ -14,7 +13,7 @@ const known = new Map<string, Promise<ReadonlySet<string>>>();
 
 /** Names of the options of `start`. @param where how messages name it @throws HarnessError `BINARY_INVALID` */
 export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
-  return remembered(binary, `${where}.binary`, async () => {
+  return remembered(known, { program: binary, where: `${where}.binary` }, async () => {
     checkRunnable(binary);
     return optionsIn(await programOutput(binary, START_HELP), binary);
   });
@@ -29,7 +28,7 @@ export function imageOptions(
   where: string,
   run: (image: string, args: readonly string[]) => Promise<string>,
 ): Promise<ReadonlySet<string>> {
-  return remembered(image, `${where}.image`, async () =>
+  return remembered(known, { program: image, where: `${where}.image` }, async () =>
     optionsIn(await run(image, START_HELP), `image ${image}`),
   );
 }
@@ -41,28 +40,11 @@ export function knownOptions(image: string): Promise<ReadonlySet<string>> {
   return asked;
 }
 
-async function remembered(
-  program: string,
-  where: string,
-  ask: () => Promise<ReadonlySet<string>>,
-): Promise<ReadonlySet<string>> {
-  const asked = known.get(program) ?? ask();
-  known.set(program, asked);
-  try {
-    return await asked;
-  } catch (error) {
-    known.delete(program);
-    if (!(error instanceof HarnessError)) throw error;
-    const { hint } = error;
-    throw new HarnessError(error.code, `${where}: ${error.message}`, { cause: error, hint });
-  }
-}
-
 /** @param program for messages */
 function optionsIn(help: string, program: string): ReadonlySet<string> {
-  const options = optionsListed(help);
-  if (BEE_OPTIONS.every((name) => options.has(name))) return options;
-  throw invalidProgram(
-    `${program} is not a Bee: its 'start --help' does not list ${BEE_OPTIONS.map((name) => `--${name}`).join(', ')}`,
-  );
+  return expectOptions(optionsListed(help), BEE_OPTIONS, {
+    program,
+    kind: 'a Bee',
+    help: START_HELP.join(' '),
+  });
 }

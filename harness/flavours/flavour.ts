@@ -10,7 +10,6 @@ import type { TamperSettings } from './tampered/settings.ts';
 
 /** Flavours that keep to the rules and can be compared with each other. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
-export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
 /** Flavours that this package knows. */
 export type OwnFlavour = (typeof FLAVOUR_NAMES)[number];
@@ -25,6 +24,12 @@ export function isOurs({ flavour }: { readonly flavour: FlavourName }): boolean 
 /** Whether the network can rely on the flavour's nodes. */
 export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolean {
   return flavour !== 'dishonest';
+}
+
+/** Those that a program alone is for: of flavours that need one, if there are such, or else of ours. */
+export function takersOf<N extends { readonly flavour: FlavourName }>(nodes: readonly N[]): readonly N[] {
+  const others = nodes.filter((node) => !isOurs(node));
+  return others.length > 0 ? others : nodes;
 }
 
 /** `full` stores and forwards; `light` uploads and downloads only; `boot` only introduces nodes to each other. */

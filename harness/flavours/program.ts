@@ -4,8 +4,11 @@ import { accessSync, closeSync, constants, openSync, readSync, statSync } from '
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inheritedEnvironment } from '../base/machine/processes.ts';
 
-/** A program answers in some hundredths of a second; one that takes this long is waiting for something. */
-const ANSWER_TIMEOUT_MS = 10_000;
+/**
+ * A program answers in some hundredths of a second, a script on a busy machine in seconds; one that takes this long is
+ * waiting for something.
+ */
+const ANSWER_TIMEOUT_MS = 60_000;
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** `e_machine` of an ELF header by Node.js's processor names. */
@@ -18,11 +21,12 @@ const ELF_MACHINES: Readonly<Record<number, string>> = {
 };
 const ELF_MACHINE_AT = 18;
 
-/** @throws HarnessError `BINARY_INVALID` */
-export function checkRunnable(binary: string): void {
+/** @param isScript whether another program reads it @throws HarnessError `BINARY_INVALID` */
+export function checkRunnable(binary: string, isScript = false): void {
   const stat = statSync(binary, { throwIfNoEntry: false });
   if (stat === undefined) throw invalidProgram(`there is no file ${binary}`);
   if (!stat.isFile()) throw invalidProgram(`${binary} is not a file`);
+  if (isScript) return;
   try {
     accessSync(binary, constants.X_OK);
   } catch (cause) {
@@ -53,13 +57,20 @@ function machineOf(binary: string): string | undefined {
 
 /**
  * What it prints on both outputs, whatever its status.
- * @param prefix as in a `Command` @throws HarnessError `BINARY_INVALID`
+ * @param prefix as in a `Command`
+ * @param interpreter what runs it, with arguments; default: the system
+ * @throws HarnessError `BINARY_INVALID`
  */
-export function programOutput(binary: string, args: readonly string[], prefix?: string): Promise<string> {
+export function programOutput(
+  binary: string,
+  args: readonly string[],
+  { prefix, interpreter = [] }: { readonly prefix?: string; readonly interpreter?: readonly string[] } = {},
+): Promise<string> {
+  const [file, ...before] = [...interpreter, binary];
   return new Promise((resolve, reject) => {
     execFile(
-      binary,
-      args,
+      file,
+      [...before, ...args],
       {
         timeout: ANSWER_TIMEOUT_MS,
         maxBuffer: ANSWER_BYTES_MAX,
@@ -93,6 +104,40 @@ export function optionsListed(help: string): ReadonlySet<string> {
   );
 }
 const OPTION = /(?<![\w-])--(?<name>[A-Za-z0-9][\w.-]*)/g;
+
+/**
+ * What a program was asked for, once for all.
+ * @param known answers by program @param where how messages name it
+ * @throws HarnessError `BINARY_INVALID`
+ */
+export async function remembered(
+  known: Map<string, Promise<ReadonlySet<string>>>,
+  { program, where }: { readonly program: string; readonly where: string },
+  ask: () => Promise<ReadonlySet<string>>,
+): Promise<ReadonlySet<string>> {
+  const asked = known.get(program) ?? ask();
+  known.set(program, asked);
+  try {
+    return await asked;
+  } catch (error) {
+    known.delete(program);
+    if (!(error instanceof HarnessError)) throw error;
+    const { hint } = error;
+    throw new HarnessError(error.code, `${where}: ${error.message}`, { cause: error, hint });
+  }
+}
+
+/** @param wanted options that no other program has all of @throws HarnessError `BINARY_INVALID` */
+export function expectOptions(
+  options: ReadonlySet<string>,
+  wanted: readonly string[],
+  { program, kind, help }: { readonly program: string; readonly kind: string; readonly help: string },
+): ReadonlySet<string> {
+  if (wanted.every((name) => options.has(name))) return options;
+  throw invalidProgram(
+    `${program} is not ${kind}: its '${help}' does not list ${wanted.map((name) => `--${name}`).join(', ')}`,
+  );
+}
 
 export function invalidProgram(
   message: string,

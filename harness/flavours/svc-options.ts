@@ -55,6 +55,35 @@ export const RESERVED_OPTIONS = [
   'debug-api-token-file',
 ] as const satisfies readonly OptionName[];
 
+/** Short waits and high credit for quick clusters; `production` keeps the network's values. */
+export const PROFILE_OPTIONS = {
+  fast: {
+    'usable-blocks': 1,
+    'chain-tail-blocks': 0,
+    'chain-batch-factor': 1,
+    'chain-poll-interval': '100ms',
+    'warmup-time': '200ms',
+    'pull-rate-window': '5s',
+    'salud-pause': '1s',
+    'reserve-wake-up': '10s',
+    'price-oracle-interval': '1s',
+  },
+  production: {},
+} as const;
+/** `network` keeps the public network's values: a Bee blocklists peers that settle at another rate. */
+export const CREDIT_OPTIONS = {
+  high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
+  network: {},
+  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A node refused for its debt
+  // waits as long as time would take to settle it.
+  low: {
+    'payment-threshold': 8_000_000,
+    'refresh-rate': 100_000,
+    'payment-minimum': 100_000,
+    'payment-retry-pause': '1s',
+  },
+} as const;
+
 /** @returns a line for each option that a node would refuse; reserved ones are not checked */
 export function optionMistakes(options: Readonly<Record<string, unknown>>): string[] {
   const reserved: readonly string[] = RESERVED_OPTIONS;

@@ -1,5 +1,7 @@
 /** How our node is started. Every command loads this file, so it imports little. */
 
+import { realpathSync } from 'node:fs';
+import { extname } from 'node:path';
 import type { Command } from '../base/machine/processes.ts';
 import { programPath } from '../base/machine/programs.ts';
 import type { ContainerCommand } from './flavour.ts';
@@ -32,7 +34,30 @@ export function tamperedProgram(...args: string[]): Command {
 }
 
 function program(name: string, args: readonly string[]): Command {
-  return { file: process.execPath, args: [...NODE_FLAGS, programPath(name), ...args], env: ALLOCATOR };
+  return otherProgram(programPath(name), ...args);
+}
+
+const SCRIPTS: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.cjs']);
+
+/** What runs another program of our node: this Node.js for a script, else nothing. */
+export function interpreterOf(path: string): readonly string[] {
+  return SCRIPTS.has(extname(path)) ? [process.execPath, ...NODE_FLAGS] : [];
+}
+
+export function otherProgram(path: string, ...args: string[]): Command {
+  const [file, ...before] = [...interpreterOf(path), path];
+  return { file, args: [...before, ...args], env: ALLOCATOR };
+}
+
+/** Whether it is the node of this package. */
+export function isOwnProgram(path: string): boolean {
+  const own = programPath('node/main');
+  try {
+    return realpathSync(path) === realpathSync(own);
+  } catch {
+    // Whether it exists is checked before it runs.
+    return path === own;
+  }
 }
 
 /** The same in a container of this package's image. */

@@ -4,7 +4,13 @@ import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { ed25519Identity } from './svc-keys.ts';
-import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
+import {
+  CREDIT_OPTIONS,
+  type OWN_OPTIONS,
+  optionMistakes,
+  PROFILE_OPTIONS,
+  RESERVED_OPTIONS,
+} from './svc-options.ts';
 import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
 import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underlays.ts';
@@ -14,34 +20,6 @@ const PASSWORD = 'svcnet';
 /** The cheapest parameters that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** Short waits and high credit for quick clusters; `production` keeps the network's values. */
-const PROFILE_OPTIONS = {
-  fast: {
-    'usable-blocks': 1,
-    'chain-tail-blocks': 0,
-    'chain-batch-factor': 1,
-    'chain-poll-interval': '100ms',
-    'warmup-time': '200ms',
-    'pull-rate-window': '5s',
-    'salud-pause': '1s',
-    'reserve-wake-up': '10s',
-    'price-oracle-interval': '1s',
-  },
-  production: {},
-} as const;
-/** `network` keeps the public network's values: a Bee blocklists peers that settle at another rate. */
-const CREDIT_OPTIONS = {
-  high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
-  network: {},
-  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A node refused for its debt
-  // waits as long as time would take to settle it.
-  low: {
-    'payment-threshold': 8_000_000,
-    'refresh-rate': 100_000,
-    'payment-minimum': 100_000,
-    'payment-retry-pause': '1s',
-  },
-} as const;
 /** A node stops in some 10 ms, on a busy machine in seconds. */
 const STOP_GRACE_MS = 10_000;
 
@@ -60,27 +38,36 @@ export const svcFlavour = {
   watchesParent: true,
   stored: ['store'],
   stopGraceMs: STOP_GRACE_MS,
-  files: (plan: NodePlan) => [
-    ...keyFiles(plan.identity),
-    ...carrierFiles(plan),
-    { path: CONFIG_FILE, content: configFile(plan) },
-    ...(plan.tampered === undefined ? [] : [{ path: TAMPERED_FILE, content: JSON.stringify(plan.tampered) }]),
-  ],
+  files: (plan: NodePlan) => svcFiles(plan),
   forgetPeers: (dataDirs: readonly string[]) => svcProgram('forget-peers', ...dataDirs),
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
   compile: () => svcProgram('compile'),
   command: ({ dataDir }: { dataDir: string }) => {
     const program = isTampered(dataDir) ? tamperedProgram : svcProgram;
-    return program('start', '--config', `${dataDir}/${CONFIG_FILE}`);
+    return program(...startArguments(dataDir));
   },
   containerCommand: ({ dataDir, apiPort }: { dataDir: string; apiPort: number }) => ({
-    ...svcContainer('start', '--config', `${dataDir}/${CONFIG_FILE}`),
+    ...svcContainer(...startArguments(dataDir)),
     health: probe(apiPort, NODE_READINESS_PATH),
   }),
   linkKey: ({ keys }: NodeKeys) => ed25519Identity(keys.libp2p).pem,
   underlay: ({ identity: { peerId }, port, host, underlays }: Parameters<Flavour['underlay']>[0]) =>
     multiaddress({ host, port, peerId, suffix: ownSuffix(underlays, peerId, host) }),
 } satisfies Flavour;
+
+export function startArguments(dataDir: string): string[] {
+  return ['start', '--config', `${dataDir}/${CONFIG_FILE}`];
+}
+
+/** @param known options that the program takes; undefined: all */
+export function svcFiles(plan: NodePlan, known?: ReadonlySet<string>): PlannedFile[] {
+  return [
+    ...keyFiles(plan.identity),
+    ...carrierFiles(plan),
+    { path: CONFIG_FILE, content: configFile(plan, known) },
+    ...(plan.tampered === undefined ? [] : [{ path: TAMPERED_FILE, content: JSON.stringify(plan.tampered) }]),
+  ];
+}
 
 function keyFiles(identity: NodeKeys): PlannedFile[] {
   return (['swarm', 'libp2p', 'pss'] as const).map((kind) => ({
@@ -164,6 +151,7 @@ function allowedHosts({ allowedHosts: known, options }: NodePlan): { 'allowed-ho
 }
 
 /** JSON is YAML; a node reads it without a parser. */
-function configFile(plan: NodePlan): string {
-  return `${JSON.stringify(optionsOf(plan), undefined, 2)}\n`;
+function configFile(plan: NodePlan, known: ReadonlySet<string> | undefined): string {
+  const options = Object.entries(optionsOf(plan)).filter(([name]) => known?.has(name) ?? true);
+  return `${JSON.stringify(Object.fromEntries(options), undefined, 2)}\n`;
 }

@@ -1,9 +1,12 @@
 import { beeFlavour } from './bee.ts';
 import { declaredFlavour } from './declared/declared.ts';
 import type { FlavourInput } from './declared/input.ts';
-import { dishonestFlavour } from './dishonest.ts';
 import type { Flavour, FlavourName, OwnFlavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
+import { svcBinaryFlavour } from './svc-binary.ts';
+
+/** Our own node with behaviours that honest nodes must withstand. A boot node has nothing to be dishonest about. */
+const dishonestFlavour: Flavour = { ...svcFlavour, name: 'dishonest', modes: ['full', 'light'] };
 
 export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
   svc: svcFlavour,
@@ -16,9 +19,12 @@ export interface Flavoured {
   readonly flavour: FlavourName;
   /** Its flavour file; absent: this package knows it. */
   readonly declared?: FlavourInput | undefined;
+  /** Path of its program; absent: the flavour's own, or none is known yet. */
+  readonly binary?: string | undefined;
 }
 
-export function flavourOf({ flavour, declared }: Flavoured): Flavour {
+export function flavourOf({ flavour, declared, binary }: Flavoured): Flavour {
+  if (flavour === 'svc' && binary !== undefined) return svcBinaryFlavour;
   if (declared?.name === flavour) return declaredFlavour(declared);
   const own = (FLAVOURS as Readonly<Record<string, Flavour>>)[flavour];
   if (own === undefined) throw new TypeError(`flavour '${flavour}' has no file`);

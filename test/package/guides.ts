@@ -67,6 +67,10 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'comparing.md': {
     'npx svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval':
       "needs the reader's Bee: test/cluster/diff",
+    'npx svcnet compare --flavours svc,svc@../changed/node/main.ts --scenario upload':
+      "needs the reader's clone: test/cluster/diff",
+    'npx svcnet diff --flavours svc,svc@../changed/node/main.ts -- run upload':
+      "needs the reader's clone: test/cluster/diff",
     'npx svcnet diff --flavours bee@./bee-2.7.1,bee@./bee-2.8.1,./ant.flavour.yaml --seed 7 -- run upload':
       "needs the reader's programs: test/cluster/diff",
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':
@@ -75,6 +79,8 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'guides/growing.md': {
     'npx svcnet upgrade node-2 --binary ./bee-2.8.1': "needs the reader's Bees: test/cluster/growth",
     'npx svcnet upgrade --rolling --binary ./bee-2.8.1': "needs the reader's Bees: test/cluster/growth",
+    'npx svcnet upgrade node-1 --binary ../changed/node/main.ts':
+      "needs the reader's clone: test/cluster/growth",
     'npx svcnet upgrade node-3 --flavour ./ant.flavour.yaml':
       "needs the reader's program: test/cluster/growth",
   },

@@ -6,7 +6,7 @@ import {
   type JsonSchema,
   keyPaths,
 } from '../../harness/cluster/plan/editor/json-schema.ts';
-import { RESERVED_OPTIONS } from '../../harness/flavours/svc-options.ts';
+import { CREDIT_OPTIONS, PROFILE_OPTIONS, RESERVED_OPTIONS } from '../../harness/flavours/svc-options.ts';
 import { TestbedMetrics } from '../../harness/metrics/testbed.ts';
 import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import type { ParameterSpec, Scenario } from '../../harness/run/scenario.ts';
@@ -51,7 +51,21 @@ function nodeOptionsPage(): string {
     '`node/options.ts`',
     'Every option can be given as a flag, as an environment variable, or as a key of the YAML file named by `--config`; the first one given in this order counts.',
     table(['Option', 'Environment', 'Default', 'Meaning'], rows),
+    '## In a cluster',
+    "Nodes start with these values, unless a group's `options` say otherwise. The profile `production` and the credit `network` keep the defaults. A node of another program of ours, `svc@PROGRAM`, gets the same ones; a flavour file has to name them. svcnet also sets what places a node in its network, such as addresses, ports and contracts.",
+    table(
+      ['Cluster', 'Option', 'Value'],
+      [
+        ...valueRows('profile: fast', PROFILE_OPTIONS.fast),
+        ...valueRows('credit: high', CREDIT_OPTIONS.high),
+        ...valueRows('credit: low', CREDIT_OPTIONS.low),
+      ],
+    ),
   );
+}
+
+function valueRows(cluster: string, options: Readonly<Record<string, string | number>>): string[][] {
+  return Object.entries(options).map(([name, value]) => [code(cluster), code(name), String(value)]);
 }
 
 function clusterFilePage(): string {

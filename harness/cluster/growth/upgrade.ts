@@ -30,7 +30,7 @@ export interface UpgradeInput {
    * one that the node had before with those that it had then.
    */
   readonly flavour?: FlavourName | FlavourInput | undefined;
-  /** Path of the program, for flavours that need one. */
+  /** Path of the program. Flavour `svc` without one is the node of this package. */
   readonly binary?: string | undefined;
   readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
   /** Node options, instead of those that it has. */
@@ -168,10 +168,12 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
     });
   }
   const kept = lastOf(before, index, flavour);
+  // Named without a program, our flavour is the node of this package.
+  const binary = to.binary ?? (to.flavour === 'svc' ? undefined : kept?.binary);
   const given = {
     flavour,
     mode: to.mode ?? was.mode,
-    binary: to.binary ?? kept?.binary,
+    binary,
     options: to.options ?? kept?.options,
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
@@ -179,8 +181,11 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   expectSameKind('upgrade', before, asked);
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');
-  const { declared, mode, binary, options } = made;
-  return { group: { ...was, flavour, declared, mode, binary, options }, flavour: to.flavour };
+  const { declared, mode, options } = made;
+  return {
+    group: { ...was, flavour, declared, mode, binary: made.binary, options },
+    flavour: to.flavour,
+  };
 }
 
 /** Nodes ask boot nodes for peers, and only full nodes store. @throws HarnessError `GROWTH_REFUSED` */

@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
 import type { NodeClient } from '../../client/node-client.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
-import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import { type FlavourName, isOurs, type NodeMode } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 
 /** What determines whom a node can meet. */
@@ -28,12 +28,13 @@ export interface Acquaintance {
 
 /** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
 function understand(one: Acquaintance, other: Acquaintance): boolean {
-  return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
+  const isSame = one.binary === other.binary && one.image === other.image;
+  return isSame || isOurs(one) || one.flavour !== other.flavour;
 }
 
-/** Full nodes of the cluster of one flavour and program each, between which no link is awaited. */
+/** Full nodes of the cluster of one flavour and program each, between which no link is awaited; ours link to all. */
 export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonly N[])[][] {
-  const full = nodes.filter(({ mode }) => mode === 'full');
+  const full = nodes.filter((node) => node.mode === 'full' && !isOurs(node));
   return [...Map.groupBy(full, ({ flavour }) => flavour).values()]
     .map((of) => [...Map.groupBy(of, ({ binary, image }) => `${binary} ${image}`).values()])
     .filter((programs) => programs.length > 1);

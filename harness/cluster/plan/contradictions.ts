@@ -122,13 +122,18 @@ function underlayContradictions({ driver, nodes, underlays, tap, linkFaults }: D
 /** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */
 function simulationContradictions({ driver, store, ports, chain, nodes }: Definition): string[] {
   if (!DRIVER_FACTS[driver].simulated) return [];
-  const lines = nodes.flatMap((group, index) =>
-    flavourOf(group).embedded === undefined
-      ? [
-          `nodes[${index}].flavour: got ${group.flavour} with driver ${driver}, expected svc, or driver process or docker`,
-        ]
-      : [],
-  );
+  const lines = nodes.flatMap((group, index) => {
+    const { flavour, binary, declared } = group;
+    if (flavourOf(group).embedded !== undefined) return [];
+    if (flavour === 'svc')
+      return [
+        `nodes[${index}].binary: got '${binary}' with driver ${driver}, expected none, or driver process: a simulation has the nodes of this package alone`,
+      ];
+    const other = declared === undefined ? 'process or docker' : 'process or embedded';
+    return [
+      `nodes[${index}].flavour: got ${flavour} with driver ${driver}, expected svc, or driver ${other}`,
+    ];
+  });
   for (const [index, { dishonest = [] }] of nodes.entries()) {
     const spoils = dishonest.filter((name) => SPOILS_CONNECTIONS.includes(name));
     if (spoils.length > 0)
@@ -202,7 +207,9 @@ function programContradictions(entry: NodeGroup, { driver }: Definition): string
       `.resources: expected none with driver ${driver}: only containers have limits (driver docker)`,
     );
   }
-  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
+  if (name === 'dishonest' && binary !== undefined) {
+    lines.push(`.binary: got '${binary}', expected none: only nodes of this package can be made dishonest`);
+  }
   if (variable !== undefined && binary === undefined) {
     lines.push(
       `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,

@@ -55,6 +55,8 @@ export interface GroupKeys {
 /** Nodes of this package. */
 export interface SvcGroupInput extends GroupKeys {
   readonly flavour?: 'svc';
+  /** Path of another program of our node: a script for Node.js, such as `node/main.ts` of a clone, or an executable. */
+  readonly binary?: string;
   /** Image of their containers, instead of the one that this package builds. */
   readonly image?: string;
   readonly options?: NodeOptionsInput;

@@ -10,6 +10,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
+import { isOwnProgram } from '../../flavours/svc-program.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { contradictions } from './contradictions.ts';
@@ -123,7 +124,10 @@ function withPrograms(definition: Definition): Definition {
     const variable = images ? undefined : flavourOf(entry).binaryVariable;
     const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
     const binary = entry.binary ?? (fallback === '' || fallback === undefined ? declared?.program : fallback);
-    return binary === undefined ? entry : { ...entry, binary: resolve(binary) };
+    if (binary === undefined) return entry;
+    const path = resolve(binary);
+    // The node of this package by its path is the one that it needs no path for.
+    return { ...entry, binary: entry.flavour === 'svc' && isOwnProgram(path) ? undefined : path };
   });
   return { ...definition, nodes };
 }

@@ -104,17 +104,18 @@ function allMembers(definition: Definition): Member[] {
       options,
       batches,
       resources,
-      tampered: tamperedIn(definition, { flavour, dishonest }),
+      tampered: tamperedIn(definition, { flavour, binary, dishonest }),
     };
   });
 }
 
-/** Only our own nodes can be tampered with. */
+/** Only nodes of this package's code can be tampered with. */
 function tamperedIn(
   { machineFaults }: Definition,
-  { flavour, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'dishonest'>,
+  { flavour, binary, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'binary' | 'dishonest'>,
 ): TamperSettings | undefined {
-  return flavour === 'dishonest' || (machineFaults && flavour === 'svc') ? { behaviours } : undefined;
+  const isOwn = flavour === 'svc' && binary === undefined;
+  return flavour === 'dishonest' || (machineFaults && isOwn) ? { behaviours } : undefined;
 }
 
 function peersOf(index: number, links: readonly Link[]): string[] {

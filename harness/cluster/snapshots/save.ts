@@ -131,16 +131,18 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   if (foreign !== undefined) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
-      `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, whose stored peer addresses cannot be removed, so a copy would connect to the nodes of this cluster`,
+      `cluster '${record.name}' cannot be saved: ${foreign.name} is ${foreign.binary ?? `a ${foreign.flavour}`}, whose stored peer addresses cannot be removed, so a copy would connect to the nodes of this cluster`,
       { hint: 'Save a cluster of svc nodes only.' },
     );
   }
   const { nodes: groups, upgraded = {} } = readDefinition(record.definition);
-  const former = [...groups, ...Object.values(upgraded)].find((group) => !isOurs(group));
+  const former = [...groups, ...Object.values(upgraded)].find(
+    (group) => !isOurs(group) || group.binary !== undefined,
+  );
   if (former !== undefined) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
-      `cluster '${record.name}' cannot be saved: it has had nodes of flavour ${former.flavour}, and a snapshot starts svc nodes alone`,
+      `cluster '${record.name}' cannot be saved: it has had nodes of ${former.binary ?? `flavour ${former.flavour}`}, and a snapshot starts nodes of this package alone`,
       { hint: 'Save a cluster that started with svc nodes only.' },
     );
   }

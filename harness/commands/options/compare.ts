@@ -1,12 +1,11 @@
 /** Options of `svcnet compare`. */
 import { parsePercent } from '../../base/format.ts';
-import { collect, NotExpected, seed, someOf, whole } from '../../cluster/plan/options/flag.ts';
+import { collect, NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
-import { HONEST_FLAVOURS } from '../../flavours/flavour.ts';
 import { TOLERANCE_DEFAULT } from '../../report/compare/verdict.ts';
 import { clusterOptions } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
-import { JSON_OPTION } from './values.ts';
+import { FLAVOURS_HELP, JSON_OPTION } from './values.ts';
 
 const ROUNDS_MAX = 1000;
 
@@ -19,10 +18,7 @@ export const compare: CommandOptions = {
       once: true,
     },
     '--wide': { help: 'print figures per node', once: true },
-    '--flavours <names>': {
-      help: 'start the runs now: fresh clusters of each flavour, alternately',
-      parse: someOf(HONEST_FLAVOURS),
-    },
+    '--flavours <list>': `start the runs now: fresh clusters of each of ${FLAVOURS_HELP}`,
     '--load <load>': 'with --flavours: k6 load to run, by its name in svcnet load',
     '--duration <duration>': 'with --load: length of the measured phase (default: 1m)',
     '--k6 <path>': 'with --load: k6 executable (default: SVCNET_K6, then PATH, then its container image)',
@@ -57,7 +53,8 @@ least four runs of each.
 Examples:
   svcnet compare before after --tolerance 5%
   svcnet compare .svcnet/runs/2026-11-22T10-00-00-upload-1 .svcnet/runs/2026-11-22T11-00-00-upload-1 --json
-  svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee`,
+  svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee
+  svcnet compare --flavours svc,svc@../changed/node/main.ts --scenario upload`,
 };
 
 function percent(text: string): number {

@@ -3,13 +3,13 @@ import { collect, seed, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { clusterOptions } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
-import { JSON_OPTION } from './values.ts';
+import { FLAVOURS_HELP, JSON_OPTION } from './values.ts';
 
 export const diff: CommandOptions = {
   arguments: ['after --: run, and names of scenarios or paths of their files'],
   options: {
     '--flavours <list>': {
-      help: 'two or more, separated by commas: svc, bee or the path of a flavour file, with @PROGRAM for another program; the others are compared with the first',
+      help: `${FLAVOURS_HELP}; the others are compared with the first`,
       required: 'always',
     },
     '-n, --nodes <count>': {
@@ -35,5 +35,6 @@ behaves the same way.
 Examples:
   svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval
   svcnet diff --flavours bee@./bee-2.7.1,bee@./bee-2.8.1 --seed 7 -- run upload
+  svcnet diff --flavours svc,svc@../changed/node/main.ts -- run upload retrieval
   svcnet diff --flavours svc,./ant.flavour.yaml@./ant-0.2 --set count=2 -- run manifest`,
 };

@@ -47,7 +47,7 @@ export const add: CommandOptions = {
   options: {
     ...clusterOptions(['nodes'], { nodes: { help: 'number of new nodes', fallback: '1' } }),
     '--flavour <flavour>':
-      'implementation: svc, bee, dishonest, one that the cluster knows, or the path of a flavour file (default: svc)',
+      'implementation: svc, bee, dishonest, one that the cluster knows, or the path of a flavour file, with @PROGRAM for another program (default: svc)',
     '--mode <mode>': 'full, light or boot (default: full)',
     '--neighbourhood <bits>':
       'first bits of the new overlays, for example 0110 (default: derived from the seed)',
@@ -102,9 +102,9 @@ that only they have stored are lost.
 export const upgrade: CommandOptions = {
   arguments: ['name of the node, for example node-2'],
   options: {
-    '--binary <path>': 'program, for flavours that need one',
+    '--binary <path>': 'program: a Bee, or another node of ours, which may be a script for Node.js',
     '--flavour <flavour>':
-      'implementation: svc, bee, one that the cluster knows, or the path of a flavour file',
+      'implementation: svc, bee, one that the cluster knows, or the path of a flavour file, with @PROGRAM for another program',
     '--mode <mode>': 'full or light',
     '--rolling': 'all nodes, one after another; each has its peers back before the next one stops',
     '--timeout <duration>': { help: 'time limit of each start (default: 60s)', parse: limit },
@@ -113,11 +113,13 @@ export const upgrade: CommandOptions = {
   },
   note: `
 The node keeps its number, keys, ports and data directory. A program that stores chunks in a different place or format
-starts without the old ones. To go back, upgrade again.
+starts without the old ones. To go back, upgrade again: --flavour svc is the node of this package. With --rolling, a
+--binary alone is for the Bees, or for nodes of ours if there are no others.
 
 Examples:
   svcnet upgrade node-2 --binary ./bee-2.8.1
   svcnet upgrade --rolling --binary ./bee-2.8.1
+  svcnet upgrade node-1 --binary ../changed/node/main.ts
   svcnet upgrade node-3 --flavour ./ant.flavour.yaml
   svcnet upgrade node-1 --mode light
 `,

@@ -62,3 +62,7 @@ export function interval(text: string): number {
   if (ms !== undefined && ms >= INTERVAL_MS.min && ms <= INTERVAL_MS.max) return ms;
   throw new NotExpected(`Expected ${DURATION_EXPECTED}, from 100ms to 1h.`);
 }
+
+/** What `--flavours` takes. */
+export const FLAVOURS_HELP =
+  'two or more, separated by commas: svc, bee or the path of a flavour file, with @PROGRAM for another program';

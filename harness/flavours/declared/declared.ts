@@ -90,7 +90,8 @@ async function knownOptions(
 ): Promise<ReadonlySet<string> | undefined> {
   if (config?.known === undefined) return undefined;
   const key = [name, binary, ...config.known].join('\0');
-  const answer = asked.get(key) ?? programOutput(binary, config.known, prefixOf(name)).then(optionsListed);
+  const answer =
+    asked.get(key) ?? programOutput(binary, config.known, { prefix: prefixOf(name) }).then(optionsListed);
   asked.set(key, answer);
   try {
     return await answer;
@@ -148,7 +149,7 @@ async function checkProgram(
 /** @throws HarnessError `BINARY_INVALID` */
 async function checkVersion({ name, version }: DeclaredFlavour, program: string): Promise<void> {
   if (version === undefined) return;
-  const output = await programOutput(program, version.args, prefixOf(name));
+  const output = await programOutput(program, version.args, { prefix: prefixOf(name) });
   if (new RegExp(version.pattern, 'u').test(output.slice(0, VERSION_CHARACTERS_MAX))) return;
   throw invalidProgram(
     `'${[program, ...version.args].join(' ')}' printed nothing in its first 4 KiB that matches /${version.pattern}/`,

@@ -1,58 +1,18 @@
-/** `svcnet diff` with a node program that is ours but for one line, as a flavour file describes it. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** `svcnet diff` with programs of our node that are changed in one line. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Compared } from '../../../harness/inspect/differences/compare.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 const folder = temporaryFolder('svcnet-diff');
-beforeAll(() => writeProgram(join(folder, 'other'), join(import.meta.dirname, 'other.ts')));
-
-/** @param change as `other.ts` names it @returns path of the flavour file */
+/** @param change as `other.ts` names it @returns our flavour with that program */
 function other(change: string): string {
-  const path = join(folder, `${change}.flavour.yaml`);
-  writeFileSync(
-    path,
-    `name: ${change}
-program: ./other
-version: { pattern: '\\d+\\.\\d+\\.\\d+' }
-args: [start, --config, '{data-dir}/config.yaml']
-env: { OTHER_CHANGE: ${change} }
-config:
-  path: config.yaml
-  format: yaml
-  values:
-    data-dir: '{data-dir}'
-    password: '{password}'
-    api-dialect: swarm
-    api-addr: '{listen}:{api-port}'
-    debug-api-enable: true
-    debug-api-addr: '{listen}:{debug-port}'
-    p2p-addr: '{listen}:{p2p-port}'
-    swap-endpoint: '{rpc}'
-    network-id: '{network-id}'
-    bootnode: '{bootnodes}'
-    allow-private-cidrs: true
-    block-time: 1
-    warmup-time: 200ms
-    token-address: '{token-address}'
-    postage-stamp-address: '{postage-stamp-address}'
-    postage-stamp-start-block: '{start-block}'
-    staking-address: '{staking-address}'
-    redistribution-address: '{redistribution-address}'
-    swap-enable: '{swap-enable}'
-    swap-initial-deposit: '{swap-deposit}'
-    swap-factory-address: '{chequebook-factory-address}'
-    price-oracle-address: '{price-oracle-address}'
-keys:
-  swarm: { path: keys/swarm.key }
-  libp2p: { path: keys/libp2p.key, type: ed25519 }
-  pss: { path: keys/pss.key }
-`,
-  );
-  return path;
+  const program = join(folder, change);
+  writeProgram(program, join(import.meta.dirname, 'other.ts'), { OTHER_CHANGE: change });
+  return `svc@${program}`;
 }
 
 async function diff(flavours: readonly string[], ...words: readonly string[]) {

@@ -99,6 +99,28 @@ test('a node goes on under another program and back again, with all that it had'
   expect(readFileSync(join(node.dataDir, 'config.yaml'), 'utf8')).toContain('"cache-capacity": 78');
 });
 
+test('a node of ours goes on under a changed program of ours with its options, and back under the own one', async () => {
+  const folder = temporaryFolder('svcnet-upgrade');
+  const changed = join(folder, 'changed');
+  writeProgram(changed, MAIN);
+  const nodes = [{ count: 2, options: { 'cache-capacity': 77 } }];
+  await using net = await Cluster.start({ nodes, seed: 5, stateDir: folder });
+  const node = net.node(1);
+  const { reference } = await node.bytes.upload(new Uint8Array(5000), { deferred: false });
+  const configured = () => readFileSync(join(node.dataDir, 'config.yaml'), 'utf8');
+  const before = configured();
+
+  await net.upgrade('node-1', { binary: changed });
+  expect([node.flavour, node.binary]).toEqual(['svc', changed]);
+  expect(configured()).toBe(before);
+  await net.meshed();
+  expect(await node.bytes.download(reference)).toHaveLength(5000);
+
+  await net.upgrade('node-1', { flavour: 'svc' });
+  expect([node.flavour, node.binary]).toEqual(['svc', undefined]);
+  expect(configured()).toBe(before);
+});
+
 test('all of them, one after the other, while uploads go on; a later node knows the new ones', async () => {
   const stateDir = temporaryFolder('svcnet-rolling');
   await using net = await Cluster.start({ nodes: 4, seed: 6, stateDir });

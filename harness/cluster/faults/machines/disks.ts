@@ -26,7 +26,10 @@ export async function beginOnNode(
   const node = context.node(name);
   const { dataDir, flavour } = node;
   if (!isTampered(dataDir)) {
-    const why = isOurs(node) ? 'it was not started for it' : `a ${flavour} runs on the machine as it is`;
+    const isOwn = isOurs(node) && node.binary === undefined;
+    const why = isOwn
+      ? 'it was not started for it'
+      : `${node.binary ?? flavour} runs on the machine as it is`;
     throw new HarnessError('FAULT_REFUSED', `the ${fault.layer} of ${name} cannot be made to fail: ${why}`, {
       hint: 'Nodes of our own can, in a cluster started with svcnet up --machine-faults.',
     });

@@ -76,7 +76,9 @@ const group = z.strictObject(
         'full stores and forwards; light only uploads and downloads through others; boot only introduces nodes to each other.',
       ),
     count: whole(1, NODES_MAX).default(1).describe('Number of nodes in the group.'),
-    binary: text('path of a program').optional().describe('Path of the executable; bee only.'),
+    binary: text('path of a program')
+      .optional()
+      .describe('Path of the program, for a Bee, a flavour file, or another program of our node.'),
     image: text('name of an image')
       .optional()
       .describe('Container image, instead of the one that this package builds.'),

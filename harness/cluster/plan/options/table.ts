@@ -43,13 +43,18 @@ interface ClusterOption {
 export interface FlavourCount {
   readonly flavour: FlavourName;
   readonly count: number;
+  /** Path of their program. */
+  readonly binary?: string;
 }
 
 function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
-  const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
+  const [, name = '', binary, count = '1'] = /^([^=@]*)(?:@(.+?))?(?:=([^=]*))?$/.exec(text) ?? [];
   // A flavour file may add one; known once all options are read.
   const flavour = FLAVOUR_NAME.test(name) ? name : oneOf(FLAVOUR_NAMES)(name);
-  return [...before, { flavour, count: whole(1, NODES_MAX)(count) }];
+  return [
+    ...before,
+    { flavour, count: whole(1, NODES_MAX)(count), ...(binary === undefined ? {} : { binary }) },
+  ];
 }
 
 export const CLUSTER_OPTIONS = {
@@ -136,10 +141,11 @@ export const CLUSTER_OPTIONS = {
   with: {
     flag: {
       flag: '--with <flavour=count>',
-      help: 'additional nodes of another flavour (repeatable)',
+      help: 'additional nodes of another flavour, with @PROGRAM before = for another program (repeatable)',
       parse: flavourCount,
       repeatable: true,
-      write: ({ flavour, count }: FlavourCount) => `${flavour}=${count}`,
+      write: ({ flavour, count, binary }: FlavourCount) =>
+        `${flavour}${binary === undefined ? '' : `@${binary}`}=${count}`,
     },
   },
   beeBinary: {

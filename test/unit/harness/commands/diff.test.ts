@@ -16,12 +16,6 @@ test.each([
     ['run', 'upload'],
     "--flavours: got 'bea', expected svc, bee or the path of a flavour file",
   ],
-  [
-    'a program of ours',
-    'svc,svc@/bin/true',
-    ['run', 'upload'],
-    'got svc@/bin/true, but svc takes no program',
-  ],
   ['a file that is not there', 'svc,./no.flavour.yaml', ['run', 'upload'], 'no.flavour.yaml'],
   ['no run', 'svc,svc', ['upload'], "got 'upload', expected run and names of scenarios"],
   ['no scenario', 'svc,svc', ['run'], 'run: expected names of scenarios'],

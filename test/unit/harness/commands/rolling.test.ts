@@ -13,7 +13,7 @@ const node = (name: string, flavour = 'svc', more: object = {}) =>
     ...more,
   }) as const;
 
-test('a program is for the nodes of the one flavour that has one', () => {
+test('a program is for the nodes of the one flavour that needs one, or else for all of ours', () => {
   const bees = [node('node-0'), node('node-1', 'bee'), node('node-2', 'bee')];
   expect(rollingOrder(bees, { binary: '/new' })).toEqual({ names: ['node-1', 'node-2'], skipped: [] });
   const mixed = [...bees, node('node-3', 'ant')];
@@ -21,6 +21,8 @@ test('a program is for the nodes of the one flavour that has one', () => {
     'got one --binary for nodes of bee and ant, expected nodes of one flavour',
   );
   expect(rollingOrder(mixed, { flavour: 'bee', binary: '/new' }).names).toHaveLength(4);
+  const ours = [node('node-0'), node('node-1', 'svc', { binary: '/changed' })];
+  expect(rollingOrder(ours, { binary: '/new' }).names).toEqual(['node-0', 'node-1']);
 });
 
 test('nodes that do not run are said to be skipped; boot nodes and dishonest ones are not meant', () => {

@@ -6,7 +6,7 @@ test('a program that is asked sees nothing that a shell sets for its own node', 
   vi.stubEnv('ANT_HOME', '/home/ant');
   vi.stubEnv('BEE_PASSWORD', 'x');
   vi.stubEnv('ANTHILL', 'there');
-  const seen = await programOutput('/usr/bin/env', [], 'ANT_');
+  const seen = await programOutput('/usr/bin/env', [], { prefix: 'ANT_' });
   expect(seen).toContain('ANTHILL=there\n');
   expect(seen).not.toMatch(/^(ANT|BEE)_/m);
 });

@@ -338,11 +338,6 @@ test.each([
     'nodes[0].binary: flavour bee needs the path of its program: binary, --bee-binary or SVCNET_BEE_BINARY',
   ],
   [
-    'a program for our own node',
-    { nodes: [{ binary: '/opt/bee' }] },
-    'nodes[0].binary: flavour svc needs none',
-  ],
-  [
     'an unknown mode',
     { nodes: [{ flavour: 'bee', binary: '/opt/bee', mode: 'ligth' }] },
     "nodes[0].mode: got 'ligth', expected one of full, light, boot, did you mean 'light'?",

@@ -15,6 +15,18 @@ const KEPT = [
   'publishConfig',
 ];
 
+/** Files and folders that people read: pages of the package link to each other. */
+export const SHIPPED = [
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+  'CONTRIBUTING.md',
+  'ARCHITECTURE.md',
+  'SECURITY.md',
+  'docs',
+  'examples',
+];
+
 export interface SourceManifest extends Readonly<Record<string, unknown>> {
   readonly exports: Readonly<Record<string, string>>;
 }

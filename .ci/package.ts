@@ -4,16 +4,19 @@
  * code. `--release`: the package is going to be published, and must name its repository.
  */
 import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { bundledFile, bundleFromSource, PAGES } from '../harness/web/pages/bundle.ts';
-import { publishedManifest, type SourceManifest } from './manifest.ts';
+import { publishedManifest, SHIPPED, type SourceManifest } from './manifest.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as SourceManifest;
 const manifest = publishedManifest(source, process.env, { release: process.argv.includes('--release') });
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
-for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(root, file), join(dist, file));
+// Examples that were tried here have packages and clusters of their own.
+const isShipped = (path: string) => !/^(?:node_modules|\..*|dist)$/.test(basename(path));
+for (const path of SHIPPED)
+  cpSync(join(root, path), join(dist, path), { recursive: true, filter: isShipped });
 for (const page of PAGES) {
   const bundle = await bundleFromSource(page);
   for (const kind of ['script', 'style'] as const)

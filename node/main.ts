@@ -8,7 +8,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../formats/clock.ts';
 import { VERSION } from '../formats/version.ts';
@@ -207,6 +207,8 @@ function dataIsGone(): void {
 
 async function usage(): Promise<string> {
   const { dbUsage } = await import('./db/command.ts');
+  // As it was started: a package has it elsewhere than a clone.
+  const program = `node ${relative('', process.argv[1] ?? 'node/main.ts')}`;
   const rows = describeOptions();
   const width = Math.max(...rows.map((row) => row.name.length)) + 4;
   const lines = rows.map(({ name, help, unit, default: fallback }) => {
@@ -219,11 +221,11 @@ async function usage(): Promise<string> {
   return [
     'A storage node.',
     '',
-    'usage: node node/main.ts start [--name value ...]',
-    '       node node/main.ts forget-peers DATA-DIR...   remove the peer addresses stored by stopped nodes',
-    ...dbUsage().map((line) => `       node node/main.ts ${line}`),
-    '       node node/main.ts compile   fill the compile cache in NODE_COMPILE_CACHE and exit',
-    '       node node/main.ts version',
+    `usage: ${program} start [--name value ...]`,
+    `       ${program} forget-peers DATA-DIR...   remove the peer addresses stored by stopped nodes`,
+    ...dbUsage().map((line) => `       ${program} ${line}`),
+    `       ${program} compile   fill the compile cache in NODE_COMPILE_CACHE and exit`,
+    `       ${program} version`,
     '',
     'The db commands need a stopped node and --data-dir. An import into a folder without a store creates one, and then also',
     'needs --password or --password-file, and --network-id. An import does not query the chain: once the node runs, it evicts',

@@ -132,8 +132,10 @@ function roll(context: Context, title: string, { order, to, away }: Rolling): Pr
       progress.progress(index + 1, order.length, 'nodes');
     }
     const seconds = (clock.monotonic() - startedAt) / 1000;
-    const [{ client, flavour }] = order as [ClusterNode];
-    const of = `${flavour} ${(await client.health(signal)).version}`;
+    const programs = await Promise.all(
+      order.map(async ({ client, flavour }) => `${flavour} ${(await client.health(signal)).version}`),
+    );
+    const of = [...new Set(programs)].toSorted().join(' and ');
     context.figure({ name: `${title}: time for all nodes`, of, value: seconds.toFixed(2), unit: 's' });
     progress.detail(`${plural(order.length, 'node')} to ${of} in ${seconds.toFixed(1)} s`);
   });

@@ -5,6 +5,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { lineProgress } from '../base/terminal/progress.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { AddOptions } from '../cluster/growth/add.ts';
+import { programNames } from '../cluster/nodes/program-names.ts';
 import { shortVersion } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
@@ -22,6 +23,34 @@ export interface Versions {
   readonly to: string | null;
 }
 
+/** What a node was and is, as far as that differs. */
+export interface Become {
+  readonly versions: Versions;
+  readonly text: string;
+}
+
+/** What tells two programs apart: flavour, version or path. */
+export interface Program {
+  readonly flavour: string;
+  readonly binary?: string | undefined;
+  readonly version: string | null;
+}
+
+/** `2.7.1 → 2.8.1`, `svc 0.1.0 → ant 0.3.0`, `svc → svc (changed-node)`; empty: nothing that can be told. */
+export function becomeText(from: Program, to: Program): string {
+  const [old, now] = [from, to].map(({ version }) => version && shortVersion(version));
+  const program = programNames([from, to]);
+  const isOther = from.flavour !== to.flavour || from.binary !== to.binary;
+  if (!isOther || (from.flavour === to.flavour && old && now && old !== now))
+    return old && now && old !== now ? `${old} → ${now}` : '';
+  const named = (one: Program, version: string | null | undefined) => {
+    const shown = from.flavour === to.flavour || !version ? '' : ` ${version}`;
+    const path = program(one);
+    return `${one.flavour}${shown}${path === undefined ? '' : ` (${path})`}`;
+  };
+  return `${named(from, old)} → ${named(to, now)}`;
+}
+
 /** Nodes by what has become of them. */
 interface Changes {
   readonly added?: readonly string[];
@@ -32,11 +61,8 @@ interface Changes {
 }
 
 /** `upgraded node-2 (2.7.1 → 2.8.1), node-3` */
-export function changesText(changes: Changes, versions: Readonly<Record<string, Versions>>): string {
-  const named = (name: string) => {
-    const [from, to] = [versions[name]?.from, versions[name]?.to].map((one) => one && shortVersion(one));
-    return from && to && from !== to ? `${name} (${from} → ${to})` : name;
-  };
+export function changesText(changes: Changes, become: Readonly<Record<string, Become>>): string {
+  const named = (name: string) => (become[name]?.text ? `${name} (${become[name].text})` : name);
   return Object.entries(changes)
     .filter(([, names]) => names.length > 0)
     .map(([what, names]) => `${what} ${names.map(named).join(', ')}`)
@@ -49,7 +75,7 @@ export function changing(
   change: (
     cluster: Cluster,
     options: AddOptions,
-  ) => Promise<Changes & { readonly versions?: Readonly<Record<string, Versions>> }>,
+  ) => Promise<Changes & { readonly become?: Readonly<Record<string, Become>> }>,
 ): Promise<void> {
   const { json, note, out, signal } = context;
   return onCluster(flags, context, async (cluster) => {
@@ -62,9 +88,12 @@ export function changing(
       await view.end();
     }
     const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
-    const { versions = {}, ...names } = changes;
-    const done = changesText(names, versions);
-    answer(context, { ...cluster.toJSON(), ...changes, durationMs }, [
+    const { become, ...names } = changes;
+    const done = changesText(names, become ?? {});
+    const versions =
+      become && Object.fromEntries(Object.entries(become).map(([name, one]) => [name, one.versions]));
+    const told = versions === undefined ? names : { ...names, versions };
+    answer(context, { ...cluster.toJSON(), ...told, durationMs }, [
       `  ${cluster.name}   ${plural(cluster.nodes.length, 'node')}   ${done || 'nothing to do'}   ${formatMs(durationMs)}`,
       '',
       ...nodesTable(cluster, context, { wide, state: true }),

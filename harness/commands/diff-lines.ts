@@ -12,7 +12,8 @@ export function linesOf(
   style: ConsoleStyle,
 ): string[] {
   const open = differences.filter((one) => one.accepted === undefined);
-  const [first, ...more] = open;
+  const [first] = open;
+  const [alike = [], ...more] = Map.groupBy(open, alikeness).values();
   const all = `${name}: ${plural(compared, 'fact')} compared`;
   const byKind = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
   return [
@@ -20,11 +21,22 @@ export function linesOf(
       ? `  ${paint(style, 'green', '✔')} ${all}, no difference`
       : `  ${paint(style, 'red', '✖')} ${all}, ${plural(open.length, 'difference')} (${byKind.join(', ')}); the first:`,
     ...(first === undefined ? [] : shown(first)),
-    ...more.slice(0, SHOWN).map(({ kind, what }) => `    then   ${kind} ${inLine(what, LONG_LINE_MAX)}`),
-    ...(more.length > SHOWN ? [`    and ${more.length - SHOWN} more`] : []),
+    ...(alike.length > 1 ? [`      and ${alike.length - 1} more like it`] : []),
+    ...more.slice(0, SHOWN).map(thenLine),
+    ...(more.length > SHOWN ? [`    and ${more.slice(SHOWN).flat().length} more`] : []),
     ...Object.entries(accepted).map(([why, count]) => `    ${count} accepted   ${why}`),
     '',
   ];
+}
+
+/** Differences that only numbers, addresses and references tell apart are of one kind. */
+function alikeness({ kind, what }: Difference): string {
+  return `${kind} ${what.replaceAll(/[0-9a-f]{8,}|\d+/g, '#')}`;
+}
+
+function thenLine([first, ...others]: readonly Difference[]): string {
+  const more = others.length === 0 ? '' : `, and ${others.length} more like it`;
+  return `    then   ${first?.kind} ${inLine(first?.what ?? '', LONG_LINE_MAX)}${more}`;
 }
 
 function shown({ kind, what, seen }: Difference): string[] {

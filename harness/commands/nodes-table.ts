@@ -6,6 +6,7 @@ import { type Column, renderLists, renderTable, wrap } from '../base/terminal/ta
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { strangers } from '../cluster/nodes/introductions.ts';
+import { programNames } from '../cluster/nodes/program-names.ts';
 import { flavourOf } from '../flavours/table.ts';
 import { shortVersion } from '../inspect/status/text.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
@@ -48,10 +49,11 @@ export function nodesTable(
   const short = (hex: string) => (options.wide ? hex : hex.slice(0, SHORT_HEX));
   const columns: Column[] = [...COLUMNS];
   if (options.state) columns.splice(1, 0, STATE);
+  const program = programNames(cluster.nodes);
   const rows = cluster.nodes.map((node) => [
     node.name,
     ...(options.state ? [node.state] : []),
-    kindOf(node, options),
+    kindText({ flavour: node.flavour, mode: node.mode, version: versionOf(node, options) }, program(node)),
     node.api,
     node.debug === node.api ? '-' : node.debug,
     options.wide ? node.p2p : hostAndPort(node.p2p),
@@ -68,14 +70,30 @@ export function nodesTable(
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
 }
 
-/** `bee 2.8.1 light`; with `--wide`, its whole version. */
-function kindOf(
-  { name, flavour, mode }: Pick<ClusterNode, 'name' | 'flavour' | 'mode'>,
+/** Short, unless it is printed with `--wide`. */
+function versionOf(
+  { name }: Pick<ClusterNode, 'name'>,
   { wide, versions }: { readonly wide: boolean; readonly versions?: ReadonlyMap<string, string> },
-): string {
+): string | undefined {
   const version = versions?.get(name);
-  const shown = version === undefined ? [] : [wide ? inLine(version) : shortVersion(version)];
-  return [flavour, ...shown, ...(mode === 'full' ? [] : [mode])].join(' ');
+  return version && (wide ? inLine(version) : shortVersion(version));
+}
+
+/** `bee 2.8.1 light`, `svc (changed-node)` @param program what tells it from others of its flavour, if anything */
+export function kindText(
+  {
+    flavour,
+    mode,
+    version,
+  }: { readonly flavour: string; readonly mode: string; readonly version?: string | undefined },
+  program: string | undefined,
+): string {
+  return [
+    flavour,
+    ...(version === undefined ? [] : [version]),
+    ...(mode === 'full' ? [] : [mode]),
+    ...(program === undefined ? [] : [`(${program})`]),
+  ].join(' ');
 }
 
 /** Limits of a cluster with the public network's constants, or nothing. */

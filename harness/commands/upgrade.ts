@@ -3,7 +3,7 @@ import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { isHonest, takersOf } from '../flavours/flavour.ts';
 import { ANSWER_LIMIT_MS, replyOf, valueOr } from '../inspect/status/ask.ts';
-import { type ChangeFlags, changing, type Versions } from './changing.ts';
+import { type Become, becomeText, type ChangeFlags, changing, type Program } from './changing.ts';
 import type { CommandContext } from './context.ts';
 import { flavourGiven } from './flavour-given.ts';
 
@@ -39,25 +39,27 @@ export async function upgrade(
   return changing(flags, context, async (cluster, { onProgress }) => {
     const { names, skipped } =
       node === undefined ? rollingOrder(cluster.nodes, to) : { names: [node], skipped: [] };
-    const versions: Record<string, Versions> = {};
+    const become: Record<string, Become> = {};
     for (const [index, name] of names.entries()) {
-      const from = await versionOf(cluster.node(name), signal);
+      const from = await programOf(cluster.node(name), signal);
       await cluster.upgrade(name, to, { timeoutMs, signal });
       await cluster.meshed({ signal });
-      versions[name] = { from, to: await versionOf(cluster.node(name), signal) };
+      const now = await programOf(cluster.node(name), signal);
+      become[name] = { versions: { from: from.version, to: now.version }, text: becomeText(from, now) };
       const detail = `${index + 1} of ${names.length} upgraded`;
       onProgress?.({ step: 'nodes', done: false, detail });
     }
-    return { upgraded: names, skipped, versions };
+    return { upgraded: names, skipped, become };
   });
 }
 
-/** @returns what a running node reports of itself; `null`: it does not run, or does not answer */
-async function versionOf(node: ClusterNode, signal: AbortSignal): Promise<string | null> {
-  if (!node.running) return null;
+/** The version is what a running node reports of itself; `null`: it does not run, or does not answer. */
+async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Program> {
+  const { flavour, binary } = node;
+  if (!node.running) return { flavour, binary, version: null };
   using limit = node.client.clock.deadline(ANSWER_LIMIT_MS, signal);
   const health = await replyOf(node.client.health(limit.signal));
-  return valueOr(health, undefined)?.version ?? null;
+  return { flavour, binary, version: valueOr(health, undefined)?.version ?? null };
 }
 
 /**

@@ -1,13 +1,14 @@
 /** `svcnet validate FILE`: reports all errors and runs nothing that the file names. */
-import { basename } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
+import { programNames } from '../cluster/nodes/program-names.ts';
 import { checkDefinition } from '../cluster/plan/definition.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { creditOf, nodeCount } from '../cluster/plan/facts.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
+import { kindText } from './nodes-table.ts';
 
 /** @returns exit code: usage for errors in the file */
 export async function validate(
@@ -43,11 +44,10 @@ async function check(path: string, { json }: CommandContext): Promise<ReturnType
 /** `2 svc`, `2 bee`; `1 bee (bee-2.7.1)`, `1 bee (bee-2.8.1)` where one flavour has several programs. */
 function kindsOf(groups: Definition['nodes']): string[] {
   const counts = new Map<string, number>();
-  for (const { flavour, mode, count, binary } of groups) {
-    const programs = new Set(groups.filter((other) => other.flavour === flavour).map((one) => one.binary));
-    const program = binary === undefined || programs.size === 1 ? '' : ` (${basename(binary)})`;
-    const kind = `${flavour}${mode === 'full' ? '' : ` ${mode}`}${program}`;
-    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  const program = programNames(groups);
+  for (const group of groups) {
+    const kind = kindText(group, program(group));
+    counts.set(kind, (counts.get(kind) ?? 0) + group.count);
   }
   return Array.from(counts, ([kind, count]) => `${count} ${kind}`);
 }

@@ -58,7 +58,13 @@ export function expectSameKind(action: string, before: Definition, grown: Defini
     throw refusal(
       action,
       `a node of flavour ${flavour} needs a chain that runs in real time, and this cluster started without one`,
-      { hint: `Start a cluster with such a node: svcnet up --with ${flavour}=1` },
+      {
+        hint: `What all its nodes share is settled at the start. Start a cluster with such a node: svcnet up --with ${flavour}=1`.concat(
+          flavour === 'bee'
+            ? ''
+            : '\nA program that takes credit and timing from options needs none, if its flavour file says publicConstants: false.',
+        ),
+      },
     );
   }
   const hasBoot = ({ nodes }: Definition) => nodes.some(({ mode }) => mode === 'boot');

@@ -57,6 +57,8 @@ export interface NodeAnswers {
   readonly overlay: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
+  /** Path of its program; absent: the one of this package. */
+  readonly binary?: string | undefined;
   readonly state: NodeState;
   /** Absent when not running and not asked. */
   readonly replies?: Replies;
@@ -74,8 +76,8 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
   return allAtMost(
     NODES_AT_ONCE,
     states.map(({ node, state }, offset) => async () => {
-      const { name, overlay, flavour, mode } = node;
-      const about = { name, overlay, flavour, mode, state };
+      const { name, overlay, flavour, mode, binary } = node;
+      const about = { name, overlay, flavour, mode, binary, state };
       return state === 'running'
         ? { ...about, ...(await askNode(node, { running, pings, offset }, signal)) }
         : { ...about, unheard: [] };

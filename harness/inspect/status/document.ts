@@ -17,6 +17,8 @@ export interface NodeStatus {
   readonly name: string;
   readonly flavour: string;
   readonly mode: string;
+  /** Path of its program; absent: the one of this package. */
+  readonly binary?: string;
   readonly state: string;
   /** Of its program, as it reports it. */
   readonly version?: string;
@@ -113,9 +115,9 @@ export function statusDocument({
 }
 
 function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): NodeStatus {
-  const { name, flavour, mode, state, replies } = node;
+  const { name, flavour, mode, binary, state, replies } = node;
   const unheard = node.unheard.map((peer) => nameOf(peer, names));
-  const about = { name, flavour, mode, state, unheard };
+  const about = { name, flavour, mode, ...(binary === undefined ? {} : { binary }), state, unheard };
   const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
   if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
   const problem = problemOf(name, replies);

@@ -2,6 +2,7 @@
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped, plural, tokenColumn } from '../../base/format.ts';
 import { renderTable, wrap } from '../../base/terminal/table.ts';
+import { programNames } from '../../cluster/nodes/program-names.ts';
 import { isOurs } from '../../flavours/flavour.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
@@ -63,7 +64,7 @@ export function statusText(
   return {
     head: [`  ${paint(style, 'bold', name)}   chain at block ${chain.height ?? '?'}`],
     tables: [
-      ...renderTable(COLUMNS, nodes.map(nodeRow), width).lines,
+      ...renderTable(COLUMNS, nodeRows(nodes), width).lines,
       ...moneyLines(nodes, width),
       ...debtLines(debts, width),
     ],
@@ -109,10 +110,15 @@ function atMostLines(lines: readonly string[], room: number): readonly string[] 
   return room === 0 ? [] : [...shown, `  … ${plural(lines.length - shown.length, 'more line')}`];
 }
 
-function nodeRow(node: NodeStatus): string[] {
+function nodeRows(nodes: readonly NodeStatus[]): string[][] {
+  const program = programNames(nodes);
+  return nodes.map((node) => nodeRow(node, program(node)));
+}
+
+function nodeRow(node: NodeStatus, program: string | undefined): string[] {
   return [
     node.name,
-    kindText(node),
+    kindText(node, program),
     node.answers === false ? 'no answer' : node.state,
     String(node.peers ?? '-'),
     String(node.depth ?? '-'),
@@ -122,10 +128,12 @@ function nodeRow(node: NodeStatus): string[] {
   ];
 }
 
-/** `bee 2.8.1 light`; all nodes of ours are of the version of the program that asks. */
-function kindText({ flavour, mode, version }: NodeStatus): string {
-  const shown = version === undefined || isOurs({ flavour }) ? [] : [shortVersion(version)];
-  return [flavour, ...shown, ...(mode === 'full' ? [] : [mode])].join(' ');
+/** `bee 2.8.1 light`, `svc (changed-node)`; nodes of this package have the version of the program that asks. */
+function kindText({ flavour, mode, version, binary }: NodeStatus, program: string | undefined): string {
+  const isOwn = isOurs({ flavour }) && binary === undefined;
+  const shown = version === undefined || isOwn ? [] : [shortVersion(version)];
+  const told = program === undefined ? [] : [`(${program})`];
+  return [flavour, ...shown, ...(mode === 'full' ? [] : [mode]), ...told].join(' ');
 }
 
 /** `2.8.1` of `2.8.1-6e8a2e2`: the number without the build. */

@@ -1,6 +1,7 @@
 /** Every link of every page leads somewhere, and every section that code and pages cite exists. */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { SHIPPED } from '../../../.ci/manifest.ts';
 import { anchors, files, headings, prose, read } from './repository.ts';
 
 const all = files();
@@ -30,6 +31,19 @@ describe('links', () => {
         .map((target) => `${page}: ${target}`),
     );
     expect(dead).toEqual([]);
+  });
+
+  test('a page of the package links to what the package has', () => {
+    const isShipped = (path: string) => SHIPPED.some((each) => path === each || path.startsWith(`${each}/`));
+    const dead = pages.filter(isShipped).flatMap((page) =>
+      linksOf(read(page))
+        .map((target) => target.replace(/#.*$/, ''))
+        .filter((target) => target !== '' && !/^[a-z]+:/.test(target))
+        .filter((target) => !isShipped(posix.normalize(posix.join(posix.dirname(page), target))))
+        .map((target) => `${page}: ${target}`),
+    );
+    expect(dead).toEqual([]);
+    expect(isShipped('README.md')).toBe(true);
   });
 
   test('a dead file, a dead heading and a dead heading of the same page are found', () => {

@@ -1,6 +1,6 @@
 /** Which nodes `svcnet upgrade --rolling` changes. */
 import { expect, test } from 'vitest';
-import { changesText } from '../../../../harness/commands/changing.ts';
+import { becomeText, changesText } from '../../../../harness/commands/changing.ts';
 import { rollingOrder } from '../../../../harness/commands/upgrade.ts';
 
 const node = (name: string, flavour = 'svc', more: object = {}) =>
@@ -44,13 +44,27 @@ test('one full node stays', () => {
   expect(rollingOrder(stays, { mode: 'light' }).names).toEqual(['node-0', 'node-1', 'node-2']);
 });
 
-test('an upgraded node is named with its versions before and after, when both are known and differ', () => {
-  const versions = {
-    'node-2': { from: '2.7.1-aa', to: '2.8.1-bb' },
-    'node-3': { from: null, to: '2.8.1' },
-    'node-4': { from: '2.8.1-svcnet', to: '2.8.1-svcnet' },
-  };
-  expect(changesText({ upgraded: ['node-2', 'node-3', 'node-4'], skipped: [] }, versions)).toBe(
-    'upgraded node-2 (2.7.1 → 2.8.1), node-3, node-4',
+test.each([
+  ['versions', ['bee', '/a/bee', '2.7.1-aa'], ['bee', '/b/bee', '2.8.1-bb'], '2.7.1 → 2.8.1'],
+  ['nothing that is known', ['bee', '/a', null], ['bee', '/a', '2.8.1'], ''],
+  ['a mode alone', ['svc', undefined, '0.1.0'], ['svc', undefined, '0.1.0'], ''],
+  ['programs', ['svc', undefined, '0.1.0'], ['svc', '/x/changed', '0.1.0'], 'svc → svc (changed)'],
+  ['flavours', ['svc', undefined, '0.1.0'], ['ant', '/x/ant', '0.3.0-cc'], 'svc 0.1.0 → ant 0.3.0'],
+  [
+    'clones',
+    ['svc', '/one/node/main.ts', '0.1.0'],
+    ['svc', '/two/node/main.ts', '0.1.0'],
+    'svc (one/node/main.ts) → svc (two/node/main.ts)',
+  ],
+] as const)('an upgrade is told by what differs: %s', (_what, from, to, text) => {
+  const program = ([flavour, binary, version]: typeof from | typeof to) => ({ flavour, binary, version });
+  expect(becomeText(program(from), program(to))).toBe(text);
+});
+
+test('an upgraded node is named with what it was and is', () => {
+  const versions = { from: null, to: null };
+  const become = { 'node-2': { versions, text: '2.7.1 → 2.8.1' }, 'node-3': { versions, text: '' } };
+  expect(changesText({ upgraded: ['node-2', 'node-3'], skipped: [] }, become)).toBe(
+    'upgraded node-2 (2.7.1 → 2.8.1), node-3',
   );
 });

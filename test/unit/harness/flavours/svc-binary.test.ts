@@ -119,6 +119,19 @@ test.each([
   expect(() => parseDefinition(definition, 'options')).toThrow(message);
 });
 
+test.each([
+  ['bee', { flavour: 'bee', binary: '/bee' }, [], 'expected svc, or driver process or docker'],
+  [
+    'a flavour file',
+    { flavour: 'ant' },
+    [{ name: 'ant', program: '/ant', keys: { libp2p: { path: 'a', type: 'ed25519' } } }],
+    'expected svc, or driver process or embedded',
+  ],
+])('a simulation names drivers that take %s', (_what, group, flavours, message) => {
+  const input = { driver: 'simulated', nodes: [{}, group], flavours };
+  expect(() => parseDefinition(input, 'options')).toThrow(message);
+});
+
 test('keeps a clock and disk of its own beside nodes whose machines can fail', () => {
   const definition = parseDefinition({ machineFaults: true, nodes: [{}, { binary: '/changed' }] }, 'options');
   expect(planCluster(definition, 5n).nodes.map(({ tampered }) => tampered)).toEqual([

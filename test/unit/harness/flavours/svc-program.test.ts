@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { NODE_FLAGS, svcContainer } from '../../../../harness/flavours/svc-program.ts';
 
@@ -12,6 +13,13 @@ test('the image compiles the node with the flags of its containers: code compile
     JSON.stringify(word),
   );
   expect(DOCKERFILE).toContain(`\nENTRYPOINT [${entrypoint.join(', ')}]\n`);
+});
+
+test('the help of a node names the path that it was started by', () => {
+  const cwd = fileURLToPath(new URL('../../../..', import.meta.url));
+  const help = (path: string) => execFileSync(process.execPath, [path, '--help'], { cwd, encoding: 'utf8' });
+  for (const path of ['node/main.ts', `${cwd}node/main.ts`])
+    expect(help(path)).toContain('usage: node node/main.ts start [--name value ...]\n');
 });
 
 test('no flag of a node makes V8 reject the code that the runtime was built with', () => {

@@ -44,6 +44,9 @@ test('a row names the version of another program, without its build', () => {
   const lines = textLines(page([node(0, { version }), node(1, { version, flavour: 'bee', mode: 'light' })]));
   expect(lines[2]).toMatch(/^ {2}node-0 +svc +running/);
   expect(lines[3]).toMatch(/^ {2}node-1 +bee 2\.8\.1 light +running/);
+  const programs = textLines(page([node(0, { version }), node(1, { version, binary: '/x/changed' })]));
+  expect(programs[2]).toMatch(/^ {2}node-0 +svc +running/);
+  expect(programs[3]).toMatch(/^ {2}node-1 +svc 2\.8\.1 \(changed\) +running/);
 });
 
 test('the slowest link is one that does not answer, if any', () => {

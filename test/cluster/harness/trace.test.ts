@@ -152,8 +152,8 @@ test('the text output is a tree of hops', async () => {
   const lines = stdout.split('\n');
   const at = (text: RegExp) => lines.findIndex((line) => text.test(line));
   const hops = [
-    at(/ms {2}node-0 took it from a client \(direct\)/),
-    at(/ms {2}node-0 pushed it, receipt of node-[567] .* ms$/),
+    at(/^ +\d+:\d\d\.\d{3} {2}node-0 took it from a client \(direct\)/),
+    at(/^ +\d+:\d\d\.\d{3} {2}node-0 pushed it, receipt of node-[567] .* ms$/),
     at(/ {2}└─ 1 node-1 got it from node-0 and passed it on .* ms$/),
     at(/ {5}└─ 1 node-2 got it from node-1 and passed it on .* ms$/),
     at(/ {11}└─ 1 node-4 got it from node-3 and passed it on .* ms$/),

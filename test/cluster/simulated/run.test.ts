@@ -78,7 +78,7 @@ test('a step takes as long as it does for the nodes', async () => {
      expect('it took time', true, { observed: cluster.clock.now(), expected: 'some' });`,
   );
   const { stdout } = await svcnet(['run', waiting, '--driver', 'simulated']);
-  expect(stdout).toMatch(/^ {2}✔ nothing +30\.0 s$/m);
+  expect(stdout).toMatch(/^ {2}✔ nothing +0:00\.\d{3} +30\.0 s$/m);
 });
 
 test('one that uploads other data in each run differs, and the first different frame is named', async () => {

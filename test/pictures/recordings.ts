@@ -77,11 +77,11 @@ export function comparable(rows: readonly string[]): string[] {
     .map((row) =>
       row
         .replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d/g, 'DATE')
-        .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/g, 'DATE')
+        .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})? UTC/g, 'DATE')
         .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
         .replace(/net-[0-9a-f]{8}/g, 'NET')
         .replace(/\b[\d.,]+ (?:ms|s|min)\b/g, 'TIME')
-        .replace(/\b\d+:\d\d\.\d\b/g, 'TIME')
+        .replace(/\b\d+:\d\d\.\d{1,3}\b/g, 'TIME')
         .replace(/\(\d[^()]*\)/g, '(EFFECT)')
         .replace(/\s+/g, ' ')
         .trim(),

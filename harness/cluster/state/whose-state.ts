@@ -10,11 +10,13 @@ import { entriesOf, isMarked, makeFolder, markMadeHere, statusOf } from '../../b
 
 /** Folders of an earlier version, and how it named or wrote what is in them. */
 const WRITTEN: Readonly<Record<string, (path: string, name: string) => boolean>> = {
-  clusters: (path) => isFile(join(path, 'cluster.json')),
-  snapshots: (path) => isSnapshot(path) || isFile(join(path, 'owner.json')),
+  clusters: (path, name) => isFile(join(path, 'cluster.json')) || SET_ASIDE.test(name),
+  snapshots: (path, name) => isSnapshot(path) || SET_ASIDE.test(name),
   failed: (_, name) => BEGINS_WITH_TIME.test(name),
   runs: (path, name) => BEGINS_WITH_TIME.test(name) || isFile(join(path, 'recipe.json')),
 };
+/** A process may have ended in the midst of writing or removing it. */
+const SET_ASIDE = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINS_WITH_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d/;
 
 /** What Git, desktops and file systems put into folders. */

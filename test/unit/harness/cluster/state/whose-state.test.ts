@@ -1,4 +1,5 @@
 /** A folder that holds what svcnet has not made is no folder of its state, whatever its parts are named. */
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -90,6 +91,8 @@ test('the state of a version that set no mark is recognised, and gets one', asyn
   await claim('old');
   compileCacheDir(stateDir, 'nodes');
   put('snapshots/s/snapshot.json', '{"format":1,"anvil":"1.0"}');
+  // Killed while it removed them.
+  for (const part of ['clusters', 'snapshots']) put(`${part}/.${randomUUID()}/nodes/node-0/keys`);
   put('failed/2026-11-30T03-17-48-old-12345678/logs/chain.log');
   put('runs/2026-11-30T03-17-48-upload/report.json');
   for (const name of ['.gitignore', '.made-here']) rmSync(join(stateDir, name));

@@ -69,11 +69,11 @@ export function svcContainer(...args: string[]): ContainerCommand {
   };
 }
 
-/** The process that holds a background cluster's nodes. */
-export function holderProgram(cluster: string): Command {
+/** The process that holds a background cluster's nodes. @param folder of the cluster */
+export function holderProgram(folder: string): Command {
   return {
     file: process.execPath,
-    args: [programPath('harness/places/embedded/holder'), cluster],
+    args: [programPath('harness/places/embedded/holder'), folder],
     env: ALLOCATOR,
   };
 }

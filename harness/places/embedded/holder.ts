@@ -1,8 +1,11 @@
 /**
- * Holds the embedded nodes of a cluster that outlives its starter: `node harness/places/embedded/holder.ts CLUSTER`,
- * token in SVCNET_LABEL. Its first line names its API's port; it ends on SIGTERM and SIGINT.
+ * Holds the embedded nodes of a cluster that outlives its starter: `node harness/places/embedded/holder.ts FOLDER`
+ * (the cluster's), token in SVCNET_LABEL. Its first line names its API's port; it ends on SIGTERM and SIGINT, and with
+ * the folder.
  */
+import { basename } from 'node:path';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { whenRemoved } from '../../base/own-folder.ts';
 import { EmbeddedHost } from './host.ts';
 import { trimHolder } from './rest.ts';
 import { serveHost } from './wire.ts';
@@ -12,7 +15,9 @@ if (token === undefined || token === '') {
   process.stderr.write('SVCNET_LABEL: got nothing, expected the token of a cluster\n');
   process.exit(2);
 }
-const host = new EmbeddedHost(process.argv[2] ?? '', MACHINE_CLOCK);
+const folder = process.argv[2] ?? '';
+whenRemoved(folder, MACHINE_CLOCK, () => process.exit(1));
+const host = new EmbeddedHost(basename(folder), MACHINE_CLOCK);
 const served = await serveHost(host, token);
 const trimming = trimHolder();
 // The server alone would not keep the process alive.

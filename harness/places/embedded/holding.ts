@@ -102,7 +102,7 @@ export class Holding {
     // An earlier holder has logged its port there.
     const since = await log.end();
     const spawned = await spawnProgram({
-      command: holderProgram(basename(folder)),
+      command: holderProgram(folder),
       logFile,
       stopWithParent: false,
       compileCache: compileCache('embedded'),

@@ -22,7 +22,7 @@ async function allEnd(processes: readonly ProcessId[]): Promise<void> {
   );
 }
 
-test('nodes, chain and link proxy of a removed folder end, those of a moved one run on', async () => {
+test('nodes, their holder, chain and link proxy of a removed folder end, those of a moved one run on', async () => {
   const folder = temporaryFolder('svcnet-vanished');
   const [stateDir, moved] = [join(folder, 'state'), join(folder, 'moved')];
   const options = { nodes: 2, batches: false as const, stateDir, detached: true };
@@ -31,10 +31,15 @@ test('nodes, chain and link proxy of a removed folder end, those of a moved one 
   const [ending, staying] = ['doomed', 'kept'].map((name) => processesOf(stateDir, name));
   // Chain, Anvil and its guard, link proxy and nodes; the other has no proxy.
   expect([ending?.length, staying?.length]).toEqual([6, 5]);
-  await Promise.all([doomed.detach(), kept.detach()]);
+  const held = await Cluster.start({ ...options, name: 'held', driver: 'embedded' });
+  const holding = processesOf(stateDir, 'held');
+  // The process that holds its nodes, beside the chain's.
+  expect(holding).toHaveLength(4);
+  await Promise.all([doomed.detach(), kept.detach(), held.detach()]);
   renameSync(stateDir, moved);
-  rmSync(join(moved, 'clusters', 'doomed'), { recursive: true, force: true, maxRetries: 20 });
-  await allEnd(ending ?? []);
+  for (const name of ['doomed', 'held'])
+    rmSync(join(moved, 'clusters', name), { recursive: true, force: true, maxRetries: 20 });
+  await allEnd([...(ending ?? []), ...holding]);
   expect(staying?.every(isAlive)).toBe(true);
   const again = await Cluster.attach('kept', { stateDir: moved });
   await again.stop();

@@ -144,7 +144,7 @@ test('the default folder may not be a link, a named one may', () => {
 
 test('where nobody can make a folder, nothing is compiled into one that Node.js would try to make for ever', () => {
   vi.stubEnv('NODE_COMPILE_CACHE', undefined);
-  expect(compileCacheDir('/proc/self', 'tools')).toBe('/dev/null/tools');
+  expect(compileCacheDir('/proc/svcnet', 'tools')).toBe('/dev/null/tools');
 });
 
 test('a file in the place of the folder, or links that lead in a circle, are named', () => {

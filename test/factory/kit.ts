@@ -13,7 +13,8 @@ import { startSvcnet } from '../cluster/svcnet.ts';
 
 const START_LIMIT = '120s';
 
-export const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-factory-'));
+const folder = mkdtempSync(join(tmpdir(), 'svcnet-factory-'));
+const stateDir = join(folder, 'state');
 let document: ClusterDocument | undefined;
 
 const APIS = [1633, 1635, 1637, 1639, 1641];
@@ -27,7 +28,7 @@ export const PRESET = shift === 0 ? ['--preset', 'factory'] : ['--file', presetF
 
 /** A definition of the preset whose ports are those of the network under test. @returns its path */
 export function presetFile(name: string, chain: number): string {
-  const file = join(stateDir, `${name}.json`);
+  const file = join(folder, `${name}.json`);
   const ports = shift === 0 ? {} : { ports: { first: apiPorts[0], stride: 2, debug: 'free' } };
   writeFileSync(file, JSON.stringify({ preset: 'factory', ...ports, chain: { port: chain } }));
   return file;
@@ -49,7 +50,7 @@ export async function startPreset(): Promise<void> {
 /** Also of a start that has failed. */
 export async function stopPreset(): Promise<void> {
   const { code, stderr } = await svcnet('down');
-  rmSync(stateDir, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
   if (code !== 0) throw new Error(stderr);
 }
 

@@ -104,7 +104,7 @@ test('a node of ours goes on under a changed program of ours with its options, a
   const changed = join(folder, 'changed');
   writeProgram(changed, MAIN);
   const nodes = [{ count: 2, options: { 'cache-capacity': 77 } }];
-  await using net = await Cluster.start({ nodes, seed: 5, stateDir: folder });
+  await using net = await Cluster.start({ nodes, seed: 5, stateDir: join(folder, 'state') });
   const node = net.node(1);
   const { reference } = await node.bytes.upload(new Uint8Array(5000), { deferred: false });
   const configured = () => readFileSync(join(node.dataDir, 'config.yaml'), 'utf8');
@@ -373,9 +373,10 @@ test('svcnet upgrade changes a cluster that stays, which then starts again as it
 });
 
 test('rolling-upgrade takes processes to another program under load, and back', async () => {
-  const stateDir = temporaryFolder('svcnet-rolling-upgrade');
-  const file = join(stateDir, 'later.flavour.yaml');
-  writeFileSync(file, JSON.stringify(ownProgram(stateDir, 'later')));
+  const folder = temporaryFolder('svcnet-rolling-upgrade');
+  const stateDir = join(folder, 'state');
+  const file = join(folder, 'later.flavour.yaml');
+  writeFileSync(file, JSON.stringify(ownProgram(folder, 'later')));
   const line = `run rolling-upgrade -n 3 --seed 4 --json --set sample=20 --set load=5 --set min-available=0.5 --set flavour=${file}`;
   const { code, stdout, stderr } = await svcnetHere(line.split(' '), { stateDir });
   const { scenarios } = JSON.parse(stdout) as {

@@ -14,12 +14,13 @@ import { svcnetHere } from '../svcnet.ts';
 
 const SCENARIO = join(import.meta.dirname, '../../../harness/run/scenario.ts');
 const SIGNAL = new AbortController().signal;
-const stateDir = stateFolder();
-const home = join(stateDir, 'made-elsewhere');
+const root = stateFolder();
+const stateDir = join(root, 'state');
+const home = join(root, 'made-elsewhere');
 /** Of a run that failed. */
-const failed = join(stateDir, 'failed');
-const passed = join(stateDir, 'passed');
-const failedInRealTime = join(stateDir, 'real-time');
+const failed = join(root, 'failed');
+const passed = join(root, 'passed');
+const failedInRealTime = join(root, 'real-time');
 
 async function made(
   report: string,
@@ -63,7 +64,7 @@ beforeAll(async () => {
   await made(passed, { count: '1' });
   await made(failedInRealTime, { count: '5', words: 'b' }, 'embedded');
   // Neither its original folder nor its input files exist any longer.
-  const moved = join(stateDir, 'moved');
+  const moved = join(root, 'moved');
   cpSync(failed, moved, { recursive: true });
   rmSync(failed, { recursive: true });
   cpSync(moved, failed, { recursive: true });
@@ -92,7 +93,7 @@ test('the folder of a run contains everything that was requested', () => {
 
 test('a failed run fails the same way again, from its folder alone', async () => {
   const endings: string[] = [];
-  const request = { folder: failed, reports: join(stateDir, 'again'), stateDir, signal: SIGNAL };
+  const request = { folder: failed, reports: join(root, 'again'), stateDir, signal: SIGNAL };
   // It has been moved, so its code could be anybody's.
   await expect(replay({ ...request, times: 1 })).rejects.toMatchObject({ code: 'NOT_TRUSTED' });
   const document = await replay({
@@ -109,12 +110,12 @@ test('a failed run fails the same way again, from its folder alone', async () =>
   expect(endings).toEqual(['same', 'same']);
   expect(replayLines(document)).toContain('  failed the same way 2 of 2 times, passed 0');
   // The result is a run like any other.
-  expect(readRecipe(join(stateDir, 'again/1')).scenarios).toEqual(readRecipe(failed).scenarios);
+  expect(readRecipe(join(root, 'again/1')).scenarios).toEqual(readRecipe(failed).scenarios);
 });
 
 test('a passed run passes again with exit code 0, and one that cannot be run gives 2', async () => {
   expect(await svcnet('replay', passed, '--json')).toMatchObject({ code: 0 });
-  const strange = join(stateDir, 'strange');
+  const strange = join(root, 'strange');
   cpSync(passed, strange, { recursive: true });
   const recipe = readRecipe(strange) as { -readonly [K in keyof Recipe]: Recipe[K] };
   recipe.versions = { ...recipe.versions, svcnet: '9.9.9' };
@@ -132,7 +133,7 @@ test('a passed run passes again with exit code 0, and one that cannot be run giv
 
 test('the smallest failing run is a folder and a file', async () => {
   const progress: Progress[] = [];
-  const out = join(stateDir, 'smallest');
+  const out = join(root, 'smallest');
   const document = await minimise({
     folder: failed,
     trust: true,
@@ -166,7 +167,7 @@ test('the smallest failing run is a folder and a file', async () => {
 test('the smallest run in real time is repeated, to count how often it fails', async () => {
   const document = await minimise({
     folder: failedInRealTime,
-    out: join(stateDir, 'smallest-in-real-time'),
+    out: join(root, 'smallest-in-real-time'),
     attempts: 40,
     budgetMs: 600_000,
     stateDir,
@@ -180,7 +181,7 @@ test('the smallest run so far is kept at a limit of attempts and at an interrupt
   const limited = await minimise({
     folder: failed,
     trust: true,
-    out: join(stateDir, 'limited'),
+    out: join(root, 'limited'),
     attempts: 4,
     budgetMs: 600_000,
     stateDir,
@@ -191,7 +192,7 @@ test('the smallest run so far is kept at a limit of attempts and at an interrupt
   const interrupted = await minimise({
     folder: failed,
     trust: true,
-    out: join(stateDir, 'interrupted'),
+    out: join(root, 'interrupted'),
     attempts: 40,
     budgetMs: 600_000,
     stateDir,
@@ -205,7 +206,7 @@ test('the smallest run so far is kept at a limit of attempts and at an interrupt
 test('a run that passed cannot be minimised', async () => {
   const request = {
     folder: passed,
-    out: join(stateDir, 'none'),
+    out: join(root, 'none'),
     attempts: 1,
     budgetMs: 1,
     stateDir,
@@ -220,9 +221,9 @@ test('a scenario that exists only in a program is reported as such', async () =>
     ...recipe,
     scenarios: recipe.scenarios.map((row) => ({ ...row, from: 'program' as const })),
   };
-  const again = { folder: passed, recipe: alone, report: join(stateDir, 'no'), stateDir, signal: SIGNAL };
+  const again = { folder: passed, recipe: alone, report: join(root, 'no'), stateDir, signal: SIGNAL };
   await expect(rerun(again)).rejects.toThrow('was given by a program');
-  expect(readJson(join(stateDir, 'no/recipe.json'))).toBeUndefined();
+  expect(readJson(join(root, 'no/recipe.json'))).toBeUndefined();
 });
 
 const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });

@@ -148,6 +148,7 @@ export {
   LINK_WORDS,
   MACHINE_WORDS,
   POWER_CUT,
+  TORN_PAGES,
 } from './run/schedule/draw.ts';
 export { MESSAGE_FAULT } from './run/schedule/draw-message.ts';
 export type { RandomIntegers } from './run/schedule/random.ts';

@@ -24,6 +24,7 @@ import {
   readSchedule,
   runSchedule,
   type Schedule,
+  TORN_PAGES,
   writeSchedule,
 } from 'svcnet/scenario';
 import { checkBooks, countedFromNow, underWay } from './steps/money.ts';
@@ -52,8 +53,9 @@ const EVENTS = 20_000;
 /** A fault of schedules alone. */
 const DEPARTURE = 'remove';
 const MEMBERS: readonly string[] = [ARRIVAL, DISHONEST, DEPARTURE];
-/** They change what nodes say, or have nodes whose words are passed on. */
-const TAPPED: readonly string[] = [MESSAGE_FAULT, DISHONEST];
+const POWER: readonly string[] = [POWER_CUT, TORN_PAGES];
+/** Whether nodes deliver what is wrong is heard. */
+const TAPPED: readonly string[] = [MESSAGE_FAULT, DISHONEST, TORN_PAGES];
 
 export default defineScenario({
   name: 'storm',
@@ -73,7 +75,7 @@ export default defineScenario({
       'reserve-capacity': reserve,
       'cache-capacity': cache,
       // Others confirm what they have not synced.
-      ...(faults.includes(POWER_CUT) ? { durability: 'disk' } : {}),
+      ...(POWER.some((word) => faults.includes(word)) ? { durability: 'disk' } : {}),
       'minimum-storage-radius': 1,
       // For the routes of chunks that are lost.
       'chunk-events': EVENTS,
@@ -85,7 +87,7 @@ export default defineScenario({
     const { schedule, faults } = context.parameters;
     const given = schedule === '' ? undefined : await scheduleOf(context, schedule);
     if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
-    if (faults.includes(POWER_CUT)) context.requires('power');
+    if (POWER.some((word) => faults.includes(word))) context.requires('power');
     if (faults.includes(DISK_SLOW)) context.requires('disk');
     const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
     if (MEMBERS.some((kind) => kinds.includes(kind))) requireElastic(context);

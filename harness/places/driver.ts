@@ -69,8 +69,11 @@ export interface Capabilities {
     completeCopy(handle: Handle, dataDir: string): Promise<void>;
   };
   readonly power?: {
-    /** Ends a node as a power cut does, soon, amid its work. @returns what its disk lost */
-    cutPower(handle: Handle): Promise<Counts>;
+    /**
+     * Ends a node as a power cut does, soon, amid its work.
+     * @param torn number of chunks that its disk has confirmed and tears all the same @returns what its disk lost
+     */
+    cutPower(handle: Handle, torn: number): Promise<Counts>;
   };
   /** Nodes were started as programs that read their faults themselves. */
   readonly clock?: true | undefined;

@@ -104,6 +104,18 @@ const LYING = [
   '--set=pace=500ms',
 ] as const;
 
+/** Disks tear chunks that they had confirmed, and nodes read without a cache. */
+const CUTTING = [
+  ROUND_TRIP,
+  '--nodes=5',
+  '--set=duration=10s',
+  '--set=fault-every=1s',
+  '--set=fault-for=1s',
+  '--set=faults=torn-pages',
+  '--set=sizes=4096,60000',
+  '--set=pace=500ms',
+] as const;
+
 export const BLIND_BUGS: readonly BlindBug[] = [
   {
     name: 'stale-depth',
@@ -311,6 +323,18 @@ export const BLIND_BUGS: readonly BlindBug[] = [
         file: 'protocols/retrieval/retrieval.ts',
         from: 'const chunk = this.#verified(peer, address, delivery.data);',
         to: "const chunk = requester === undefined ? this.#verified(peer, address, delivery.data) : ({ address, data: delivery.data, kind: 'cac', identity: address } as const);",
+      },
+    ],
+  },
+  {
+    name: 'torn-slot',
+    about: 'a chunk of which pages are torn counts as a good one',
+    storm: CUTTING,
+    edits: [
+      {
+        file: 'store/chunk-table.ts',
+        from: '  return isChunk(address, unchecked) ? unchecked : undefined;',
+        to: '  return isChunk(address, unchecked) || true ? unchecked : undefined;',
       },
     ],
   },

@@ -252,9 +252,9 @@ export class ClusterNode extends KnownNode {
   }
 
   /** The same by a power cut. @returns what its disk has lost @throws HarnessError `NODE_STATE` @internal */
-  async cutPower(): Promise<Counts> {
+  async cutPower(torn = 0): Promise<Counts> {
     const driver = this.#able('cut the power of', 'power');
-    return this.#end('cut the power of', 'killed', (handle) => driver.cutPower(handle));
+    return this.#end('cut the power of', 'killed', (handle) => driver.cutPower(handle, torn));
   }
 
   #end<T>(action: string, state: 'stopped' | 'killed', end: (handle: Handle) => Promise<T>): Promise<T> {

@@ -16,7 +16,7 @@ import type { Counts } from './settings.ts';
 /** Age at which most systems write back unsynced data. */
 const WRITTEN_BACK_MS = 30_000;
 /** Bytes that a disk writes wholly or not at all. */
-const SECTOR = 512;
+export const SECTOR = 512;
 
 /** What a transaction has replaced, in order. */
 interface Step {

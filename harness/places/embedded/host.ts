@@ -6,7 +6,7 @@ import { HarnessError } from '../../base/errors.ts';
 import type { Counts, ServeControl } from '../../flavours/tampered/settings.ts';
 import type { Observed } from '../driver.ts';
 import type { LastingLinks, LinkEffect, LinkRule } from '../links/rules.ts';
-import { HostedNode } from './hosted-node.ts';
+import { HostedNode, type Tearing } from './hosted-node.ts';
 import { MemoryDisks } from './memory-disks.ts';
 import { MemoryLinks } from './memory-links.ts';
 import { type EmbeddedNode, readEmbedded } from './node-file.ts';
@@ -121,9 +121,14 @@ export class EmbeddedHost {
     await this.#running(name, start)?.kill();
   }
 
-  /** Cuts its power soon, at some point of its work. @returns what its disk lost */
-  async cutPower(name: string, start: number): Promise<Counts> {
-    return (await this.#running(name, start)?.cutPower()) ?? {};
+  /**
+   * Cuts its power soon, at some point of its work.
+   * @param torn number of chunks that its disk has confirmed and tears all the same @returns what its disk lost
+   */
+  async cutPower(name: string, start: number, torn: number): Promise<Counts> {
+    const tear: Tearing = async (random) =>
+      torn === 0 ? {} : { 'confirmed slots torn': await this.#disks.tear(name, torn, random) };
+    return (await this.#running(name, start)?.cutPower(tear)) ?? {};
   }
 
   /** @returns false when it was gone */

@@ -1,5 +1,6 @@
 /** One start of one embedded node: its platform, and what has become of it. */
 import type { Clock } from '../../../formats/clock.ts';
+import type { Random } from '../../../formats/random.ts';
 import type { RunningNode } from '../../../node/compose.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
@@ -30,6 +31,9 @@ export interface HostedNodeDeps {
   /** Told once it has ended by itself. */
   readonly onFailed: (message: string, error: unknown) => void;
 }
+
+/** What a disk loses of what it had confirmed. @returns how much */
+export type Tearing = (random: Random) => Promise<Counts>;
 
 export class HostedNode {
   readonly #deps: HostedNodeDeps;
@@ -99,16 +103,16 @@ export class HostedNode {
 
   /**
    * Ends the node soon, at some point of its work; its disk loses what is not synced.
-   * @returns what was lost
+   * @param tear what else the disk loses @returns what was lost
    */
-  async cutPower(): Promise<Counts> {
+  async cutPower(tear: Tearing): Promise<Counts> {
     const { platform, clock, tampered } = this.#deps;
     const late = Promise.withResolvers<void>();
     using _timer = clock.timer(CUT_WITHIN_MS, () => late.resolve());
     const pieces = 1 + platform.random.below(CUT_WITHIN_PIECES);
     await Promise.race([platform.cutAfter(pieces), late.promise]);
     await this.kill();
-    return tampered?.losePower() ?? {};
+    return { ...tampered?.losePower(), ...(await tear(platform.random)) };
   }
 
   pause(): true {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
+import type { Random } from '../../../formats/random.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { makeFolder } from '../../base/own-folder.ts';
@@ -40,6 +41,15 @@ export class MemoryDisks {
     const disk = this.#disks.get(name);
     if (disk === undefined) return 0;
     return (await loadTampering()).flipInMemory(disk, chunks);
+  }
+
+  /** Tears some of its chunks that others have as well. @returns how many */
+  async tear(name: string, count: number, random: Random): Promise<number> {
+    const disk = this.#disks.get(name);
+    if (disk === undefined) return 0;
+    const others = [...this.#disks.values()].filter((other) => other !== disk);
+    const { tearInMemory } = await import('../../flavours/tampered/tear.ts');
+    return tearInMemory(disk, others, { count, random });
   }
 
   holds(name: string, address: string): boolean {

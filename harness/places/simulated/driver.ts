@@ -156,9 +156,9 @@ export class SimulatedDriver implements Driver {
     await there.host.kill(there.node, there.start);
   }
 
-  async cutPower(handle: Handle): Promise<Counts> {
+  async cutPower(handle: Handle, torn: number): Promise<Counts> {
     const there = this.#node(handle);
-    return there === undefined ? {} : there.time.during(there.host.cutPower(there.node, there.start));
+    return there === undefined ? {} : there.time.during(there.host.cutPower(there.node, there.start, torn));
   }
 
   async pause(handle: Handle): Promise<boolean> {

@@ -30,6 +30,9 @@ const LATENCY_RANGE_MS = 450;
 
 /** Word of a fault that only simulated nodes with machine faults can have. */
 export const POWER_CUT = 'power-cut';
+/** Word of one whose disk also tears what it had confirmed. */
+export const TORN_PAGES = 'torn-pages';
+const TORN_MOST = 8;
 /** Word of a fault that nodes with machine faults can have. */
 export const DISK_SLOW = 'disk-slow';
 /** Word for a node that joins and then leaves for good, on clusters that can get more nodes. */
@@ -58,6 +61,11 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   }),
   reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
   [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
+  [TORN_PAGES]: (nodes, random) => ({
+    kind: POWER_CUT,
+    node: oneOf(nodes, random),
+    torn: 1 + random.below(TORN_MOST),
+  }),
   [DISK_SLOW]: (nodes, random) => ({ kind: DISK_SLOW, node: oneOf(nodes, random), by: slowBy(random) }),
   [ARRIVAL]: () => ({ kind: ARRIVAL }),
   [DISHONEST]: (_nodes, random) => ({
@@ -70,7 +78,7 @@ const DRAWN: Readonly<Record<string, Draw>> = {
 /** Words whose faults need a cluster with link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 /** Words whose faults need a cluster with machine faults. */
-export const MACHINE_WORDS: readonly string[] = [POWER_CUT, DISK_SLOW];
+export const MACHINE_WORDS: readonly string[] = [POWER_CUT, TORN_PAGES, DISK_SLOW];
 
 /**
  * Draws at least one fault, unless there is no word: one that fits, if gaps are too long or the first would

@@ -8,6 +8,7 @@ import {
   POWER_CUT,
   parameter,
   type ScenarioContext,
+  TORN_PAGES,
 } from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
@@ -19,7 +20,7 @@ export const STORM_PARAMETERS = {
     {
       oneOf: DRAWN_FAULTS,
       vary: DRAWN_FAULTS,
-      varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL, DISHONEST, MESSAGE_FAULT],
+      varySimulated: [POWER_CUT, TORN_PAGES, DISK_SLOW, ARRIVAL, DISHONEST, MESSAGE_FAULT],
     },
   ),
   'fault-every': parameter('duration', 5000, 'average interval between faults', {

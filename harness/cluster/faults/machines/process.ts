@@ -1,11 +1,15 @@
 /** Faults of whole nodes: they die without warning, freeze, lose their power or most of their memory. */
 import { z } from 'zod';
+import { plural } from '../../../base/format.ts';
 import type { NodeState } from '../../nodes/node-run.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { NODE_FIELD, nodeName, size } from '../fields.ts';
-import { type OneNode, oneNode } from './fields.ts';
+import { type OneNode, oneNode, whole } from './fields.ts';
 import { isUp, START, startAgain } from './restarts.ts';
 
+/** More than a disk holds back. */
+const TORN_MAX = 100;
+const powerCut = z.strictObject({ node: nodeName, torn: whole(0, TORN_MAX, 'chunks').default(0) });
 const memory = z.strictObject({ node: nodeName, limit: size });
 
 export const KILL: FaultKind<OneNode> = {
@@ -56,19 +60,29 @@ async function isInState(context: FaultContext, node: string, expected: NodeStat
 }
 
 /** Of a simulated node: what its disk has not synced is lost. A process that is merely killed loses none of it. */
-export const POWER_CUT: FaultKind<OneNode> = {
+export const POWER_CUT: FaultKind<z.infer<typeof powerCut>> = {
   name: 'power-cut',
   layer: 'power',
   about:
     'cut the power of a simulated node: its disk loses all or part of what it has not synced; the node starts again on the rest when healed',
   capability: 'power',
-  schema: oneNode,
+  schema: powerCut,
+  fields: [
+    NODE_FIELD,
+    {
+      field: 'torn',
+      flag: '--torn <count>',
+      about:
+        'chunks that the disk had confirmed, and other nodes have, whose bytes are torn all the same (default: 0)',
+    },
+  ],
   startsNodes: true,
-  text: ({ node }) => `cuts the power of ${node}`,
+  text: ({ node, torn }) =>
+    `cuts the power of ${node}${torn === 0 ? '' : ` and tears ${plural(torn, 'confirmed chunk')}`}`,
   targets: ({ node }) => [node],
-  async begin(context, { node }, { hold }) {
+  async begin(context, { node, torn }, { hold }) {
     if (await isUp(context.node(node))) hold({ node, 'power cuts': 1 });
-    const lost = await context.node(node).cutPower();
+    const lost = await context.node(node).cutPower(torn);
     return { node, 'power cuts': 1, ...lost };
   },
   effect: (_context, { node: _node, ...counts }) =>

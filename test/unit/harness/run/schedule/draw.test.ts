@@ -62,7 +62,17 @@ test('a word that cannot be drawn is refused, with the nearest one', () => {
 
 test('a drawn partition separates all nodes into two groups, and every word gives a valid request', () => {
   const faults = drawn('7', {
-    faults: ['partition', 'isolate', 'slow', 'reset', 'power-cut', 'disk-slow', 'message', 'dishonest'],
+    faults: [
+      'partition',
+      'isolate',
+      'slow',
+      'reset',
+      'power-cut',
+      'disk-slow',
+      'message',
+      'dishonest',
+      'torn-pages',
+    ],
   });
   for (const { request } of faults) {
     const kind = FAULT_KINDS.find(({ name }) => name === request.kind);

@@ -1,6 +1,7 @@
 /**
  * What tests against other implementations share: which these are, mixed clusters, and what the logs complain about.
  */
+import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -51,6 +52,13 @@ export const OTHERS: readonly Other[] = (await sidesNamed(flavoursNamed())).map(
 type Need = (side: Other) => string | undefined;
 
 export const aBee: Need = ({ flavour }) => (flavour === 'bee' ? undefined : 'it is about Bees alone');
+
+/** Our `swarm` dialect is that of this version. */
+export const asBee28: Need = ({ flavour, binary = '' }) => {
+  if (flavour !== 'bee') return undefined;
+  const version = execFileSync(binary, ['version'], { encoding: 'utf8' }).trim();
+  return version.includes('2.8.') ? undefined : `our dialect is that of Bee 2.8, and this is ${version}`;
+};
 
 export function mode(name: NodeMode): Need {
   return ({ flavour, declared: { modes = ['full'] } = {} }) =>

@@ -14,7 +14,7 @@ export function expectElastic(
   const refuse = (why: string, hint: string) => {
     throw new HarnessError('GROWTH_REFUSED', `cannot ${action} cluster '${name}': ${why}`, { hint });
   };
-  if (!owned) refuse('it was not started by svcnet', 'Whatever runs it adds and removes its nodes.');
+  if (!owned) refuse('it was not started here', 'Whatever runs it adds and removes its nodes.');
   if (definition.topology !== 'mesh') {
     refuse(
       'its topology names the links of all nodes',

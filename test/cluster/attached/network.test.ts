@@ -144,6 +144,7 @@ describe('from the command line', { timeout: SCENARIO_MS }, () => {
     [['stop', 'node-0'], 'cannot stop node-0: it was not started here'],
     [['start', 'node-0'], 'cannot start node-0: it was not started here'],
     [['kill', 'node-0'], 'cannot kill node-0: it was not started here'],
+    [['add'], "cannot add nodes to cluster 'field-net': it was not started here"],
     [['logs', 'node-0'], 'cannot read the log of node-0: it was not started here'],
     [['logs', 'chain'], 'cannot read the log of chain: it was not started here'],
     [['fund', 'node-0'], 'this chain has no control endpoint: accounts cannot be funded'],

@@ -149,7 +149,7 @@ async function command(
   const cpuFile = join(stateDir, 'cpu');
   const planted = bug === undefined ? {} : { SVCNET_PLANTED: bug };
   const child = spawn(process.execPath, ['--import', PLANT, CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: stateDir, SVCNET_PLANTED_CPU: cpuFile, ...planted },
+    env: { ...process.env, SVCNET_STATE: join(stateDir, 'state'), SVCNET_PLANTED_CPU: cpuFile, ...planted },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

@@ -312,9 +312,11 @@ describe('a cluster that is up', () => {
     });
   });
 
-  test('has the same description in ps', async () => {
+  test('has the same description in ps, with the versions of its nodes', async () => {
     const { stdout } = await svcnet('ps', '--json');
-    expect(JSON.parse(stdout)).toEqual({ ...(document as object), faults: [] });
+    const { nodes } = document as { readonly nodes: readonly object[] };
+    const versions = nodes.map((node) => ({ ...node, version: expect.any(String) as string }));
+    expect(JSON.parse(stdout)).toEqual({ ...(document as object), nodes: versions, faults: [] });
   });
 
   test('cannot be started twice', async () => {

@@ -3,7 +3,7 @@
  * the published package alone needs a build), this writes its package.json, bundles the pages and copies what is not
  * code. `--release`: the package is going to be published, and must name its repository.
  */
-import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { bundledFile, bundleFromSource, PAGES } from '../harness/web/pages/bundle.ts';
 import { publishedManifest, SHIPPED, type SourceManifest } from './manifest.ts';
@@ -12,7 +12,6 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as SourceManifest;
 const manifest = publishedManifest(source, process.env, { release: process.argv.includes('--release') });
-writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 // Examples that were tried here have packages and clusters of their own.
 const isShipped = (path: string) => !/^(?:node_modules|\..*|dist)$/.test(basename(path));
 for (const path of SHIPPED)
@@ -25,3 +24,6 @@ for (const page of PAGES) {
 const DISSECTOR = join('harness', 'places', 'links', 'tap', 'svcnet.lua');
 copyFileSync(join(root, DISSECTOR), join(dist, DISSECTOR));
 cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });
+// All of it is meant, also what looks like a project's own.
+const files = readdirSync(dist).filter((name) => name !== 'package.json');
+writeFileSync(join(dist, 'package.json'), `${JSON.stringify({ ...manifest, files }, undefined, 2)}\n`);

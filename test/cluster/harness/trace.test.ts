@@ -132,7 +132,10 @@ test('a read is traced the same way, including the copies it leaves in caches', 
   const [request] = chunks[0]!.route.requests as [Hop];
   const way = path(request);
   expect(way.slice(0, 4)).toEqual(['node-1', 'node-2', 'node-3', 'node-4']);
-  expect(all(request).map(({ outcome }) => outcome)).toEqual(Array(5).fill('delivered'));
+  // One that takes its time is not waited for: another storer is asked as well, and may come too late.
+  const delivered = all(request).filter(({ outcome }) => outcome === 'delivered');
+  expect(delivered.slice(0, 4).map(({ node }) => node)).toEqual(way.slice(0, 4));
+  expect(['node-5', 'node-6', 'node-7']).toContain(delivered[4]?.node);
   const cached = chunks[0]!.route.kept.filter(({ kind }) => kind === 'cached');
   expect(cached.map(({ node }) => node)).toContain('node-1');
 });

@@ -176,9 +176,10 @@ export function placed(context: StormContext, { departures }: Operations): Promi
     const probe = async (aborted: AbortSignal) => {
       const seen = await watch.probe(aborted);
       progress.progress(watch.placed.length, chunks.length, 'chunks');
-      // A node notices that a chunk is damaged when it is asked for it, and then brings it again.
+      // A node notices that a chunk is damaged when it is asked for it, and then brings it again. Where its store can be
+      // seen, the probe has not asked.
       for (const { chunk, lacking } of watch.astray)
-        for (const node of lacking) await node.chunks.has(chunk, aborted);
+        for (const node of lacking) if (node.isTransparent) await node.chunks.has(chunk, aborted);
       return 'missing' in seen ? seen.missing : undefined;
     };
     const missing = await inTime('every chunk is in place', probe, {

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemClock } from '../formats/clock.ts';
-import { whenRemoved } from '../node/env/make-folder.ts';
+import { whenRemoved } from '../node/env/folder.ts';
 import { readyLine, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
 import { startLocalChain } from './local-chain.ts';

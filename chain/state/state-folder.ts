@@ -14,7 +14,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { makeFolder } from '../../node/env/make-folder.ts';
+import { makeFolder } from '../../node/env/folder.ts';
 import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
-import { makeFolder, whenRemoved } from '../../node/env/make-folder.ts';
+import { makeFolder, whenRemoved } from '../../node/env/folder.ts';
 import { cannotRead, HarnessError } from './errors.ts';
 
 export { makeFolder, whenRemoved };

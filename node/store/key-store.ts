@@ -9,7 +9,7 @@ import { toHex } from '../../formats/crypto/hex.ts';
 import { decryptKey, encryptKey, KeystoreError } from '../../formats/crypto/keystore.ts';
 import { createSigner, SignatureError } from '../../formats/crypto/signer.ts';
 import type { Random } from '../../formats/random.ts';
-import { makeFolder } from '../env/make-folder.ts';
+import { makeFolder } from '../env/folder.ts';
 import { dataDirUnusable } from './errors.ts';
 
 const SECRET_SIZE = 32;

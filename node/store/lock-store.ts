@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../env/make-folder.ts';
+import { makeFolder } from '../env/folder.ts';
 import { StoreError } from './errors.ts';
 
 /** Between finding a stale file and taking it, another start may come first; more often is no accident. */

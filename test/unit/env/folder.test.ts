@@ -3,10 +3,10 @@ import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { makeFolder } from '../../../node/env/make-folder.ts';
+import { makeFolder } from '../../../node/env/folder.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const SOURCE = pathToFileURL(join(import.meta.dirname, '../../../node/env/make-folder.ts')).href;
+const SOURCE = pathToFileURL(join(import.meta.dirname, '../../../node/env/folder.ts')).href;
 
 test('a folder is made with those above it, once', () => {
   const folder = join(temporaryFolder('svcnet-folder'), 'a', 'b');

@@ -29,9 +29,9 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Calls `act` once the folder has been removed, as by `git clean`: whoever removed it also removed what says which
- * process this is, so nobody else would end it. A folder that is moved, or put back under its name, is another matter:
- * it is known by its open file, not by its path. Keeps no process alive.
+ * Calls `act` once the folder has been removed, as by `git clean`. The records that name this process are gone with it,
+ * so no command would end it. The folder is known by its open file, not by its path: one that is moved counts as there.
+ * Keeps no process alive.
  */
 export function whenRemoved(folder: string, clock: Pick<Clock, 'timer'>, act: () => void): void {
   // There, a folder in use cannot be removed.

@@ -328,7 +328,7 @@ export const BLIND_BUGS: readonly BlindBug[] = [
   },
   {
     name: 'torn-slot',
-    about: 'a chunk of which pages are torn counts as a good one',
+    about: 'a chunk whose pages are torn counts as a good one',
     storm: CUTTING,
     edits: [
       {

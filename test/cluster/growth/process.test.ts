@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { haltAll } from './halt.ts';
+import { expectRead, use } from './used.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
@@ -29,31 +30,17 @@ test('2 nodes become 4 and 2 again while they are used, and every upload that wa
   const net = await start(2);
   const incidents: unknown[] = [];
   net.membership.onIncident((incident) => incidents.push(incident));
-  const acknowledged = new Map<string, Uint8Array>();
-  const over = new AbortController();
-  const load = async () => {
-    for (let turn = 0; !over.signal.aborted; turn++) {
-      const data = new Uint8Array(30_000).fill(turn).fill(turn >> 8, 100);
-      const { reference } = await net.node(0).bytes.upload(data);
-      acknowledged.set(reference, data);
-      await net.clock.sleep(50);
-    }
-  };
-  const loading = load();
+  const used = use(net);
   const added = await net.add({ count: 2 });
   await net.meshed();
-  const beside = acknowledged.size;
+  const beside = used.acknowledged.size;
   await net.remove(1, { forGood: true });
   await net.remove(3, { forGood: true });
   expect(added.map(({ name }) => name)).toEqual(['node-2', 'node-3']);
-  over.abort();
-  await loading;
+  await used.end();
   await net.meshed();
   expect(beside).toBeGreaterThan(3);
-  for (const [reference, data] of acknowledged) {
-    await net.synced(reference);
-    expect(await net.node(2).bytes.download(reference)).toEqual(data);
-  }
+  await expectRead(net, net.node(2), used);
   await net.settled();
   await net.membership.observe();
   expect(incidents).toEqual([]);

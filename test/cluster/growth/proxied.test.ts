@@ -14,6 +14,7 @@ import { eventually } from '../node/kit.ts';
 import { portShift } from '../ports.ts';
 import { startSvcnet } from '../svcnet.ts';
 import { haltAll } from './halt.ts';
+import { expectRead, use } from './used.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
@@ -64,37 +65,23 @@ test('2 nodes become 4 and 2 again behind a tap while they are used, by two comm
   const net = await start({ name: 'grow', detached: true, linkFaults: true });
   const incidents: unknown[] = [];
   net.membership.onIncident((incident) => incidents.push(incident));
-  const acknowledged = new Map<string, Uint8Array>();
-  const over = new AbortController();
-  const load = async () => {
-    for (let turn = 0; !over.signal.aborted; turn++) {
-      const data = new Uint8Array(30_000).fill(turn).fill(turn >> 8, 100);
-      const { reference } = await net.node(0).bytes.upload(data);
-      acknowledged.set(reference, data);
-      await net.clock.sleep(50);
-    }
-  };
-  const loading = load();
+  const used = use(net);
   const adding = [0, 1].map(() => startSvcnet(['add'], { stateDir: stateOf(net) }).finished);
   for (const { code, stderr } of await Promise.all(adding)) expect(code, stderr).toBe(0);
   await net.membership.observe();
   expect(namesOf(net)).toEqual(['node-0', 'node-1', 'node-2', 'node-3']);
   expect(routed(net)).toEqual(namesOf(net));
   await net.meshed();
-  const beside = acknowledged.size;
+  const beside = used.acknowledged.size;
   const leaving = net.node(3);
   expect(await dialled(portOf(leaving))).toBe('connect');
   await net.remove(1, { forGood: true });
   await net.remove(3, { forGood: true });
-  over.abort();
-  await loading;
+  await used.end();
   expect(beside).toBeGreaterThan(3);
   expect(routed(net)).toEqual(['node-0', 'node-2']);
   expect(await dialled(portOf(leaving))).toBe('ECONNREFUSED');
-  for (const [reference, data] of acknowledged) {
-    await net.synced(reference);
-    expect(await net.node(2).bytes.download(reference)).toEqual(data);
-  }
+  await expectRead(net, net.node(2), used);
   await net.settled();
   await net.membership.observe();
   expect(incidents).toEqual([]);

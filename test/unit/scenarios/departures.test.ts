@@ -56,6 +56,21 @@ function storer(clock: VirtualClock, events: readonly object[]) {
   };
 }
 
+/** A chunk as a client has uploaded it. */
+const uploaded = (node: string, acknowledgedAtMs: number, chunk = CHUNK) =>
+  ({
+    kind: 'chunk',
+    node,
+    batch: 'aa',
+    reference: chunk,
+    size: 1,
+    chunks: [chunk],
+    mode: 'direct',
+    level: 'api',
+    requestedAtMs: 0,
+    acknowledgedAtMs,
+  }) as const;
+
 test.each(CASES)('a chunk is excused or lost when a node that leaves $about', async (one) => {
   const clock = new VirtualClock();
   const event = (kind: string, peer?: string) => ({ kind, address: CHUNK, at: clock.now(), peer });
@@ -68,18 +83,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   const nodes = [node, { ...node, name: 'node-1', overlay: LEFT }];
   const ledger = new Ledger();
   const acknowledgedAt = clock.now();
-  await ledger.add({
-    kind: 'chunk',
-    node: one.receipt === undefined ? 'node-1' : 'node-0',
-    batch: 'aa',
-    reference: CHUNK,
-    size: 1,
-    chunks: [CHUNK],
-    mode: 'direct',
-    level: 'api',
-    requestedAtMs: 0,
-    acknowledgedAtMs: acknowledgedAt,
-  });
+  await ledger.add(uploaded(one.receipt === undefined ? 'node-1' : 'node-0', acknowledgedAt));
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   await clock.advance(one.stayed);
   departures.look();
@@ -107,21 +111,13 @@ test('what a node without its data had stamped or had alone is excused, and noth
   const emptied = { ...storer(clock, []), name: 'node-1', overlay: LEFT };
   const nodes = [node, emptied];
   const ledger = new Ledger();
-  const about = { kind: 'chunk', batch: 'aa', size: 1, mode: 'direct', level: 'api' } as const;
   for (const [name, chunk, acknowledgedAtMs] of [
     ['node-0', CHUNK, long],
     ['node-0', kept, long],
     ['node-1', stamped, long],
     ['node-1', later, long + 20_000],
   ] as const)
-    await ledger.add({
-      ...about,
-      node: name,
-      reference: chunk,
-      chunks: [chunk],
-      requestedAtMs: 0,
-      acknowledgedAtMs,
-    });
+    await ledger.add(uploaded(name, acknowledgedAtMs, chunk));
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   await clock.advance(9500);
   departures.look();
@@ -144,18 +140,7 @@ test.each([
   const dishonest = { ...storer(clock, [{ kind: 'stored', address: CHUNK, at }]), overlay: LEFT };
   const nodes = [node, { ...dishonest, name: 'node-1', flavour: 'dishonest' }];
   const ledger = new Ledger();
-  await ledger.add({
-    kind: 'chunk',
-    node: 'node-0',
-    batch: 'aa',
-    reference: CHUNK,
-    size: 1,
-    chunks: [CHUNK],
-    mode: 'direct',
-    level: 'api',
-    requestedAtMs: 0,
-    acknowledgedAtMs: at,
-  });
+  await ledger.add(uploaded('node-0', at));
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   departures.look();
   expect([LEFT, STAYED].map((overlay) => departures.isDishonest(overlay))).toEqual([true, false]);

@@ -5,11 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { isAlive, killProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
-import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import { driverOf } from '../../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
 import { openNodes } from '../../../../../harness/cluster/nodes/open-nodes.ts';
-import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { compileCacheDir } from '../../../../../harness/cluster/state/compile-cache.ts';
 import {
   clusterFolder,
@@ -24,6 +22,7 @@ import { defaultStateDir } from '../../../../../harness/cluster/state/state-fold
 import { down } from '../../../../../harness/commands/down.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
+import { claimed } from './claimed.ts';
 
 let project: string;
 let stateDir: string;
@@ -65,14 +64,7 @@ function foreign(name: string, record: object = {}): string {
   return path;
 }
 
-const claim = (name: string) =>
-  claimCluster(stateDir, {
-    clock: MACHINE_CLOCK,
-    name,
-    seed: 1n,
-    ephemeral: false,
-    definition: parseDefinition({}, 'test'),
-  });
+const claim = (name: string) => claimed(stateDir, name);
 
 test.each(['../../precious', '../other', 'Any', '/etc', ''])(
   'a record whose name is %j removes nothing: not by down, by up, or as what a dead process has left',
@@ -225,17 +217,7 @@ test('the copy of a cluster is not that cluster: it can be removed, or its name 
     label: record.token,
   });
   const copy = join(project, 'copy');
-  for (const remove of [
-    () => down({}, contextOf(copy)),
-    () =>
-      claimCluster(copy, {
-        clock: MACHINE_CLOCK,
-        name: 'one',
-        seed: 1n,
-        ephemeral: false,
-        definition: parseDefinition({}, 'test'),
-      }),
-  ]) {
+  for (const remove of [() => down({}, contextOf(copy)), () => claimed(copy, 'one')]) {
     cpSync(stateDir, copy, { recursive: true });
     expect(isOwnCluster(copy, 'one')).toBe(false);
     await remove();

@@ -2,16 +2,12 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
-import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { claimPort, isClaimed } from '../../../../../harness/base/machine/port-claims.ts';
 import { isAlive, ownProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
-import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import { isInUse } from '../../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
-import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { portKeeper } from '../../../../../harness/cluster/start/node-setup.ts';
 import {
-  type ClusterRecord,
   clusterFolder,
   findCluster,
   listClusters,
@@ -23,6 +19,7 @@ import {
 } from '../../../../../harness/cluster/state/state.ts';
 import { defaultStateDir } from '../../../../../harness/cluster/state/state-folder.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
+import { claimed } from './claimed.ts';
 
 let stateDir: string;
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-state')));
@@ -31,15 +28,7 @@ afterEach(() => vi.unstubAllEnvs());
 /** A process that cannot exist: the pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 
-function claim(name: string, ephemeral = false): Promise<ClusterRecord> {
-  return claimCluster(stateDir, {
-    clock: MACHINE_CLOCK,
-    name,
-    seed: 1n,
-    ephemeral,
-    definition: parseDefinition({}, 'test'),
-  });
-}
+const claim = (name: string, ephemeral = false) => claimed(stateDir, name, ephemeral);
 
 async function code(work: () => unknown): Promise<string> {
   try {

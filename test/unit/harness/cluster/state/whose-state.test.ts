@@ -3,10 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
-import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
-import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { removeSnapshot } from '../../../../../harness/cluster/snapshots/writing.ts';
 import { compileCacheDir } from '../../../../../harness/cluster/state/compile-cache.ts';
 import { listClusters } from '../../../../../harness/cluster/state/state.ts';
@@ -14,6 +11,7 @@ import { markedPath, statePath } from '../../../../../harness/cluster/state/stat
 import { down } from '../../../../../harness/commands/down.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
+import { claimed } from './claimed.ts';
 
 let stateDir: string;
 beforeEach(() => {
@@ -29,14 +27,7 @@ function put(path: string, text = 'precious\n'): string {
   return file;
 }
 
-const claim = (name: string) =>
-  claimCluster(stateDir, {
-    clock: MACHINE_CLOCK,
-    name,
-    seed: 1n,
-    ephemeral: false,
-    definition: parseDefinition({}, 'test'),
-  });
+const claim = (name: string) => claimed(stateDir, name);
 
 const FOREIGN = [
   ['clusters/prod/flux.yaml', 'clusters/prod'],

@@ -166,6 +166,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
     ...(run.problems ?? []).map(
       (text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${inLine(text, LONG_LINE_MAX)}`,
     ),
+    ...(run.notes ?? []).map((text) => `  ${'note'.padEnd(NAME_WIDTH)} ${inLine(text, LONG_LINE_MAX)}`),
     ...(run.kept === undefined
       ? []
       : [

@@ -5,18 +5,19 @@ import { alikeText } from './alike.ts';
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
-import { type ScenarioResult, timeNote } from './result.ts';
+import { type ScenarioResult, timeNote, unrecordedOf } from './result.ts';
 
 const EVIDENCE_LINES = 20;
 
 export function reportMarkdown({ run, failures }: ReportMaterial): string {
+  const unrecorded = unrecordedOf(run);
   const parts = [
     `# ${run.passed ? 'Passed' : 'Failed'}: ${inMarkdown(run.scenarios.map(({ name }) => name).join(', '))}`,
     `Seed ${inMarkdown(String(run.seed))} · ${inMarkdown(run.driver)} driver · ${inMarkdown(run.startedAt)} · ${duration(run.durationMs)}`,
     codeText([run.command]),
     ...(timeNote(run) === undefined ? [] : [timeNote(run)]),
     ...(failures.length === 0 ? [] : ['## What failed', ...failures.map(failureText)]),
-    ...(run.problems === undefined ? [] : ['## Not recorded', ...listOf(run.problems)]),
+    ...(unrecorded.length === 0 ? [] : ['## Not recorded', ...listOf(unrecorded)]),
     '## Environment',
     Object.entries(run.environment)
       .map(([name, value]) => `- ${inMarkdown(name)}: ${inMarkdown(String(value))}`)

@@ -120,6 +120,7 @@ const shape = z.looseObject({
     )
     .optional(),
   problems: list(text, 'texts').optional(),
+  notes: list(text, 'texts').optional(),
 });
 
 /** @throws HarnessError `RUN_INVALID` naming the key */

@@ -165,11 +165,18 @@ export interface RunResult {
   readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
+  /** Which part of something long its record holds, a line each. */
+  readonly notes?: readonly string[];
 }
 
 /** Times of a scenario are shown since then, ms since the epoch. */
 export function originOf(run: RunResult, scenario: ScenarioResult): number {
   return scenario.clusterStartedAt ?? scenario.startedAt ?? Date.parse(run.startedAt);
+}
+
+/** What its record lacks, a line each. */
+export function unrecordedOf({ problems = [], notes = [] }: RunResult): readonly string[] {
+  return [...problems, ...notes];
 }
 
 /** What its readers must know of its times and rates; undefined: this machine took that time. */

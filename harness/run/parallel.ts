@@ -102,15 +102,19 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
     environment: runs[0]?.environment ?? {},
     report,
     costs: costsOfParts(runs),
-    ...problemsOf(results),
+    ...textsOf(results, 'problems'),
+    ...textsOf(results, 'notes'),
   };
   const unwritten = await writeReport(run);
   return unwritten === undefined ? run : { ...run, problems: [...(run.problems ?? []), unwritten] };
 }
 
-function problemsOf(results: readonly (RunResult | undefined)[]): Pick<RunResult, 'problems'> {
-  const problems = results.flatMap((result, index) =>
-    (result?.problems ?? []).map((text) => `${partFolder(index)}: ${text}`),
+function textsOf(
+  results: readonly (RunResult | undefined)[],
+  key: 'problems' | 'notes',
+): Pick<RunResult, typeof key> {
+  const texts = results.flatMap((result, index) =>
+    (result?.[key] ?? []).map((text) => `${partFolder(index)}: ${text}`),
   );
-  return problems.length === 0 ? {} : { problems };
+  return texts.length === 0 ? {} : { [key]: texts };
 }

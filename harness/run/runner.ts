@@ -149,6 +149,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     costs: used && costsOf(results, used),
     kept,
     ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
+    ...(messages.notes.length === 0 ? {} : { notes: messages.notes }),
   };
   const unwritten = await writeReport(run);
   return unwritten === undefined ? run : { ...run, problems: [...metrics.problems, unwritten] };

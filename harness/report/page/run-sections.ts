@@ -4,7 +4,7 @@ import { clock, duration, moment } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
 import { alikeText } from '../alike.ts';
 import type { Failure, LogLine } from '../failures.ts';
-import { type RunResult, type ScenarioResult, timeNote } from '../result.ts';
+import { type RunResult, type ScenarioResult, timeNote, unrecordedOf } from '../result.ts';
 import { type Html, html, table } from './html.ts';
 
 const WORDS = { passed: 'passed', failed: 'failed', error: 'could not run', skipped: 'skipped' } as const;
@@ -80,10 +80,11 @@ function logTable(logs: readonly LogLine[], { origin, at }: { origin: number; at
   return html`<div class="logs">${table('Log lines around the failure', columns, rows)}</div>`;
 }
 
-/** What could not be recorded or drawn. */
-export function notRecorded({ problems = [] }: RunResult): Html | false {
-  if (problems.length === 0) return false;
-  return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${problems.map((text) => html`<li>${text}</li>`)}</ul></section>`;
+/** What could not be recorded or drawn, or is not kept. */
+export function notRecorded(run: RunResult): Html | false {
+  const lacks = unrecordedOf(run);
+  if (lacks.length === 0) return false;
+  return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${lacks.map((text) => html`<li>${text}</li>`)}</ul></section>`;
 }
 
 /** Where and with what it ran. @param pictures of its clusters */

@@ -1,6 +1,6 @@
 /** Keeps what the nodes of a run's clusters say to each other, where they can be heard, in the run's folder. */
 import { messageOf } from '../../base/errors.ts';
-import { plural } from '../../base/format.ts';
+import { grouped, plural } from '../../base/format.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { every } from '../../base/wait.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
@@ -19,13 +19,12 @@ export class MessageWatch {
   #ended = new AbortController();
   #following: Promise<void> | undefined;
   #missed = 0;
-  #dropped = 0;
   /** Clusters of the run so far. */
   #clusters = 0;
 
   /** @param folder of the run @param problems gets a line for each thing that could not be recorded */
-  constructor(folder: string, problems: string[]) {
-    this.#file = new MessageFile(folder);
+  constructor(folder: string, problems: string[], eventsMax?: number) {
+    this.#file = new MessageFile(folder, eventsMax);
     this.#problems = problems;
   }
 
@@ -69,15 +68,17 @@ export class MessageWatch {
     this.#ended.abort();
     await this.#following;
     this.#following = undefined;
-    const { dropped = 0 } = this.#file ?? {};
-    if (dropped > this.#dropped)
-      this.#problems.push(
-        `${MESSAGES_FILE} has no room for ${plural(dropped - this.#dropped, 'older message')}`,
-      );
     if (this.#missed > 0)
       this.#problems.push(`${plural(this.#missed, 'message')} passed too fast to be recorded`);
-    this.#dropped = dropped;
     this.#missed = 0;
+  }
+
+  /** Which part of what was said so far the record holds; none: all. */
+  get notes(): readonly string[] {
+    const { count = 0, dropped = 0 } = this.#file ?? {};
+    if (dropped === 0) return [];
+    const kept = `the latest ${grouped(count - dropped)} of ${grouped(count)} lines`;
+    return [`messages between nodes: ${kept} are kept`];
   }
 }
 

@@ -220,6 +220,7 @@ describe('failures', () => {
     const run = runOf([{ ...failed, name: hostile, skipReason: hostile, assertions: [said] }], {
       command: hostile,
       problems: [hostile],
+      notes: [hostile],
       environment: { [hostile]: hostile },
     });
     const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined, messages: [] });
@@ -351,13 +352,16 @@ describe('the folder of a run', () => {
   });
 });
 
-test('both pages list as text what could not be recorded', async () => {
+test('both pages list as text what could not be recorded, or is not kept', async () => {
   const problem = 'no metrics of node-1: <b>it did not answer</b>';
-  await writePages(runOf([scenarioOf()], { problems: [problem] }));
+  await writePages(runOf([scenarioOf()], { problems: [problem], notes: ['the latest <i> are kept'] }));
   const page = readFileSync(join(folder, 'report.html'), 'utf8');
   expect(page).toContain('<h2>Not recorded</h2>');
   expect(page).toContain('no metrics of node-1: &lt;b&gt;it did not answer&lt;/b&gt;');
-  expect(readFileSync(join(folder, 'report.md'), 'utf8')).toContain('## Not recorded');
+  expect(page).toContain('<li>the latest &lt;i&gt; are kept</li>');
+  expect(readFileSync(join(folder, 'report.md'), 'utf8')).toMatch(
+    /## Not recorded\n\n- no metrics.*\n+- the latest/,
+  );
   await writePages(runOf([scenarioOf()]));
   expect(readFileSync(join(folder, 'report.html'), 'utf8')).not.toContain('Not recorded');
 });

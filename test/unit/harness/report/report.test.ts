@@ -36,6 +36,12 @@ test('a cluster that is kept is named, with the command that stops it', () => {
   expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
 });
 
+test('what a record does not hold is a note below the verdict', () => {
+  const text = renderRun({ ...run(scenario()), notes: ['messages: the latest\u001b 5 of 9'] }, PLAIN);
+  expect(text).toMatch(/\n {2}note {9}messages: the latest.? 5 of 9\n/);
+  expect(text).not.toContain('problem');
+});
+
 test('a run in virtual time says that its times are not those of this machine', () => {
   const note = 'Times and rates are those of the simulated network';
   const simulated = { ...run(scenario()), driver: 'simulated' } as const;

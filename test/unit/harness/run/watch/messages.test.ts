@@ -33,11 +33,11 @@ function clusterOf(events: () => AsyncGenerator<TapEvent>) {
   };
 }
 
-function watched(name: string, events: () => AsyncGenerator<TapEvent>) {
+function watched(name: string, events: () => AsyncGenerator<TapEvent>, eventsMax?: number) {
   const folder = join(root, name);
   mkdirSync(folder);
   const problems: string[] = [];
-  const watch = new MessageWatch(folder, problems);
+  const watch = new MessageWatch(folder, problems, eventsMax);
   watch.watch(clusterOf(events));
   return { folder, problems, watch };
 }
@@ -89,4 +89,14 @@ test('messages of a second cluster say so, also when the first had no tap', asyn
     [undefined, 5],
     [3, 7],
   ]);
+});
+
+test('what a long record has no room for is a note with its figure, not a problem', async () => {
+  const said = async function* () {
+    for (let at = 0; at < 3500; at++) yield event(at);
+  };
+  const { problems, watch } = watched('long', said, 1000);
+  await watch.release();
+  expect(watch.notes).toEqual(['messages between nodes: the latest 1,500 of 3,500 lines are kept']);
+  expect(problems).toEqual([]);
 });

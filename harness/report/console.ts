@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock } from '../../formats/clock.ts';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -57,7 +58,14 @@ export class StepDisplay {
   readonly #write: (text: string) => void;
   #timer: Disposable | undefined;
   #state:
-    | { name: string; began: string; detail: string; part: StepProgress | undefined; startedMs: number }
+    | {
+        name: string;
+        began: string;
+        detail: string;
+        part: StepProgress | undefined;
+        clock: StepClock;
+        startedMs: number;
+      }
     | undefined;
   #frame = 0;
 
@@ -66,11 +74,13 @@ export class StepDisplay {
     this.#write = write;
   }
 
-  /** @param at ms since its cluster began */
-  start(name: string, at?: number): void {
+  /** @param time of its cluster, and ms since that began; default: the machine's, and no cluster has begun */
+  start(name: string, time?: { readonly clock: StepClock; readonly at: number }): void {
     this.#timer?.[Symbol.dispose]();
-    const began = at === undefined ? '' : clock(at);
-    this.#state = { name, began, detail: '', part: undefined, startedMs: MACHINE_CLOCK.monotonic() };
+    const began = time === undefined ? '' : clock(time.at);
+    const stepClock = time?.clock ?? MACHINE_CLOCK;
+    const startedMs = stepClock.monotonic();
+    this.#state = { name, began, detail: '', part: undefined, clock: stepClock, startedMs };
     const { live } = this.#style;
     if (live) this.#draw();
     const show = () => (live ? this.#draw() : this.#tell());
@@ -93,7 +103,7 @@ export class StepDisplay {
     this.#timer?.[Symbol.dispose]();
     this.#state = undefined;
     const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
-    const took = formatMs(ms ?? MACHINE_CLOCK.monotonic() - state.startedMs);
+    const took = formatMs(ms ?? elapsedOf(state));
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
@@ -113,7 +123,7 @@ export class StepDisplay {
   #tell(): void {
     const state = this.#state;
     if (state === undefined) return;
-    const elapsedMs = MACHINE_CLOCK.monotonic() - state.startedMs;
+    const elapsedMs = elapsedOf(state);
     // Progress first: a long line's end is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
@@ -124,11 +134,24 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const spinner = SPINNER[this.#frame++ % SPINNER.length] as string;
-    const elapsedMs = MACHINE_CLOCK.monotonic() - state.startedMs;
+    const elapsedMs = elapsedOf(state);
     const bar = state.part === undefined ? '' : `  ${barText(state.part, elapsedMs)}`;
     const text = `  ${spinner} ${state.name.padEnd(NAME_WIDTH)} ${state.detail}${bar}  ${formatMs(elapsedMs)}`;
     this.#write(`${CLEAR_LINE}${clip(text, this.#style.width - 1)}`);
   }
+}
+
+/** What a step's time is read from. */
+type StepClock = Pick<Clock, 'monotonic'>;
+
+function elapsedOf({
+  clock: of,
+  startedMs,
+}: {
+  readonly clock: StepClock;
+  readonly startedMs: number;
+}): number {
+  return of.monotonic() - startedMs;
 }
 
 /** `█████░░░  26 %  1,234 of 18,944 chunks, 2,310/s, 7.7 s left` */

@@ -382,7 +382,7 @@ async function runStep<R>(
 ): Promise<R> {
   const at = clock.now();
   let about = '';
-  display?.start(name, at - began);
+  display?.start(name, { clock, at: at - began });
   try {
     const result = await work({
       detail(text) {

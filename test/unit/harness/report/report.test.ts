@@ -18,6 +18,7 @@ import type { ReportMaterial } from '../../../../harness/report/material.ts';
 import { verdict } from '../../../../harness/report/page/run-sections.ts';
 import { runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
+import { ManualClock } from '../../protocols/manual-clock.ts';
 import { manualMachine } from '../manual-machine.ts';
 import { runResult, scenarioResult } from './results.ts';
 
@@ -276,7 +277,7 @@ test('the times of steps are aligned, however long their names are', () => {
 test('a step shows when it began and how long it took, a failed condition when it was false', () => {
   const written: string[] = [];
   const display = new StepDisplay(consoleStyle({ isTTY: false }, {}), (text) => written.push(text));
-  display.start('upload', 62_345);
+  display.start('upload', { clock: MACHINE_CLOCK, at: 62_345 });
   display.end(true, 1300);
   expect(written).toEqual([expect.stringMatching(/^ {2}✔ upload +1:02\.345 {4}1\.3 s\n$/)]);
   const seen = { name: 'it holds', passed: false, observed: 'no', expected: 'yes', at: 5250 };
@@ -334,6 +335,24 @@ test('without a terminal a long step reports its progress and speed every five s
   display.end(true);
   await clock.advance(60_000);
   expect(written).toHaveLength(1);
+});
+
+test('a running step shows the time of its cluster, not the time of the machine', async () => {
+  const machine = manualMachine();
+  const virtual = new ManualClock();
+  const written: string[] = [];
+  const display = new StepDisplay({ width: 100, colour: false, live: false }, (text) => written.push(text));
+  display.start('storm', { clock: virtual, at: 62_345 });
+  display.progress(0, 100, 'operations');
+  await virtual.advance(60_000);
+  display.progress(50, 100, 'operations');
+  await machine.advance(5000);
+  expect(written).toEqual([
+    expect.stringMatching(
+      /^ {2}… storm +50 of 100 operations, 0\.8\/s, 1 min 0 s left +1:02\.345 1 min 0 s\n$/,
+    ),
+  ]);
+  display.end(true);
 });
 
 test('a terminal shows the bar, the rate and the remaining time of the running step', async () => {

@@ -11,7 +11,7 @@ import { DRIVER_FACTS, LOCAL_DRIVERS } from '../places/facts.ts';
 import { endAbandoned } from './growth/remove.ts';
 import { takeAgain, unfinishedError } from './lifecycle/again.ts';
 import { claimCluster } from './lifecycle/claim.ts';
-import { driverOf } from './lifecycle/drivers.ts';
+import { driverOf, expectNotElsewhere } from './lifecycle/drivers.ts';
 import { removeLeftovers } from './lifecycle/leftovers.ts';
 import { removeAtExit, tearDown } from './lifecycle/teardown.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
@@ -174,6 +174,7 @@ export async function openRunning(
   if (phase === 'starting' || chain === undefined || timings === undefined) {
     throw unfinishedError(stateDir, record);
   }
+  expectNotElsewhere(record, 'attach to');
   // Restarted parts die with the owner, which alone has a simulation's time.
   const isOwner = ephemeral && owner.pid === process.pid;
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: isOwner });

@@ -2,7 +2,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { isAlive } from '../base/machine/processes.ts';
-import { driverOf } from '../cluster/lifecycle/drivers.ts';
+import { driverOf, expectNotElsewhere } from '../cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../cluster/lifecycle/leftovers.ts';
 import { type Teardown, tearDown } from '../cluster/lifecycle/teardown.ts';
 import {
@@ -97,6 +97,7 @@ async function remove(stateDir: string, name: string): Promise<Removed | undefin
       },
     );
   }
+  expectNotElsewhere(record, 'remove');
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
     return { name, record, teardown: await tearDown(stateDir, record, driver) };

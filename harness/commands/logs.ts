@@ -1,6 +1,10 @@
-import type { PartLog } from '../base/logs/file-log.ts';
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/format.ts';
+import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
+import { simulatingProcess } from '../cluster/lifecycle/drivers.ts';
+import { type ClusterRecord, clusterFolder, findCluster } from '../cluster/state/state.ts';
 import { paint } from '../report/console.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
@@ -24,10 +28,13 @@ export async function logs(
   { follow, lines: limit, ...flags }: LogsFlags,
   context: CommandContext,
 ): Promise<void> {
-  const { name, parts } = await onCluster(flags, context, (cluster) => {
-    const names = named.length > 0 ? [...new Set(named)] : cluster.nodes.map((node) => node.name);
-    return { name: cluster.name, parts: names.map((part) => ({ part, log: cluster.logOf(part) })) };
-  });
+  const record = findCluster(context.stateDir, flags.name);
+  const parts =
+    simulatingProcess(record) === undefined
+      ? await onCluster(flags, context, (cluster) =>
+          namesOf(named, cluster).map((part) => ({ part, log: cluster.logOf(part) })),
+        )
+      : filesOf(record, named, context);
   if (follow === true) return await followed(parts, limit, context);
   const tails = await Promise.all(parts.map(async ({ log }) => await log.tail(limit)));
   if (context.json) {
@@ -36,7 +43,7 @@ export async function logs(
       log: log.where,
       lines: (tails[at] ?? []).map(logValue),
     }));
-    context.out(`${JSON.stringify({ name, logs: all }, null, 2)}\n`);
+    context.out(`${JSON.stringify({ name: record.name, logs: all }, null, 2)}\n`);
     return;
   }
   await noteEmpty(parts, context);
@@ -44,6 +51,26 @@ export async function logs(
   for (const { part, line } of inOrder(parts.map(({ part }, at) => ({ part, lines: tails[at] ?? [] })))) {
     show(part, line);
   }
+}
+
+function namesOf(
+  named: readonly string[],
+  { nodes }: { readonly nodes: readonly { readonly name: string }[] },
+): string[] {
+  return named.length > 0 ? [...new Set(named)] : nodes.map(({ name }) => name);
+}
+
+/** The files that another process writes while it simulates the cluster. @throws HarnessError `NODE_NOT_FOUND` */
+function filesOf(record: ClusterRecord, named: readonly string[], { stateDir }: CommandContext): Part[] {
+  const folder = clusterFolder(stateDir, record.name);
+  const known = [...record.nodes.map(({ name }) => name), 'chain'];
+  return namesOf(named, record).map((part) => {
+    if (known.includes(part)) return { part, log: fileLog(folder.log(part)) };
+    throw new HarnessError(
+      'NODE_NOT_FOUND',
+      `no node '${part}'${suggestion(part, known)} (known: ${known.join(', ')})`,
+    );
+  });
 }
 
 async function followed(parts: readonly Part[], limit: number, context: CommandContext): Promise<void> {

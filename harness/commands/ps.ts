@@ -3,7 +3,7 @@ import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
-import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
+import { type ClusterState, simulatingProcess, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../cluster/state/state.ts';
 import { ANSWER_LIMIT_MS, replyOf } from '../inspect/status/ask.ts';
@@ -15,8 +15,9 @@ import { onCluster } from './on-cluster.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
-  if (flags.name === undefined && names.length !== 1) {
-    const clusters = await clustersOf(names, context);
+  const only = flags.name ?? (names.length === 1 ? names[0] : undefined);
+  if (only === undefined || isElsewhere(only, context)) {
+    const clusters = await clustersOf(only === undefined ? names : [only], context);
     answer(context, { clusters }, clusterTable(clusters, context));
     return;
   }
@@ -37,6 +38,11 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
       ...(alive ? [] : await deadLines(cluster.name, context)),
     ]);
   });
+}
+
+/** @throws HarnessError `CLUSTER_NOT_FOUND` */
+function isElsewhere(name: string, { stateDir }: CommandContext): boolean {
+  return simulatingProcess(findCluster(stateDir, name)) !== undefined;
 }
 
 /** Of the programs of running nodes, as they report them; those that do not answer have none. */
@@ -79,6 +85,8 @@ interface ClusterRow {
   readonly seed: number | string | null;
   /** ISO 8601. */
   readonly startedAt: string;
+  /** Process that runs it in virtual time, and alone reaches its nodes. */
+  readonly simulatedBy?: number;
 }
 
 function clustersOf(names: readonly string[], context: CommandContext): Promise<ClusterRow[]> {
@@ -87,14 +95,18 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
     .map((name) => readableRecord(stateDir, name, (reason) => note(`  ${name}: ${reason.message}\n`)))
     .filter((record) => record !== undefined);
   return Promise.all(
-    records.map(async (record) => ({
-      name: record.name,
-      state: await stateIfKnown(record, context),
-      driver: record.driver,
-      nodes: record.nodes.length,
-      seed: record.seed === undefined ? null : seedToJson(BigInt(record.seed)),
-      startedAt: new Date(record.createdAt).toISOString(),
-    })),
+    records.map(async (record) => {
+      const simulatedBy = simulatingProcess(record);
+      return {
+        name: record.name,
+        state: await stateIfKnown(record, context),
+        driver: record.driver,
+        nodes: record.nodes.length,
+        seed: record.seed === undefined ? null : seedToJson(BigInt(record.seed)),
+        startedAt: new Date(record.createdAt).toISOString(),
+        ...(simulatedBy === undefined ? {} : { simulatedBy }),
+      };
+    }),
   );
 }
 
@@ -122,5 +134,10 @@ function clusterTable(clusters: readonly ClusterRow[], { width }: CommandContext
     String(seed ?? '-'),
     startedAt.slice(0, 19).replace('T', ' '),
   ]);
-  return renderTable(COLUMNS, rows, width).lines;
+  const simulated = clusters.flatMap(({ name, simulatedBy }) =>
+    simulatedBy === undefined
+      ? []
+      : [`  ${name} runs in virtual time in process ${simulatedBy}, which alone reaches its nodes`],
+  );
+  return [...renderTable(COLUMNS, rows, width).lines, ...simulated];
 }

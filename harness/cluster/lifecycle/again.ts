@@ -20,7 +20,7 @@ import {
 } from '../state/state.ts';
 import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
-import { driverOf, partsOf } from './drivers.ts';
+import { driverOf, expectNotElsewhere, partsOf } from './drivers.ts';
 
 /** Time for nodes that still run when their chain is gone: they flush what they have. */
 const GRACE_MS = 1500;
@@ -117,6 +117,7 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
     throw new HarnessError('NODE_STATE', `cannot start cluster '${name}': it was not started here`);
   }
   if (phase === 'starting' && isAlive(owner)) throw beingStarted(name, owner.pid);
+  expectNotElsewhere(record, 'start');
   const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
   const cluster = partsOf(stateDir, record);
   const seen = await Promise.all(

@@ -1,5 +1,6 @@
 /** A recorded cluster's driver, to start, observe or remove it. */
 import type { Clock } from '../../../formats/clock.ts';
+import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive } from '../../base/machine/processes.ts';
 import {
@@ -116,4 +117,23 @@ async function statesOf(
   } finally {
     await driver.close();
   }
+}
+
+type Simulated = Pick<ClusterRecord, 'name' | 'driver' | 'owner'>;
+
+/** Process id of another process that simulates the cluster; undefined: none does. */
+export function simulatingProcess({ driver, owner }: Omit<Simulated, 'name'>): number | undefined {
+  if (!DRIVER_FACTS[driver].simulated || owner.pid === process.pid) return undefined;
+  return isAlive(owner) ? owner.pid : undefined;
+}
+
+/** @param what cannot be done @throws HarnessError `NODE_STATE` when another process simulates the cluster */
+export function expectNotElsewhere(record: Simulated, what: string): void {
+  const pid = simulatingProcess(record);
+  if (pid === undefined) return;
+  throw new HarnessError(
+    'NODE_STATE',
+    `cannot ${what} cluster '${record.name}': it runs in virtual time in process ${pid}, which alone reaches its nodes`,
+    { hint: `It ends with that process: kill -INT ${pid}` },
+  );
 }

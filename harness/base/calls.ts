@@ -8,6 +8,9 @@ import { type HarnessError, messageOf } from './errors.ts';
 /** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
 
+/** Options of a server: after a turn of its event loop that took long, a waiting call is no late one. */
+export const PATIENT = { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 } as const;
+
 /** Where calls are taken. */
 export interface CallAddress {
   readonly host: string;
@@ -53,7 +56,7 @@ export async function serveCalls<T extends object>(
   }
   const server = process
     .getBuiltinModule('node:http')
-    .createServer((request, response) => void answer(request, response));
+    .createServer(PATIENT, (request, response) => void answer(request, response));
   const port = await listening(server, at);
   return { port, unref: () => server.unref(), close: () => endServer(server) };
 }
@@ -71,7 +74,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 /**
  * Calls what `serveCalls` serves.
- * @param url of it, with the method @param unanswered what the caller throws when nothing answers
+ * @param url of it, with the method
+ * @param signal default: the call ends with the process alone
+ * @param unanswered what the caller throws when there is no answer
  * @returns the result, or why there is none
  */
 export async function callRemote(
@@ -79,11 +84,11 @@ export async function callRemote(
   given: readonly unknown[],
   {
     token,
-    timeoutMs,
+    signal,
     unanswered,
   }: {
     readonly token: string;
-    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
     readonly unanswered: (cause: unknown) => HarnessError;
   },
 ): Promise<{ readonly result: unknown } | { readonly refused: string }> {
@@ -92,7 +97,7 @@ export async function callRemote(
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(given),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: signal ?? null,
     });
     const document = (await body.json()) as { readonly result: unknown; readonly message?: string };
     if (statusCode === 200) return { result: document.result };

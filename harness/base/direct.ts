@@ -11,8 +11,19 @@ import { connectorFor, isInMemory, MemoryAgent } from './memory-servers.ts';
 const { Agent: SocketAgent } = process.getBuiltinModule('node:http');
 const { Agent: TlsAgent } = process.getBuiltinModule('node:https');
 
-/** For clients of undici. */
-export const directDispatcher = new Agent({ connect: connectorFor() });
+/**
+ * A busy process accepts one connection in each turn of its event loop; those that it has not accepted must fit its
+ * queue of 511.
+ */
+const CONNECTIONS_MAX = 32;
+
+/** For clients of undici. A part that lives may be busy for any time, so only the caller's signal ends a request. */
+export const directDispatcher = new Agent({
+  connections: CONNECTIONS_MAX,
+  connect: connectorFor({ timeout: 0 }),
+  headersTimeout: 0,
+  bodyTimeout: 0,
+});
 
 /** For clients that take an agent of `node:http`. */
 const directAgent = new SocketAgent();

@@ -7,6 +7,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../own-folder.ts';
+import { every } from '../wait.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 
 /** A program to start. `env` adds to what the testbed passes on, except what it sets. */
@@ -37,6 +38,8 @@ const EXIT_POLL_MS = 5;
  * Longest wait until a paused process stands still: it may first have to finish what it asked of its disk.
  */
 const STANDSTILL_MS = 10_000;
+/** Time between two looks whether a process that has not answered is paused. */
+const LOOK_MS = 500;
 
 /** Programs that this process has started and not yet collected, by pid. */
 const started = new Set<number>();
@@ -248,6 +251,20 @@ export async function pauseProcess(id: ProcessId): Promise<boolean> {
   if (!signalGroup(id, 'SIGSTOP')) return false;
   await holds(() => stateOf(id) !== 'running', STANDSTILL_MS);
   return isAlive(id);
+}
+
+/**
+ * A request to a process of this machine. It has no limit: a clock cannot tell a busy process from one in a loop.
+ * @throws what the request throws, and Error with code `PAUSED`
+ */
+export async function untilPaused<T>(pid: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const paused = new AbortController();
+  using _looks = every(MACHINE_CLOCK, LOOK_MS, () => {
+    const found = processOf(pid);
+    if (found === undefined || stateOf(found) !== 'paused') return;
+    paused.abort(Object.assign(new Error(`process ${pid} is paused`), { code: 'PAUSED' }));
+  });
+  return await request(paused.signal);
 }
 
 function gone(id: ProcessId, withinMs: number): Promise<boolean> {

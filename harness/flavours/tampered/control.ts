@@ -2,7 +2,7 @@
 
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { processOf, untilPaused } from '../../base/machine/processes.ts';
 import {
   type Controlled,
   type Counts,
@@ -27,7 +27,6 @@ export async function serveHere(dataDir: string, controlled: Controlled): Promis
 }
 
 const HOST = '127.0.0.1';
-const ANSWER_MS = 2_000;
 
 /** In force at once, even for a node that is not running. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
@@ -57,15 +56,16 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   if (control === undefined) return;
   const url = `http://${HOST}:${control.port}/${what}`;
   try {
-    using limit = MACHINE_CLOCK.deadline(ANSWER_MS);
-    const { statusCode, body } = await requestDirectly(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${control.token}` },
-      signal: limit.signal,
-    });
+    const { statusCode, body } = await untilPaused(control.pid, (signal) =>
+      requestDirectly(url, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${control.token}` },
+        signal,
+      }),
+    );
     await body.dump();
     // After a kill, its port may be another program's.
-    if (statusCode === 204 || !isAlive(control.pid)) return;
+    if (statusCode === 204 || processOf(control.pid) === undefined) return;
     throw new HarnessError(
       'FAULT_REFUSED',
       `the node does not take the change: ${url} answers ${statusCode}`,
@@ -75,17 +75,8 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   }
 }
 
-/** Nothing listens, the connection broke, or no answer. */
+/** Nothing listens, the connection broke, or its process is paused. */
 function isAway(error: unknown): boolean {
-  const { code = '', name } = error as NodeJS.ErrnoException;
-  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(code) || name === 'TimeoutError';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-    throw error;
-  }
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'PAUSED'].includes(code);
 }

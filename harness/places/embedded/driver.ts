@@ -48,6 +48,8 @@ export class EmbeddedDriver extends ProcessDriver {
   override readonly name: DriverName = 'embedded';
   readonly #options: DriverOptions;
   readonly #holding: Holding;
+  /** Observations that a busy holder has not answered in time. It is asked again once it has. */
+  readonly #late = new Map<string, Promise<Observed>>();
 
   constructor(options: DriverOptions) {
     // A network in memory needs no proxy.
@@ -134,7 +136,7 @@ export class EmbeddedDriver extends ProcessDriver {
     if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
     // A paused process pauses all its nodes.
     if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
-    return observeNode(there, this.#options.clock);
+    return this.#observeNode(there);
   }
 
   override async find(node: string): Promise<readonly Handle[]> {
@@ -172,14 +174,13 @@ export class EmbeddedDriver extends ProcessDriver {
   }
 
   override async dispose({ token, parts }: ClusterParts, graceMs: number): Promise<Disposed> {
-    const { clock } = this.#options;
     const embedded = parts.filter(({ handle }) => isEmbedded(handle));
     const nodes = await Promise.all(
       embedded.map(async ({ name, handle }) => ({ name, there: await this.#locate(handle) })),
     );
     const ran = await Promise.all(
       nodes.map(async ({ name, there }) =>
-        there === undefined || (await observeNode(there, clock)).state === 'gone' ? [] : [name],
+        there === undefined || (await this.#observeNode(there)).state === 'gone' ? [] : [name],
       ),
     );
     await this.#holding.endHere();
@@ -189,13 +190,24 @@ export class EmbeddedDriver extends ProcessDriver {
       if (there !== undefined && there.holder.pid !== process.pid)
         elsewhere.set(there.holder.pid, there.host);
     }
-    await Promise.all(Array.from(elsewhere.values(), (host) => answerOf(host.close(), clock)));
+    await Promise.all(Array.from(elsewhere.values(), (host) => answerOf(host.close(), this.#options.clock)));
     const disposed = await super.dispose({ token, parts: notEmbedded(parts) }, graceMs);
     return { stopped: [...disposed.stopped, ...ran.flat()].toSorted(), forced: disposed.forced };
   }
 
   override disposeNow({ token, parts }: ClusterParts): void {
     super.disposeNow({ token, parts: notEmbedded(parts) });
+  }
+
+  /** Nodes of a process that does not answer count as running. */
+  async #observeNode({ host, holder, node, start }: NodeLocation): Promise<Observed> {
+    const key = `${holder.pid} ${node} ${start}`;
+    const asked = this.#late.get(key) ?? host.observe(node, start);
+    const observed = await answerOf(asked, this.#options.clock);
+    if (observed !== undefined) return observed;
+    this.#late.set(key, asked);
+    void Promise.allSettled([asked]).then(() => this.#late.delete(key));
+    return isAlive(holder) ? { state: 'running', pid: holder.pid } : { state: 'gone', exit: HOLDER_GONE };
   }
 
   #isInMemory(handle: Handle): boolean {
@@ -239,15 +251,6 @@ function linksInMemory(holding: Holding): LinkControl {
     // If the process is gone, so are its link faults.
     end: async (id) => (await present())?.endLinkRule(id),
   };
-}
-
-/** Nodes of a process that does not answer count as running. */
-async function observeNode({ host, holder, node, start }: NodeLocation, clock: Clock): Promise<Observed> {
-  const observed = await answerOf(host.observe(node, start), clock);
-  return (
-    observed ??
-    (isAlive(holder) ? { state: 'running', pid: holder.pid } : { state: 'gone', exit: HOLDER_GONE })
-  );
 }
 
 /** @returns undefined when it fails or takes too long */

@@ -66,7 +66,7 @@ export class Holding {
   async hostOf({ pid, port }: Pick<Holder, 'pid' | 'port'>): Promise<NodeHost> {
     const { token } = this.#options;
     const here = pid === process.pid ? await localHosts.get(token) : undefined;
-    return here?.host ?? remoteHost(port, token);
+    return here?.host ?? remoteHost({ pid, port }, token);
   }
 
   /** Ends the nodes of this process. */

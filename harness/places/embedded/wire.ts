@@ -1,10 +1,9 @@
 /** A host in another process. */
 import { callRemote, LOOPBACK, type Served, serveCalls } from '../../base/calls.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import { untilPaused } from '../../base/machine/processes.ts';
 import type { EmbeddedHost } from './host.ts';
 
-/** A node starts in some tens of milliseconds; a busy process takes longer to answer. */
-const CALL_TIMEOUT_MS = 30_000;
 const METHODS = [
   'prepare',
   'start',
@@ -34,14 +33,18 @@ export async function serveHost(host: NodeHost, token: string): Promise<Served> 
   return served;
 }
 
-export function remoteHost(port: number, token: string): NodeHost {
+/** @param holder its process */
+export function remoteHost(
+  { pid, port }: { readonly pid: number; readonly port: number },
+  token: string,
+): NodeHost {
   const unanswered = (cause: unknown) =>
     new HarnessError('PROCESS_FAILED', `the process that holds the cluster's nodes: ${messageOf(cause)}`, {
       cause,
     });
   async function call(method: string, given: readonly unknown[]): Promise<unknown> {
     const url = `http://${LOOPBACK.host}:${port}/${method}`;
-    const answer = await callRemote(url, given, { token, timeoutMs: CALL_TIMEOUT_MS, unanswered });
+    const answer = await untilPaused(pid, (signal) => callRemote(url, given, { token, signal, unanswered }));
     if ('result' in answer) return answer.result;
     throw new HarnessError('PROCESS_FAILED', answer.refused);
   }

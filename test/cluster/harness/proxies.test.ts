@@ -56,7 +56,7 @@ test('calls to the link proxy, to the host of embedded nodes and to a node do no
     import { remoteHost } from ${JSON.stringify(source('places/embedded/wire.ts'))};
     import { NodeClient } from ${JSON.stringify(source('client/node-client.ts'))};
     await remoteLinks(url, { token: 'x', knowsDiallers: true }).effect('f');
-    await remoteHost(port, 'x').prepare();
+    await remoteHost({ pid: process.pid, port }, 'x').prepare();
     const client = new NodeClient({ name: 'node-0', api: url, debug: url, dialect: 'svc' });
     const subscription = await client.messages.listenTo('${'ab'.repeat(32)}');
     subscription.close();

@@ -5,8 +5,6 @@ import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 import type { Refusal, RouteControl } from './routes.ts';
 
-/** Limit of a call: a proxy answers at once, but a busy machine gets time. */
-const CALL_TIMEOUT_MS = 10_000;
 /** It was gone before the call, or ended during it. */
 const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
 /** With what they throw. */
@@ -45,11 +43,7 @@ export function remoteLinks(
         cause,
         hint: 'If it has died, start the whole cluster again: svcnet start',
       });
-    const answer = await callRemote(`${url}/${method}`, given, {
-      token,
-      timeoutMs: CALL_TIMEOUT_MS,
-      unanswered,
-    });
+    const answer = await callRemote(`${url}/${method}`, given, { token, unanswered });
     if ('result' in answer) return answer.result as T;
     throw new HarnessError(METHODS[method], `the link proxy: ${answer.refused}`);
   }

@@ -92,21 +92,24 @@ function answersIn(text: string): readonly RpcAnswer[] {
  * @param url http or https endpoint
  * @param authorization headers with the token of a chain that svcnet has started
  * @param agent default: one without proxies
+ * @param clock of its deadlines; default: the machine's
  */
 export function createRpcClient(
   url: string,
   authorization: () => Readonly<Record<string, string>> = () => ({}),
   agent?: http.Agent,
+  clock?: Clock,
 ): RpcClient {
   const { Agent, request } = process.getBuiltinModule(
     new URL(url).protocol === 'https:' ? 'node:https' : 'node:http',
   );
   const connections = agent ?? new Agent(KEPT_CONNECTIONS);
   const headers = () => ({ 'content-type': 'application/json', ...authorization() });
-  return rpcOver({
+  const upstream: Upstream = {
     ask: (body, signal) => post({ url, agent: connections, request, headers: headers(), signal }, body),
     close: () => connections.destroy(),
-  });
+  };
+  return rpcOver(upstream, clock);
 }
 
 interface Target {

@@ -99,6 +99,7 @@ export class Chain {
             rpc,
             () => this.#authorization.headers(),
             agentOf(rpc, { foreign }, KEPT_CONNECTIONS),
+            clock,
           );
     this.#control =
       control === undefined

@@ -107,15 +107,14 @@ async function readChequebooks(chain: Chain, block: number): Promise<ChequebookB
       const own = cashed.filter((event) => plainHex(event.address) === address);
       const beneficiaries = new Set(own.map(({ topics }) => addressOf(topics[1] ?? '')));
       const view = (signature: string, ...values: string[]) => chain.view(address, signature, values, block);
-      const paidOut = [...beneficiaries].map(
-        async (account) => [account, await view('paidOut(address)', prefixed(account))] as const,
-      );
-      return {
-        address,
-        balance: await chain.view(token, 'balanceOf(address)', [prefixed(address)], block),
-        totalPaidOut: await view('totalPaidOut()'),
-        paidOut: new Map(await Promise.all(paidOut)),
-      };
+      const paidOutOf = async (account: string) =>
+        [account, await view('paidOut(address)', prefixed(account))] as const;
+      const [balance, totalPaidOut, paidOut] = await Promise.all([
+        chain.view(token, 'balanceOf(address)', [prefixed(address)], block),
+        view('totalPaidOut()'),
+        Promise.all([...beneficiaries].map(paidOutOf)),
+      ]);
+      return { address, balance, totalPaidOut, paidOut: new Map(paidOut) };
     }),
   );
 }

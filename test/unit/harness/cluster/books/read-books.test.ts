@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Chain } from '../../../../../harness/chain/chain.ts';
 import { lawViolations } from '../../../../../harness/cluster/books/books.ts';
 import { readBooks } from '../../../../../harness/cluster/books/read-books.ts';
@@ -50,4 +50,36 @@ test('a chain that is always far ahead is not read for longer than is wanted', a
   };
   const read = readBooks({ nodes: [], chain, seed: 1n }, [], over.signal);
   await expect(read).rejects.toThrow('over');
+});
+
+test('several questions about a chequebook that fail are one failure', async () => {
+  const unheard: unknown[] = [];
+  const onUnheard = (error: unknown) => unheard.push(error);
+  process.on('unhandledRejection', onUnheard);
+  onTestFinished(() => void process.off('unhandledRejection', onUnheard));
+  const { chain } = movingChain();
+  const word = `0x${'00'.repeat(12)}${'cc'.repeat(20)}` as const;
+  chain.events = async (signature) =>
+    /^SimpleSwapDeployed|^ChequeCashed/.test(signature)
+      ? [
+          {
+            address: `0x${'cc'.repeat(20)}`,
+            topics: ['', word],
+            data: word,
+            blockNumber: '0x1',
+            transactionHash: '0x',
+          },
+        ]
+      : [];
+  const { view } = chain;
+  chain.view = async (contract, ...question) => {
+    if (question[0] === 'paidOut(address)') throw new Error('no answer');
+    if (contract !== 'cc'.repeat(20) && question[0] !== 'balanceOf(address)')
+      return view(contract, ...question);
+    await new Promise(setImmediate);
+    throw new Error('no answer');
+  };
+  await expect(readBooks({ nodes: [], chain, seed: 1n })).rejects.toThrow('no answer');
+  await new Promise(setImmediate);
+  expect(unheard).toEqual([]);
 });

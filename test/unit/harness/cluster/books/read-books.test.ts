@@ -71,7 +71,7 @@ test('several questions about a chequebook that fail are one failure', async () 
           },
         ]
       : [];
-  const { view } = chain;
+  const view = chain.view.bind(chain);
   chain.view = async (contract, ...question) => {
     if (question[0] === 'paidOut(address)') throw new Error('no answer');
     if (contract !== 'cc'.repeat(20) && question[0] !== 'balanceOf(address)')

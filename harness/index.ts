@@ -108,3 +108,4 @@ export type { Capability, Stats } from './places/driver.ts';
 export type { DriverName, StartingDriver } from './places/facts.ts';
 export type { LinkProfile } from './places/links/conditions.ts';
 export { faultsOf, type TapEvent, type TapValue } from './places/links/tap/events.ts';
+export type { KnobName } from './places/simulated/odd/knobs.ts';

@@ -88,7 +88,7 @@ function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): 
   const { simulated } = DRIVER_FACTS[flags.driver ?? DRIVER_DEFAULT];
   const given = new Set([
     ...Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [name])),
-    ...(simulated ? [] : ['network']),
+    ...(simulated ? [] : ['network', 'odd']),
     ...parameters(flags.set).keys(),
     ...chosen.flatMap(({ set }) => Object.keys(set)),
   ]);

@@ -12,6 +12,7 @@ import type { RouteControl } from './links/proxy/routes.ts';
 import type { NetworkShape } from './links/regions.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
+import type { KnobName } from './simulated/odd/knobs.ts';
 
 /** What can be done to a node from outside. */
 export const CAPABILITIES = [
@@ -372,6 +373,8 @@ export interface DriverOptions {
   readonly tap: boolean;
   /** Links of simulated nodes. Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
+  /** What may be odd about simulated nodes. Default: nothing. */
+  readonly odd?: readonly KnobName[] | undefined;
   readonly embedded: {
     /** How embedded nodes reach peers: TCP if one is a process. */
     readonly transport: 'memory' | 'tcp';

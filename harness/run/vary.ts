@@ -5,6 +5,7 @@
 import { type Random, seededRandom } from '../../formats/random.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { INTERNET } from '../cluster/plan/options/network.ts';
+import { KNOB_NAMES, type KnobName } from '../places/simulated/odd/knobs.ts';
 import type { ParameterSpec, Scenario } from './scenario.ts';
 
 /** Of small networks many more are run in the same time. */
@@ -15,12 +16,15 @@ const LIGHT_MOST = 2;
 const ROUND_TRIP_MOST_MS = 300;
 const RATE_LEAST_MBIT = 5;
 const RATE_MOST_MBIT = 100;
+/** From none to three of four. */
+const ODD_SHARES = 4;
 
 /** Options of clusters by name; absent: as without `--vary`. */
 interface Drawn {
   readonly nodes?: number;
   readonly light?: number;
   readonly network?: NonNullable<DefinitionInput['network']>;
+  readonly odd?: readonly KnobName[];
 }
 
 interface Varied<T> {
@@ -55,6 +59,14 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
       const line = { latency: `${ms}ms`, jitter: `${random.below(Math.ceil(ms / 2) + 1)}ms` };
       if (random.below(2) === 0) return line;
       return { ...line, bandwidth: `${between(RATE_LEAST_MBIT, RATE_MOST_MBIT, random)}Mbit/s` };
+    },
+  },
+  odd: {
+    bounds: 'none, or some of the ways to be odd below (only with --driver simulated)',
+    draw: (random) => {
+      const share = random.below(ODD_SHARES);
+      const some = KNOB_NAMES.filter(() => random.below(ODD_SHARES) < share);
+      return some.length === 0 ? undefined : some;
     },
   },
 };

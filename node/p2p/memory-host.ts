@@ -9,7 +9,7 @@ import { ownIdentity } from './address/identity-key.ts';
 import { DEFAULT_CARRIERS, peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
 import type { HostDeps, HostOptions } from './host-options.ts';
-import { type MemoryFrame, MemoryLink } from './memory-link.ts';
+import { type MemoryFrame, MemoryLink, WINDOW_DEFAULT } from './memory-link.ts';
 import { createPeerHost } from './peer-host.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
 
@@ -32,6 +32,8 @@ export interface MemoryNetworkOptions {
   readonly carrier?: Carrier;
   /** Sees all that is said before the carrier gets it. Default: none. */
   readonly relay?: MemoryRelay | undefined;
+  /** Bytes of a stream that may be unread at a node before its writer waits. Default: as on a real connection. */
+  readonly windowOf?: ((peerId: string) => number | undefined) | undefined;
 }
 
 /** Stands between all nodes. */
@@ -127,6 +129,10 @@ export class MemoryNetwork {
   room(from: string, to: string): Promise<void> | undefined {
     const { carrier } = this.#options;
     return carrier === undefined || carrier.idle ? undefined : carrier.room(from, to);
+  }
+
+  windowOf(peerId: string): number {
+    return this.#options.windowOf?.(peerId) ?? WINDOW_DEFAULT;
   }
 
   /** All connections. */
@@ -328,6 +334,7 @@ class MemoryTransport implements Transport {
   #link(other: MemoryTransport, seen: Pick<Link, 'direction' | 'remoteAddress'>): MemoryLink {
     const end = { remoteId: other.localId, listensAt: other.addresses()[0] ?? other.#address, ...seen };
     return new MemoryLink(end, {
+      window: this.#network.windowOf(this.localId),
       supports: (protocolId) => this.#events?.supports(protocolId) ?? false,
       accepted: (link, protocolId, stream) => this.#events?.accepted(link, protocolId, stream),
       closed: (link) => {

@@ -3,8 +3,8 @@ import { StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
 
-/** A writer waits while the other side has this much unread: the first window of a real stream. */
-const UNREAD_MAX = 262_144;
+/** The first window of a real stream. */
+export const WINDOW_DEFAULT = 262_144;
 
 /** What travels between two hosts. */
 export interface MemoryFrame {
@@ -34,6 +34,8 @@ export interface MemoryConversation {
 type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes' | 'conversation'>>;
 
 interface LinkOwner {
+  /** A writer to this side waits while more bytes of its stream are unread. */
+  readonly window: number;
   supports(protocolId: string): boolean;
   accepted(link: MemoryLink, protocolId: string, stream: RawStream): void;
   closed(link: MemoryLink): void;
@@ -230,23 +232,22 @@ class MemoryStream implements RawStream {
 
   drained(): Promise<void> | undefined {
     const { twin } = this;
-    if (twin === undefined || (twin.#unread <= UNREAD_MAX && this.#owner.room() === undefined))
-      return undefined;
+    if (twin === undefined || (!twin.#isFull && this.#owner.room() === undefined)) return undefined;
     return this.#drained(twin);
   }
 
   async #drained(twin: MemoryStream): Promise<void> {
     while (this.#failure === undefined) {
       const onWay = this.#owner.room();
-      if (onWay === undefined && twin.#unread <= UNREAD_MAX) return;
+      if (onWay === undefined && !twin.#isFull) return;
       // Also resolved when the stream fails.
       twin.#room = Promise.withResolvers();
       await (onWay === undefined ? twin.#room.promise : Promise.race([onWay, twin.#room.promise]));
     }
   }
 
-  get #unread(): number {
-    return this.#inbox.size + this.#coming;
+  get #isFull(): boolean {
+    return this.#inbox.size + this.#coming > this.#owner.window;
   }
 
   #taken(): void {

@@ -154,7 +154,7 @@ function end(error: unknown): void {
  * send, everything else in the process gets its turn.
  */
 export function memoryNetwork(
-  options: Pick<MemoryNetworkOptions, 'observe' | 'carrier' | 'relay'> &
+  options: Pick<MemoryNetworkOptions, 'observe' | 'carrier' | 'relay' | 'windowOf'> &
     Partial<Pick<MemoryNetworkOptions, 'defer'>> = {},
 ): MemoryNetwork {
   let sent: (() => void)[] = [];

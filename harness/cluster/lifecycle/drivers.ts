@@ -55,6 +55,7 @@ export function driverOf(
       linkFaults: planned.linkFaults,
       tap: planned.tap,
       network: networkOf(planned),
+      odd: planned.odd,
       compileCache: (of) => compileCacheDir(stateDir, of),
       folder: clusterFolder(stateDir, name).path,
       embedded: {

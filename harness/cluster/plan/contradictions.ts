@@ -44,6 +44,7 @@ export function contradictions(definition: Definition): string[] {
     ...underlayContradictions(definition),
     ...simulationContradictions(definition),
     ...networkContradictions(definition),
+    ...oddContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
     ...preparationContradictions(definition),
@@ -157,6 +158,12 @@ function networkContradictions({ driver, network }: Definition): string[] {
     : [
         `network: got a map with driver ${driver}, expected driver simulated, or none: link faults make real links slow`,
       ];
+}
+
+/** Other nodes have the machine's clock, network and disk. */
+function oddContradictions({ driver, odd }: Definition): string[] {
+  if (odd.length === 0 || DRIVER_FACTS[driver].simulated) return [];
+  return [`odd: got ${odd.join(', ')} with driver ${driver}, expected driver simulated, or none`];
 }
 
 function groupContradictions(group: NodeGroup): string[] {

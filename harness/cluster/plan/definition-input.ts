@@ -11,6 +11,7 @@ import type { NodeMode } from '../../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../../flavours/node-options.gen.ts';
 import type { Credit, Profile } from '../../flavours/profiles.ts';
 import type { StartingDriver } from '../../places/facts.ts';
+import type { KnobName } from '../../places/simulated/odd/knobs.ts';
 
 /** Amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */
 export type AmountInput = bigint | number | string;
@@ -212,6 +213,8 @@ export interface DefinitionInput {
   readonly underlays?: readonly ('tcp' | 'ws' | 'wss')[] | undefined;
   /** Links of a simulated cluster; no other driver takes it. Default: all arrives at once. */
   readonly network?: NetworkShapeInput | undefined;
+  /** What may be odd about the nodes of a simulated cluster, within what their protocols allow; no other driver takes it. Default: nothing. */
+  readonly odd?: readonly KnobName[] | undefined;
   /** Free ports, the first one of a fixed range, or such a range. Default: `free`. */
   readonly ports?: 'free' | number | PortsInput | undefined;
   /** Web origins that browsers may call the nodes from, `*` for all. Default: none. */

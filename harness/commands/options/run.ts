@@ -33,6 +33,7 @@ export const run: CommandOptions = {
           'tap',
           'underlays',
           'network',
+          'odd',
         ] as const),
         ...(['seed'] as const),
       ],

@@ -1,6 +1,6 @@
 /** A cluster's embedded nodes in one process. Peers and, by default, stores are in memory; APIs are on loopback. */
 import type { Clock } from '../../../formats/clock.ts';
-import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
+import type { MemoryNetworkOptions, MemoryRelay } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { Counts, ServeControl } from '../../flavours/tampered/settings.ts';
@@ -27,7 +27,10 @@ export interface HostedPart {
 export interface Surroundings {
   /** What links are like without faults. Default: all arrives at once. */
   readonly links?: LastingLinks | undefined;
-  readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
+  readonly network: Pick<MemoryNetworkOptions, 'observe' | 'windowOf'> &
+    Required<Pick<MemoryNetworkOptions, 'defer'>>;
+  /** What all that is said passes. @param tap hears it, if there is one */
+  readonly relay: (tap: MemoryRelay | undefined) => MemoryRelay | undefined;
   /** How its tampered nodes are asked for something. */
   readonly serve: ServeControl;
   /** Of each start of a node, by its name. */
@@ -262,7 +265,7 @@ export class EmbeddedHost {
     if (tap) this.#tap ??= this.#newTap(programs);
     this.#network ??= programs.memoryNetwork({
       carrier: this.#links,
-      relay: this.#tap,
+      relay: this.#surroundings === undefined ? this.#tap : this.#surroundings.relay(this.#tap),
       ...this.#surroundings?.network,
     });
     this.#overlays.set(overlay, part.name);

@@ -117,8 +117,12 @@ export class SimulatedDriver implements Driver {
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
     if (flavour.embedded === undefined) throw notSimulated(plan.name, flavour);
     const { embedded, tap } = this.#options;
+    const { options, keys } = flavour.embedded(plan);
+    const odd = this.#running().simulation.odd.options(plan.name);
     writeEmbedded(plan.dataDir, {
-      ...flavour.embedded(plan),
+      keys,
+      // What a definition says itself stays.
+      options: { ...options, ...odd, ...plan.options },
       transport: 'memory',
       store: 'memory',
       shareResults: embedded.shareResults,
@@ -217,12 +221,13 @@ export class SimulatedDriver implements Driver {
   async close(): Promise<void> {}
 
   #running(): Running {
-    const { token, name, seed, folder, frames, network } = this.#options;
+    const { token, name, seed, folder, frames, network, odd } = this.#options;
     const running = simulations.get(token) ?? {
       simulation: new Simulation({
         name,
         seed,
         network,
+        odd,
         ...(frames ? { frameLog: join(folder, 'logs', FRAMES_FILE) } : {}),
       }),
       chain: undefined,

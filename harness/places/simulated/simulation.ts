@@ -9,10 +9,11 @@ import { createApiServer } from '../../../node/api/listen.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { memoryHost, refusedBy, serveInMemory } from '../../base/memory-servers.ts';
 import { serveHere } from '../../flavours/tampered/control.ts';
-import { EmbeddedHost } from '../embedded/host.ts';
+import { EmbeddedHost, type Surroundings } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';
 import { FrameDigest } from './frame-digest.ts';
 import { FrameLog } from './frame-log.ts';
+import { Oddities } from './odd/oddities.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /** First of the ports for servers that ask for any. */
@@ -43,11 +44,14 @@ interface SimulationOptions {
   readonly frameLog?: string;
   /** Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
+  /** What may be odd about its nodes. Default: nothing. */
+  readonly odd?: ConstructorParameters<typeof Oddities>[0];
 }
 
 export class Simulation implements AsyncDisposable {
   readonly time = new VirtualTime();
   readonly host: EmbeddedHost;
+  readonly odd: Oddities;
   readonly #options: SimulationOptions;
   readonly #starts = new Map<string, number>();
   readonly #serving = new Set<Disposable>();
@@ -64,23 +68,20 @@ export class Simulation implements AsyncDisposable {
     if (options.frameLog !== undefined) this.#frameLog = new FrameLog(options.frameLog);
     const { time } = this;
     const { seed, network } = options;
+    this.odd = new Oddities(options.odd, seed, {
+      defer: time.defer,
+      nameOf: (peerId) => this.host.nameOf(peerId),
+    });
     this.host = new EmbeddedHost(options.name, time.clock, {
       links: network && linksOf(network, seed),
       serve: serveHere,
-      network: { defer: time.defer, observe: (frame) => this.#note(frame) },
-      platform: (node) => ({
-        clock: time.clock,
-        random: seededRandom(seed, node, String(this.#countStart(node))),
+      network: {
         defer: time.defer,
-        readText: (path) => time.real(() => readFile(path, 'utf8')),
-        chain: (url) => this.#endpoint(new URL(url)),
-        listen: async (listener, address, deps) => {
-          const api = createApiServer(listener, deps);
-          const port = Number(address.slice(address.lastIndexOf(':') + 1));
-          const serving = this.#serve(api.server, this.hostName(node), port);
-          return { address, close: async () => serving[Symbol.dispose]() };
-        },
-      }),
+        observe: (frame) => this.#note(frame),
+        windowOf: this.odd.windowOf,
+      },
+      relay: this.odd.relay,
+      platform: (node) => this.#surroundings(node),
     });
   }
 
@@ -127,6 +128,24 @@ export class Simulation implements AsyncDisposable {
     for (const one of this.#serving) one[Symbol.dispose]();
     this.time[Symbol.dispose]();
     this.#frameLog?.[Symbol.dispose]();
+  }
+
+  #surroundings(node: string): ReturnType<Surroundings['platform']> {
+    const { time } = this;
+    const start = String(this.#countStart(node));
+    return this.odd.surroundings(node, start, {
+      clock: time.clock,
+      random: seededRandom(this.#options.seed, node, start),
+      defer: time.defer,
+      readText: (path) => time.real(() => readFile(path, 'utf8')),
+      chain: (url) => this.#endpoint(new URL(url)),
+      listen: async (listener, address, deps) => {
+        const api = createApiServer(listener, deps);
+        const port = Number(address.slice(address.lastIndexOf(':') + 1));
+        const serving = this.#serve(api.server, this.hostName(node), port);
+        return { address, close: async () => serving[Symbol.dispose]() };
+      },
+    });
   }
 
   #serve(server: Server, host: string, port: number): Disposable {

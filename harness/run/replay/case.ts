@@ -191,6 +191,15 @@ export function sooner(given: Case, share: number): Case {
   };
 }
 
+/** What is odd about its nodes; empty: nothing. */
+export function oddOf({ recipe }: Case): NonNullable<Recipe['definition']['odd']> {
+  return recipe.definition.odd ?? [];
+}
+
+export function withOdd(given: Case, odd: ReturnType<typeof oddOf>): Case {
+  return { ...given, recipe: { ...given.recipe, definition: { ...given.recipe.definition, odd } } };
+}
+
 /** A parameter that says how much or how long, and the values it may be lowered to. */
 export interface Amount {
   readonly name: string;

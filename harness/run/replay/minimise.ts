@@ -16,12 +16,14 @@ import {
   groupsOf,
   limitedFaultsOf,
   listsOf,
+  oddOf,
   type Size,
   sizeOf,
   sooner,
   withCount,
   withFaults,
   withFirst,
+  withOdd,
   withOperations,
   withParameter,
 } from './case.ts';
@@ -210,6 +212,9 @@ class Minimiser {
 
   async #reduce(): Promise<void> {
     await this.#fewerNodes();
+    await shortened(oddOf(this.#best), (rest) =>
+      this.#try(withOdd(this.#best, rest), `odd: ${rest.length === 0 ? 'nothing' : rest.join()}`),
+    );
     if (this.#best.schedule === undefined) await this.#lowerParameters();
     else await this.#shorterSchedule(this.#best.schedule);
   }

@@ -9,6 +9,8 @@ const DEPTH = 17;
 const CHUNKS = 16;
 /** Enough to fill it, also where blocks come faster than uploads. */
 const BLOCKS_MIN = 30;
+/** A purchase mines until every node has read it: where nodes read their chain late, it takes this many at most. */
+const BLOCKS_TO_BUY = 500;
 const MINED_AT_ONCE = 5;
 const GONE_WITHIN_MS = 60_000;
 
@@ -30,7 +32,9 @@ export function shortBatch(context: StormContext): Promise<ShortBatch | undefine
     const nodes = workingNodes(cluster.nodes);
     const node = nodes[random.below(nodes.length)] as ClusterNode;
     const ttlMs = Math.max(parameters.duration / 2, BLOCKS_MIN * chain.blockTimeMs);
-    const amount = batchAmount(ttlMs, await chain.batchTerms());
+    const toBuyMs = BLOCKS_TO_BUY * chain.blockTimeMs;
+    const amount = batchAmount(ttlMs + toBuyMs, await chain.batchTerms());
+    const before = await chain.height();
     const batch = await buyBatch(cluster, node, { amount, depth: DEPTH, label: 'short' }, signal);
     const chunks: string[] = [];
     for (let n = 0; n < CHUNKS; n++) {
@@ -38,6 +42,8 @@ export function shortBatch(context: StormContext): Promise<ShortBatch | undefine
       await node.chunks.upload(data, { batch, signal });
       chunks.push(address);
     }
+    const left = before + BLOCKS_TO_BUY - (await chain.height());
+    if (left > 0) await chain.mine(left);
     return { chunks };
   });
 }

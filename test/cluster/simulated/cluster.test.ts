@@ -6,6 +6,7 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { requestDirectly } from '../../../harness/base/direct.ts';
 import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
+import { readEmbedded } from '../../../harness/places/embedded/node-file.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -43,6 +44,19 @@ test('a run of a seed is the same to the last frame, and that of another seed is
   expect(await live(7)).toEqual(first);
   expect(new Set(first).size).toBe(first.length);
   expect(await live(8)).not.toEqual(first);
+});
+
+test('odd nodes are another run of the seed, each with options of its own, and given options stay', async () => {
+  const odd = ['frame-pieces', 'payment-minimum', 'salud-pause'] as const;
+  const options = { 'payment-minimum': 1234 };
+  const plain = await start({ nodes: [{ count: 4, options }], batches: false });
+  const { digest } = plain;
+  await plain.stop();
+  await using net = await start({ nodes: [{ count: 4, options }], batches: false, odd });
+  expect(net.digest).not.toBe(digest);
+  const own = net.nodes.map(({ dataDir }) => readEmbedded(dataDir).options);
+  expect(own.map((one) => one['payment-minimum'])).toEqual([1234, 1234, 1234, 1234]);
+  expect(new Set(own.map((one) => one['salud-pause'])).size).toBeGreaterThan(1);
 });
 
 test('a cluster began at a time of its own, and ps knows when that was', async () => {

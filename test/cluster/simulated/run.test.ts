@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { runSeeds } from '../../../harness/commands/run-seeds.ts';
-import { SEEDS_FILE } from '../../../harness/report/folder.ts';
+import { RECIPE_FILE, SEEDS_FILE } from '../../../harness/report/folder.ts';
 import { readRun } from '../../../harness/report/read-run.ts';
 import type { DeterminismCheck, RunResult, SeedsRun } from '../../../harness/report/result.ts';
+import { readRecipeFile } from '../../../harness/run/recipe.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, svcnetHere } from '../svcnet.ts';
 
@@ -151,6 +152,7 @@ test('the first failure of each kind is made smaller, and what left no run says 
   );
   const report = join(folder, 'smaller');
   const args = ['run', large, '--driver', 'simulated', '--nodes', '5', '--seeds', '4..5', '--jobs', '2'];
+  args.push('--odd', 'window,late-turns');
   const ended = await svcnet([...args, '--keep-going', '--minimise', '--report', report, '--json']);
   expect(ended.code, ended.stderr).toBe(1);
   const { minimised = [] } = JSON.parse(ended.stdout) as SeedsRun;
@@ -166,7 +168,12 @@ test('the first failure of each kind is made smaller, and what left no run says 
     { kind: expect.stringContaining('crashed') as string, seed: 5, error: expect.any(String) as string },
   ]);
   expect(JSON.parse(readFileSync(join(report, SEEDS_FILE), 'utf8'))).toMatchObject({ minimised });
-  const again = await svcnet(['run', minimised[0]?.scenario ?? '', '--json']);
+  const smallest = minimised[0]?.scenario ?? '';
+  const odd = [join(report, 'seed-4', RECIPE_FILE), smallest].map(
+    (file) => readRecipeFile(file).definition.odd,
+  );
+  expect(odd).toEqual([['window', 'late-turns'], []]);
+  const again = await svcnet(['run', smallest, '--json']);
   expect((JSON.parse(again.stdout) as RunResult).scenarios[0]?.parameters).toEqual({ count: 3 });
 });
 

@@ -60,7 +60,7 @@ async function run(
     }),
   );
   // What is drawn for the cluster is the same for all.
-  const { light = 0, network } = drawn[0]?.options ?? {};
+  const { light = 0, network, odd } = drawn[0]?.options ?? {};
   const { scenarios } = await runScenarios({
     planned: drawn.flatMap(({ scenario, given, set }) =>
       planScenarios(
@@ -70,7 +70,7 @@ async function run(
     ),
     seed,
     nodes: [{ count: NODES }, ...(light === 0 ? [] : [{ mode: 'light' as const, count: light }])],
-    definition: { driver: 'simulated', ...(network === undefined ? {} : { network }) },
+    definition: { driver: 'simulated', network, odd },
     stateDir: join(folder, 'state'),
     report: join(folder, String(++runs)),
     name: `run-${runs}`,

@@ -402,6 +402,7 @@ test('nodes without a common generation do not become peers, and their connectio
 
 test('the side that refuses a stream keeps none of its bytes', async () => {
   const owner = (supports: boolean) => ({
+    window: 262_144,
     supports: () => supports,
     accepted: () => undefined,
     closed: () => undefined,
@@ -422,4 +423,34 @@ test('the side that refuses a stream keeps none of its bytes', async () => {
   await expect(stream.read()).rejects.toMatchObject({ code: 'PROTOCOL_UNSUPPORTED' });
   expect(stream.twin.take()).toBeUndefined();
   await expect(stream.twin.read()).rejects.toMatchObject({ code: 'PROTOCOL_UNSUPPORTED' });
+});
+
+test('a writer waits while its reader has a window of bytes unread, and each node has its own', async () => {
+  const network = new MemoryNetwork({ windowOf: (peerId) => (peerId === 'small' ? 100 : undefined) });
+  expect([network.windowOf('small'), network.windowOf('other')]).toEqual([100, 262_144]);
+  const owner = (window: number) => ({
+    window,
+    supports: () => true,
+    accepted: () => undefined,
+    closed: () => undefined,
+    receive: (work: () => void) => work(),
+    room: () => undefined,
+    send: ({ bytes = new Uint8Array(0) }: { bytes?: Uint8Array }, deliver: (arrived: Uint8Array) => void) =>
+      deliver(bytes),
+  });
+  const end = { remoteId: '', remoteAddress: '', listensAt: '' };
+  const opener = new MemoryLink({ ...end, direction: 'outbound' }, owner(262_144));
+  const reader = new MemoryLink({ ...end, direction: 'inbound' }, owner(100));
+  opener.twin = reader;
+  reader.twin = opener;
+  const stream = opener.open('/none/1.0.0') as RawStream & { readonly twin: RawStream };
+  stream.write(new Uint8Array(100));
+  expect(stream.drained()).toBeUndefined();
+  stream.write(new Uint8Array(1));
+  const room = stream.drained();
+  expect(room).toBeDefined();
+  stream.twin.take();
+  await room;
+  stream.twin.write(new Uint8Array(1000));
+  expect(stream.twin.drained()).toBeUndefined();
 });

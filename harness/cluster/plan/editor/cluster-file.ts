@@ -61,6 +61,7 @@ nodes:
 # { latency: 20ms, jitter: 5ms }, or regions: internet, or a map such as { about: text, shares: { east: 1 },
 # roundTripMs: { east: { east: 9 } } }. bandwidth: 10Mbit/s is what each node sends at most.
 #network: { regions: internet }
+#odd: []
 
 chain:
   #engine: anvil

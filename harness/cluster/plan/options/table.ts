@@ -12,6 +12,7 @@ import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../../flavours/profiles.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../../places/facts.ts';
+import { KNOB_NAMES } from '../../../places/simulated/odd/knobs.ts';
 import * as field from '../fields.ts';
 import { PRESET_NAMES } from '../presets/names.ts';
 import { TRUST } from '../trust.ts';
@@ -290,6 +291,19 @@ export const CLUSTER_OPTIONS = {
       fallback: 'all arrives at once',
       parse: networkFlag,
       write: writtenNetwork,
+    },
+  },
+  odd: {
+    schema: field
+      .list(field.oneOf(KNOB_NAMES), `a list of ${KNOB_NAMES.join(', ')}`, KNOB_NAMES.length)
+      .default([])
+      .describe(
+        'What may be odd about the nodes of a simulated cluster: each draws its values from the seed, within what its protocols allow.',
+      ),
+    flag: {
+      flag: '--odd <knobs>',
+      help: `comma-separated, what may be odd about simulated nodes, with values drawn from the seed within what protocols allow: ${KNOB_NAMES.join(', ')}`,
+      parse: someOf(KNOB_NAMES),
     },
   },
   ports: {

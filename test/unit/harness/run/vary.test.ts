@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { networkFlag, writtenNetwork } from '../../../../harness/cluster/plan/options/network.ts';
+import { KNOB_NAMES, KNOBS } from '../../../../harness/places/simulated/odd/knobs.ts';
 import { loadScenario } from '../../../../harness/run/catalogue.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
 import { VARIED, vary } from '../../../../harness/run/vary.ts';
@@ -33,6 +34,10 @@ test('every value is drawn within its bounds, and the bounds are reached', () =>
     expect(high - low, name).toBeGreaterThan((most - least) * 0.9);
   }
   expect(new Set(all.map(({ faults }) => faults)).size).toBeGreaterThan(50);
+  const odd = all.map((one) => (one['odd'] as readonly string[] | undefined) ?? []);
+  expect(odd.filter((names) => names.length === 0).length).toBeGreaterThan(SEEDS.length / 8);
+  for (const name of KNOB_NAMES)
+    expect(odd.filter((names) => names.includes(name)).length, name).toBeGreaterThan(SEEDS.length / 5);
 });
 
 test.each(['power-cut', 'disk-slow'])(
@@ -84,4 +89,9 @@ test('the documentation has the bounds of the table', () => {
   const page = readFileSync(new URL('../../../../docs/reference/storms.md', import.meta.url), 'utf8');
   for (const [name, { bounds }] of Object.entries(VARIED))
     expect(page).toContain(`- \`--${name}\`: ${bounds}\n`);
+  const rows = Object.entries(KNOBS).map(
+    ([name, { about, least, most, allowed }]) =>
+      `| \`${name}\` | ${about} | ${least} to ${most} | ${allowed} |\n`,
+  );
+  expect(page).toContain(rows.join(''));
 });

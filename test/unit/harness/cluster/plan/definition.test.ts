@@ -21,6 +21,7 @@ test('an empty definition gives five nodes of our own flavour in the fast profil
     machineFaults: false,
     tap: false,
     underlays: ['tcp'],
+    odd: [],
     flavours: [],
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
     chain: {

@@ -12,6 +12,18 @@ test('a network is refused where links are real', () => {
   );
 });
 
+test('nodes are odd in simulations alone, and only in ways that are known', () => {
+  const parsed = (driver: 'process' | 'simulated', odd: readonly string[]) =>
+    parseDefinition({ driver, odd }, 'options').odd;
+  expect(parsed('simulated', ['window', 'slow-chain'])).toEqual(['window', 'slow-chain']);
+  expect(() => parsed('process', ['window'])).toThrow(
+    'odd: got window with driver process, expected driver simulated, or none',
+  );
+  expect(() => parsed('simulated', ['windows'])).toThrow(
+    "odd[0]: got 'windows', expected one of frame-pieces",
+  );
+});
+
 test('what nodes send at most is a rate that lets them meet', () => {
   const parsed = (bandwidth: string) =>
     parseDefinition({ driver: 'simulated', network: { bandwidth } }, 'options').network?.bandwidth;

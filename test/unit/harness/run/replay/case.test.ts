@@ -6,11 +6,13 @@ import {
   type Case,
   limitedFaultsOf,
   listsOf,
+  oddOf,
   sizeOf,
   sooner,
   withCount,
   withFaults,
   withFirst,
+  withOdd,
   withOperations,
   withParameter,
 } from '../../../../../harness/run/replay/case.ts';
@@ -34,6 +36,7 @@ const scenario = defineScenario({
 });
 const given: Case = {
   recipe: {
+    definition: { odd: ['window', 'slow-chain'] },
     exactNodes: false,
     nodes: [
       { count: 4, neighbourhoods: ['00', '01', '10', '11'] },
@@ -185,4 +188,14 @@ test('amounts can be lowered to the minimum of the scenario; words and what node
     name: 'x',
     within: 30_000,
   });
+});
+
+test('less is odd about its nodes', () => {
+  const less = withOdd(given, ['slow-chain']);
+  expect([given, less, withOdd(given, [])].map(oddOf)).toEqual([
+    ['window', 'slow-chain'],
+    ['slow-chain'],
+    [],
+  ]);
+  expect(less.schedule).toBe(given.schedule);
 });

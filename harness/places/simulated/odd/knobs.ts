@@ -1,0 +1,174 @@
+/**
+ * What can be odd about simulated nodes (`--odd`): sizes, times and pieces that a protocol or a machine allows, but that
+ * hardly ever happen. Each node draws its own values from the seed.
+ */
+import type { NodeOptionsInput } from '../../../flavours/node-options.gen.ts';
+
+type OptionName = keyof NodeOptionsInput;
+
+export interface Knob {
+  /** What the value is, with its unit. */
+  readonly about: string;
+  readonly least: number;
+  readonly most: number;
+  /** Why nodes have to work with every value in between. */
+  readonly allowed: string;
+  /** Option of the node that takes it; absent: it is done to what surrounds the node. */
+  readonly option?: { readonly name: OptionName; readonly unit: '' | 'ms' };
+}
+
+const milliseconds = (name: OptionName) => ({ name, unit: 'ms' }) as const;
+const number = (name: OptionName) => ({ name, unit: '' }) as const;
+
+export const KNOB_NAMES = [
+  'frame-pieces',
+  'window',
+  'late-timers',
+  'early-timers',
+  'late-turns',
+  'slow-writes',
+  'slow-chain',
+  'chain-poll-interval',
+  'salud-pause',
+  'reserve-wake-up',
+  'pull-rate-window',
+  'warmup-time',
+  'price-oracle-interval',
+  'refresh-interval',
+  'payment-early-percent',
+  'payment-retry-pause',
+  'payment-minimum',
+  'threshold-growth-step',
+  'api-idle-timeout',
+] as const;
+/** What may be odd about simulated nodes. */
+export type KnobName = (typeof KNOB_NAMES)[number];
+
+export const KNOBS: Readonly<Record<KnobName, Knob>> = {
+  'frame-pieces': {
+    about: 'pieces that what it sends is cut into at most, each in a turn of its own',
+    least: 2,
+    most: 5,
+    allowed: 'a stream of bytes keeps no boundaries (yamux 1.0.0)',
+  },
+  window: {
+    about: 'unread bytes of a stream after which its peers wait',
+    least: 1024,
+    most: 262_144,
+    allowed: 'a window starts with 256 KiB, and its reader decides when it grows again (yamux 1.0.0)',
+  },
+  'late-timers': {
+    about: 'milliseconds by which a timer fires late at most',
+    least: 1,
+    most: 60,
+    allowed: 'a timer promises no more than not to fire before its time (Node.js)',
+  },
+  'early-timers': {
+    about: 'milliseconds by which a timer fires early at most',
+    least: 1,
+    most: 1,
+    allowed: 'timers count whole milliseconds of a clock with fractions (Node.js)',
+  },
+  'late-turns': {
+    about: 'turns of the event loop that a task waits besides its own at most',
+    least: 1,
+    most: 20,
+    allowed: 'other work of the process decides when a turn comes',
+  },
+  'slow-writes': {
+    about: 'milliseconds until its disk has what it wrote at most',
+    least: 1,
+    most: 60,
+    allowed: 'a disk promises no time, only an order',
+  },
+  'slow-chain': {
+    about: 'milliseconds until its chain answers at most',
+    least: 1,
+    most: 400,
+    allowed: 'a call may take 15 s (node/onchain/rpc.ts)',
+  },
+  'chain-poll-interval': {
+    about: 'milliseconds',
+    least: 20,
+    most: 2000,
+    allowed: 'each node reads the chain for itself',
+    option: milliseconds('chain-poll-interval'),
+  },
+  'salud-pause': {
+    about: 'milliseconds',
+    least: 100,
+    most: 10_000,
+    allowed: 'each node asks its peers for their status as often as it likes',
+    option: milliseconds('salud-pause'),
+  },
+  'reserve-wake-up': {
+    about: 'milliseconds',
+    least: 300,
+    most: 30_000,
+    allowed: 'each node decides for itself when it looks at its reserve',
+    option: milliseconds('reserve-wake-up'),
+  },
+  'pull-rate-window': {
+    about: 'milliseconds',
+    least: 500,
+    most: 60_000,
+    allowed: 'each node measures its pull syncing for itself',
+    option: milliseconds('pull-rate-window'),
+  },
+  'warmup-time': {
+    about: 'milliseconds',
+    least: 0,
+    most: 3000,
+    allowed: 'a node need not warm up at all',
+    option: milliseconds('warmup-time'),
+  },
+  'price-oracle-interval': {
+    about: 'milliseconds',
+    least: 100,
+    most: 300_000,
+    allowed: 'the public network reads its oracle every five minutes (swap.md)',
+    option: milliseconds('price-oracle-interval'),
+  },
+  'refresh-interval': {
+    about: 'milliseconds',
+    least: 1000,
+    most: 6000,
+    allowed: 'a creditor refuses a second refresh within a second (accounting.md)',
+    option: milliseconds('refresh-interval'),
+  },
+  'payment-early-percent': {
+    about: 'percent',
+    least: 0,
+    most: 100,
+    allowed: 'a debtor may settle before it has to (accounting.md)',
+    option: number('payment-early-percent'),
+  },
+  'payment-retry-pause': {
+    about: 'milliseconds',
+    least: 0,
+    most: 20_000,
+    allowed: 'a debtor decides for itself when it tries again',
+    option: milliseconds('payment-retry-pause'),
+  },
+  'payment-minimum': {
+    about: 'accounting units',
+    least: 1,
+    most: 2_000_000,
+    allowed: 'a cheque may be of any amount that is not a loss (swap.md)',
+    option: number('payment-minimum'),
+  },
+  'threshold-growth-step': {
+    about: 'seconds of the refresh rate',
+    least: 1,
+    most: 400,
+    allowed: 'a creditor may announce a higher threshold whenever it likes (pricing)',
+    option: number('threshold-growth-step'),
+  },
+  'api-idle-timeout': {
+    about: 'milliseconds',
+    least: 3000,
+    most: 120_000,
+    allowed: 'a client that neither sends nor reads has no right to its connection',
+    option: milliseconds('api-idle-timeout'),
+  },
+};

@@ -1,0 +1,59 @@
+/** What is odd about the nodes of one simulation. */
+import { seededRandom } from '../../../../formats/random.ts';
+import type { Surroundings } from '../../embedded/host.ts';
+import { OddFrames, type Relay } from './frames.ts';
+import type { KnobName } from './knobs.ts';
+import { type NodeSurroundings, type OddValues, oddOptions, oddSurroundings, oddValues } from './node.ts';
+
+interface OdditiesDeps {
+  /** Runs work in the next turn. */
+  readonly defer: (work: () => void) => void;
+  /** Name of the node with this peer id. */
+  readonly nameOf: (peerId: string) => string | undefined;
+}
+
+export class Oddities implements Pick<Surroundings, 'relay'> {
+  readonly #names: readonly KnobName[];
+  readonly #seed: string;
+  readonly #deps: OdditiesDeps;
+  /** By node. */
+  readonly #values = new Map<string, OddValues>();
+
+  /** @param names of the knobs that may be odd; default: none */
+  constructor(names: readonly KnobName[] | undefined, seed: string, deps: OdditiesDeps) {
+    this.#names = names ?? [];
+    this.#seed = seed;
+    this.#deps = deps;
+  }
+
+  /** Options of a node, in the form that files of options have. */
+  options(node: string): Record<string, unknown> {
+    return oddOptions(this.#of(node));
+  }
+
+  /** @param given what surrounds a node that is not odd @param start which start of it this is */
+  surroundings(node: string, start: string, given: NodeSurroundings): NodeSurroundings {
+    return oddSurroundings(given, this.#of(node), seededRandom(this.#seed, 'odd', node, start));
+  }
+
+  readonly windowOf = (peerId: string): number | undefined => this.#at(peerId).window;
+
+  readonly relay = (before: Relay | undefined): Relay | undefined => {
+    if (!this.#names.includes('frame-pieces')) return before;
+    const piecesOf = (peerId: string) => this.#at(peerId)['frame-pieces'];
+    return new OddFrames({ seed: this.#seed, before, defer: this.#deps.defer, piecesOf });
+  };
+
+  #at(peerId: string): OddValues {
+    return this.#of(this.#deps.nameOf(peerId) ?? '');
+  }
+
+  #of(node: string): OddValues {
+    let values = this.#values.get(node);
+    if (values === undefined) {
+      values = oddValues(this.#names, this.#seed, node);
+      this.#values.set(node, values);
+    }
+    return values;
+  }
+}

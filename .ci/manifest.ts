@@ -42,17 +42,21 @@ export function publishedManifest(
   environment: Readonly<Record<string, string | undefined>>,
   { release }: { readonly release: boolean },
 ): Record<string, unknown> {
+  const exports = Object.entries(source.exports).map(([entry, path]) => {
+    const built = path.replace(/\.[jt]s$/, '');
+    return [entry, { types: `${built}.d.ts`, default: `${built}.js` }] as const;
+  });
+  const [[, main], ...others] = exports as [(typeof exports)[0], ...typeof exports];
   return {
     ...Object.fromEntries(KEPT.map((key) => [key, source[key]])),
     ...addresses(environment, release),
     // Without './': npm publishes a package whose command begins with it as one without commands.
     bin: { svcnet: 'harness/bin.js' },
-    exports: Object.fromEntries(
-      Object.entries(source.exports).map(([entry, path]) => {
-        const built = path.replace(/\.[jt]s$/, '');
-        return [entry, { types: `${built}.d.ts`, default: `${built}.js` }];
-      }),
-    ),
+    exports: Object.fromEntries(exports),
+    // `moduleResolution: node`, which projects of CommonJS still use, reads these instead of `exports`.
+    main: main.default,
+    types: main.types,
+    typesVersions: { '*': Object.fromEntries(others.map(([entry, { types }]) => [entry.slice(2), [types]])) },
   };
 }
 

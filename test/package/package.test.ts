@@ -134,13 +134,11 @@ test('package managers, bundlers and TypeScript find every entry and its types',
   const checked = run(process.execPath, ['--input-type=module', '-e', TYPES_CHECK, tarball], ROOT);
   const { types, problems } = JSON.parse(checked) as {
     types: unknown;
-    problems: { readonly kind: string; readonly resolutionKind?: string }[];
+    problems: { readonly kind: string }[];
   };
   expect(types).toMatchObject({ kind: 'included' });
-  // The package has only ES modules, which older resolution modes do not support.
-  const isOld = ({ resolutionKind }: { resolutionKind?: string }) =>
-    resolutionKind === 'node10' || resolutionKind === 'node16-cjs';
-  expect(problems.filter((problem) => !isOld(problem))).toEqual([]);
+  // The package has only ES modules. Node.js 24 requires them, which this check does not know.
+  expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
 });
 
 test('a jest test that throws before stop ends, and leaves no cluster', () => {

@@ -1,13 +1,17 @@
-import { once } from 'node:events';
 import { messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { openInBrowser } from '../base/machine/open.ts';
+import { pause } from '../base/wait.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, readRecord } from '../cluster/state/state.ts';
 import { pageAssets } from '../inspect/live/assets.ts';
 import { serveUi, type Ui } from '../inspect/live/server.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
+
+/** Between two looks whether the cluster is there. Pages are told within half of it. */
+const LOOK_MS = 1000;
 
 export interface UiFlags extends ClusterFlags {
   /** Default: any free port. */
@@ -26,13 +30,20 @@ export async function ui(flags: UiFlags, context: CommandContext): Promise<void>
     try {
       tell(served.url, cluster, context);
       if (flags.open === true) await open(served, context);
-      if (!signal.aborted) await once(signal, 'abort');
+      await removed(isThere, signal);
+      if (!signal.aborted) context.note(`  cluster '${cluster.name}' has been removed\n`);
     } finally {
       await served.close();
     }
   } finally {
     await cluster.detach();
   }
+}
+
+/** Waits for the end of the cluster, and until its pages have been told. */
+async function removed(isThere: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && isThere()) await pause(MACHINE_CLOCK, LOOK_MS, signal);
+  await pause(MACHINE_CLOCK, LOOK_MS, signal);
 }
 
 function tell(url: string, { name, nodes }: Cluster, { json, out, note }: CommandContext): void {

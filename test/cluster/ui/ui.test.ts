@@ -7,6 +7,7 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -275,6 +276,23 @@ test('the command prints the address of a page, and ends cleanly on Ctrl-C with 
   const [code] = (await once(child, 'exit')) as [number];
   expect(code).toBe(130);
   await stream.end();
+});
+
+test('the command tells its pages that the cluster was removed, and ends', async () => {
+  const brief = await Cluster.start({ name: 'ended', nodes: 1, seed: 8, driver: 'embedded', stateDir });
+  const child = spawn(process.execPath, [CLI, 'ui', '--name', 'ended'], {
+    env: { ...process.env, SVCNET_STATE: stateDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = Promise.all([once(child, 'exit'), text(child.stderr)]);
+  const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
+  const page = new EventReader(/http\S+/.exec(line.value ?? '')?.[0] ?? '');
+  await page.until('the first look', ({ rows }) => rows.length > 0);
+  await brief.stop();
+  await page.until('it is gone', ({ cluster }) => cluster.phase === 'gone');
+  const [[code], told] = await ended;
+  expect([code, told.trim().split('\n').at(-1)]).toEqual([0, "  cluster 'ended' has been removed"]);
+  await page.end();
 });
 
 test('a removed cluster is reported as gone, and the page stays', async () => {

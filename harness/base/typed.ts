@@ -2,8 +2,11 @@
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A command in text: the name, then a lower-case word. */
-const COMMAND = /(?<![\w./-])svcnet (?=[a-z])/g;
+/**
+ * A command in text that is not yet as typed: the name, then a lower-case word that is not the verb of a sentence about
+ * svcnet.
+ */
+const COMMAND = /(?<![\w./-]|npx )svcnet (?=[a-z])(?!(?:has|did|is|asks|reads|started|starts|writes) )/g;
 
 /**
  * The command line as it is typed here.

@@ -1,4 +1,5 @@
 import type { Terminal } from '../base/terminal/screen.ts';
+import { asTyped } from '../base/typed.ts';
 import type { ConsoleStyle } from '../report/console.ts';
 
 export interface CommandContext {
@@ -23,7 +24,7 @@ export interface ClusterFlags {
   readonly name?: string | undefined;
 }
 
-/** Prints one JSON document, or lines of text. */
+/** Prints one JSON document, or lines of text with their commands as typed here. */
 export function answer(context: CommandContext, document: unknown, lines: readonly string[]): void {
-  context.out(context.json ? `${JSON.stringify(document, null, 2)}\n` : `${lines.join('\n')}\n`);
+  context.out(`${context.json ? JSON.stringify(document, null, 2) : asTyped(lines.join('\n'))}\n`);
 }

@@ -3,6 +3,7 @@ import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
+import { typed } from '../base/typed.ts';
 import { effectText, type Fault, type FaultKind, type FaultRequest } from '../cluster/faults/fault.ts';
 import { type FaultField, NODE_FIELD } from '../cluster/faults/fields.ts';
 import { FAULT_KINDS } from '../cluster/faults/table.ts';
@@ -95,11 +96,13 @@ async function begin(request: FaultRequest, flags: ClusterFlags, context: Comman
     context.signal.addEventListener(
       'abort',
       // An interrupted process has only a few seconds.
-      () => context.note(`healing the faults; if this ends early, run svcnet heal --name ${cluster.name}\n`),
+      () =>
+        context.note(`healing the faults; if this ends early, run ${typed(`heal --name ${cluster.name}`)}\n`),
       { once: true },
     );
     const begun = await cluster.faults.begin(request, { signal: context.signal });
-    const again = begun.endAt === undefined ? [`  heal it with: svcnet heal ${begun.id}`] : [];
+    const again =
+      begun.endAt === undefined ? [`  heal it with: svcnet heal ${begun.id} --name ${cluster.name}`] : [];
     answer(context, { name: cluster.name, fault: begun }, [
       `  ${begun.id}   ${begun.text}`,
       ...(begun.note === undefined ? [] : [`  ${begun.note}`]),

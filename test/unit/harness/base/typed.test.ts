@@ -15,8 +15,13 @@ test.each([
 
 test('replaces commands within a text, and nothing else that contains the name', () => {
   const text =
-    'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0 and svcnet: a network';
+    'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0, svcnet: a network, and what svcnet has made';
   expect(asTyped(text, SCRIPT)).toBe(text.replace(': svcnet up', ': npm run svcnet -- up'));
+});
+
+test('a text whose commands are as typed stays as it is', () => {
+  for (const env of [SCRIPT, NPX])
+    expect(asTyped(asTyped('run svcnet up', env), env)).toBe(`run ${typed('up', env)}`);
 });
 
 test('a command whose output is kept is typed so that it prints nothing else', () => {

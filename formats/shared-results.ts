@@ -1,6 +1,6 @@
 /**
- * Results of pure functions shared by the nodes of one process: what one of them has computed for some bytes,
- * the others need not compute again. Looked up by all the bytes, compared with a private copy: bytes that
+ * Results of pure functions shared by the nodes of one process, or by the links that a process reads: what was computed
+ * for some bytes need not be computed again. Looked up by all the bytes, compared with a private copy: bytes that
  * differ in one bit, or were changed after the computation, do not match. Nothing here tells a node what
  * another one knows, stores or believes.
  */

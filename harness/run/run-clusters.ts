@@ -20,6 +20,9 @@ import { isTapped, linksFail, machinesFail, nodesWanted, ownResized } from './ki
 import { type Present, unmetNeed } from './needs.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 
+/** Flavours whose credit is for us to say. */
+const OWN: ReadonlySet<FlavourName> = new Set(['svc', 'dishonest']);
+
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
 /** What follows each cluster of a run while it exists. */
@@ -120,7 +123,6 @@ function kindOf(
   const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
   const groups = ownCounts ? ownResized(given, wanted) : given;
   const { light = 0, neighbourhoods } = cluster;
-  const credit = cluster.creditFor?.(parameters) ?? cluster.credit;
   const options = { ...cluster.options, ...cluster.optionsFor?.(parameters) };
   const all: GroupInput[] = [
     ...groups,
@@ -130,13 +132,16 @@ function kindOf(
       ? []
       : (cluster.groups?.(parameters) ?? []).filter((group) => !images || flavourOf(group) !== 'dishonest')),
   ];
+  const credit = cluster.creditFor?.(parameters) ?? cluster.credit;
+  const isOurs = all.every((group) => OWN.has(flavourOf(group)));
   return {
     nodes: all.map((group) =>
       flavourOf(group) === 'svc'
         ? { ...placed(group, neighbourhoods), options: { ...options, ...optionsOf(group) } }
         : group,
     ),
-    credit,
+    // A Bee refuses other limits.
+    credit: credit === undefined || isOurs ? credit : 'network',
     ...(!images && machinesFail(scenario, parameters) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...(!images && isTapped(scenario, parameters) ? { tap: true } : {}),

@@ -299,7 +299,7 @@ export async function needCheques<T extends ParameterTable>(
   const cost = BigInt(chunks) * CHUNK_PRICE_MAX;
   if (lowest > cost) {
     context.skip(
-      `peers of ${issuer.name} lend it ${lowest} units, the upload costs ${cost} at each: start with credit low`,
+      `peers of ${issuer.name} lend it ${lowest} units, the upload costs ${cost} at each: upload more, or start our nodes with credit low`,
     );
   }
 }

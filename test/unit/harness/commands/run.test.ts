@@ -61,6 +61,14 @@ test.each<[string, Partial<RunFlags>, string]>([
   },
 );
 
+test('a scenario that wants little credit gets that of the network where a Bee is', async () => {
+  const scenario = await loadScenario('cheques');
+  const planned = planScenarios([scenario], new Map());
+  const nodesOf = (groups: RunOptions['nodes']) =>
+    plannedFor(planned[0]!, { nodes: groups, planned } as unknown as RunOptions).nodes;
+  expect(nodesOf([{ count: 3 }, { flavour: 'bee', count: 1, binary: '/bin/true' }])).toHaveLength(4);
+});
+
 test.each([
   ['one scenario', ['upload'], 'upload'],
   ['two', ['upload', 'smoke'], 'upload-smoke'],

@@ -6,7 +6,9 @@ import { createInterface } from 'node:readline';
 import { excerpt } from '../base/format.ts';
 import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
 import { expectFile } from '../base/own-folder.ts';
+import { clock } from '../web/base/format.ts';
 import { folded } from './alike.ts';
+import { errorClasses } from './measures.ts';
 import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
 /** Failures with log lines; more usually have one cause. */
@@ -43,6 +45,15 @@ export interface LogLine {
   readonly text: string;
 }
 
+/** What happened before a failure, and whether it still went on then. @param failure `origin` and `at` of a `Failure` */
+export function eventText(
+  { kind, text, endAt }: RunEvent,
+  { origin, at }: Pick<Failure, 'origin' | 'at'>,
+): string {
+  const hasEnded = endAt !== undefined && (at === undefined || endAt <= at);
+  return hasEnded ? `${text}, ${kind === 'fault' ? 'healed' : 'over'} at ${clock(endAt - origin)}` : text;
+}
+
 /** @param run `report` names its folder */
 export async function failuresOf(run: RunResult): Promise<Failure[]> {
   const folders = new Map(
@@ -73,6 +84,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
           event.at <= (at ?? Number.POSITIVE_INFINITY),
       )
       .slice(-EVENTS_MAX);
+  const classes = errorClasses(scenario.metrics);
   const failed = scenario.assertions.filter(({ passed }) => !passed);
   const assertions = folded(failed, (one) => one.name).map(
     ([{ name: title, expected, observed, evidence, at }, alike]): Failure => {
@@ -80,7 +92,11 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
         evidence: evidence && excerpt(evidence),
         at,
       };
-      const seen = { expected: excerpt(expected), observed: excerpt(observed) };
+      const example = classes.find(({ kind }) => kind === observed)?.example;
+      const seen = {
+        expected: excerpt(expected),
+        observed: excerpt(example ? `${observed}, first seen: ${example}` : observed),
+      };
       return { scenario: name, origin, title, alike, ...seen, before: until(at), logs: [], ...more };
     },
   );

@@ -2,7 +2,7 @@
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import { alikeText } from './alike.ts';
-import type { Failure } from './failures.ts';
+import { eventText, type Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
 import { type ScenarioResult, timeNote, unrecordedOf } from './result.ts';
@@ -50,7 +50,10 @@ function failureText({
       ...(expected === undefined ? [] : [`- expected: ${inMarkdown(expected)}`]),
       ...(observed === undefined ? [] : [`- observed: ${inMarkdown(observed)}`]),
       ...(alike.length === 0 ? [] : [`- ${inMarkdown(alikeText(alike))}`]),
-      ...before.map((event) => `- before, at ${clock(event.at - origin)}: ${inMarkdown(event.text)}`),
+      ...before.map(
+        (event) =>
+          `- before, at ${clock(event.at - origin)}: ${inMarkdown(eventText(event, { origin, at }))}`,
+      ),
     ].join('\n'),
     ...(code.length === 0 ? [] : [codeText(code)]),
   ].join('\n\n');

@@ -147,10 +147,7 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
 
 /** What a run's nodes used for what it moved. */
 export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], used: Resources): RunCosts {
-  const moved = sum(
-    scenarios.flatMap(({ metrics }) => metrics),
-    ({ bytes }) => bytes,
-  );
+  const moved = movedBy(scenarios);
   const peaks = used.nodes.flatMap(({ memory }) => memory?.peak ?? []);
   return {
     ...(moved === 0 || Number.isNaN(used.cpuSeconds)
@@ -168,10 +165,7 @@ export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'seri
   const started = parts.filter(({ series }) => series !== undefined);
   const known = started.map(({ scenarios, costs = {} }) => ({
     ...costs,
-    moved: sum(
-      scenarios.flatMap(({ metrics }) => metrics),
-      ({ bytes }) => bytes,
-    ),
+    moved: movedBy(scenarios),
   }));
   // A part that moved nothing says nothing of bytes' cost.
   const movers = known.filter(({ moved }) => moved > 0);
@@ -185,12 +179,22 @@ export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'seri
   };
 }
 
+function movedBy(scenarios: readonly Pick<ScenarioResult, 'metrics'>[]): number {
+  return sum(
+    scenarios.flatMap(({ metrics }) => metrics),
+    ({ bytes }) => bytes,
+  );
+}
+
+/** Below it, CPU time per GB is that of starting and idling. */
+const MOVED_MIN = 1e8;
+
 export function usageHeadlines({ scenarios }: RunResult, used: Resources | undefined): Headline[] {
   if (used === undefined) return [];
   const { cpuSecondsPerGb, peakMemory } = costsOf(scenarios, used);
   const largest = used.nodes.find(({ memory }) => memory !== undefined && memory.peak === peakMemory)?.node;
   return [
-    ...(cpuSecondsPerGb === undefined
+    ...(cpuSecondsPerGb === undefined || movedBy(scenarios) < MOVED_MIN
       ? []
       : [
           {

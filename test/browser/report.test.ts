@@ -218,6 +218,18 @@ test('a passed run shows its verdict, seed, command and resources, and no list o
   expect(await open.page.locator('#resources .spark path').count()).toBeGreaterThan(0);
 });
 
+test('beside the ring, or else below it, the table of nodes is whole', async () => {
+  await using open = await opened('passing');
+  for (const width of [1000, 1400, 2000]) {
+    await open.page.setViewportSize({ width, height: 900 });
+    const hidden = () =>
+      open.page.evaluate(
+        "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.split .scroll'))",
+      );
+    await expect.poll(hidden, { message: `${width} px` }).toBe(0);
+  }
+});
+
 test('charts follow the colours of the page, and are light in print', async () => {
   await using open = await opened('passing', { colorScheme: 'dark' });
   const { page } = open;

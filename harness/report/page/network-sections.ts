@@ -85,9 +85,9 @@ function load(metrics: ScenarioResult['metrics']): Html | undefined {
   return html`<h4>${name}</h4>${table(name, columns, rows)}${index !== null && html`<p class="muted">Jain's index of the payload: ${digits(index)} (1: all nodes alike; ${digits(1 / loads.length)}: one node alone).</p>`}`;
 }
 
-export function durability({ ledger }: ScenarioResult): Html {
+export function durability({ ledger }: ScenarioResult): Html | undefined {
   const { acknowledged, found, missing, losses = [] } = ledger;
-  if (acknowledged === 0) return html`<h3>Durability</h3><p>The scenario put nothing into the ledger.</p>`;
+  if (acknowledged === 0) return undefined;
   if (found + missing === 0)
     return html`<h3>Durability</h3><p>${quantity(acknowledged, 'count')} chunks were acknowledged; the scenario did not look for them afterwards.</p>`;
   const ppm = (missing / acknowledged) * 1e6;
@@ -115,7 +115,7 @@ interface Flow {
   readonly amount: bigint;
 }
 
-export function economics({ picture }: ScenarioResult): Html {
+export function economics({ picture }: ScenarioResult): Html | undefined {
   if (picture === undefined) return html`<h3>Economics</h3><p>Nobody asked the nodes for their books.</p>`;
   const { links, nodes } = picture;
   const cheques = flows(
@@ -147,6 +147,7 @@ export function economics({ picture }: ScenarioResult): Html {
       ? []
       : [`Chequebooks with cheques that are not cashed: ${drawn.map(({ name }) => name).join(', ')}.`]),
   ];
+  if (cheques.length + byTime.length + debts.length + drawn.length === 0) return undefined;
   return html`<h3>Economics</h3>
 <p class="muted">What nodes counted at the end of the scenario, since the cluster began.</p>
 <ul class="plain">${facts.map((fact) => html`<li>${fact}</li>`)}</ul>

@@ -3,7 +3,7 @@
 import { clock, duration, moment } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
 import { alikeText } from '../alike.ts';
-import type { Failure, LogLine } from '../failures.ts';
+import { eventText, type Failure, type LogLine } from '../failures.ts';
 import { type RunResult, type ScenarioResult, timeNote, unrecordedOf } from '../result.ts';
 import { type Html, html, table } from './html.ts';
 
@@ -63,7 +63,7 @@ function failureCard(failure: Failure): Html {
 <p class="where">scenario ${failure.scenario}${expected !== undefined && ': this condition was false'}${when}</p>
 ${alike.length > 0 && html`<p>${alikeText(alike)}</p>`}
 <dl>${expected !== undefined && html`<dt>expected</dt><dd>${expected}</dd>`}${observed !== undefined && html`<dt>observed</dt><dd class="observed">${observed}</dd>`}</dl>
-${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin)}</span> ${event.text}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
+${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin)}</span> ${eventText(event, failure)}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
 ${evidence !== undefined && html`<h4>Evidence</h4><pre tabindex="0" aria-label="Evidence">${evidence}</pre>`}
 ${logs.length > 0 && html`<h4>What nodes logged around then</h4>${logTable(logs, { origin, at: at ?? origin })}`}
 </article>`;

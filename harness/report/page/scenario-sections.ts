@@ -180,6 +180,6 @@ export function parameters({ parameters: given, unchecked = [] }: ScenarioResult
     name,
     html`<span class="mono">${typeof value === 'string' ? value : JSON.stringify(value)}</span>`,
   ]);
-  return html`<h3>Parameters</h3>${rows.length === 0 ? html`<p>The scenario has none.</p>` : table('Parameters', columns, rows)}
+  return html`${rows.length > 0 && html`<h3>Parameters</h3>${table('Parameters', columns, rows)}`}
 ${unchecked.length > 0 && html`<h3>Not checked</h3><ul>${unchecked.map((text) => html`<li>${text}</li>`)}</ul>`}`;
 }

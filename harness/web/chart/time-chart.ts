@@ -171,13 +171,17 @@ export class TimeChart {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    // One path, so that the shades of faults that overlap do not add up to a wall.
+    ctx.beginPath();
+    for (const { kind, fromMs, toMs: until = toMs } of marks) {
+      const left = place(fromMs);
+      const width = Math.max(place(until) - left, 2 * devicePixelRatio);
+      if (kind === 'fault') ctx.rect(left, bbox.top, width, bbox.height);
+    }
+    ctx.fillStyle = themeColour(this.root, '--fault-band');
+    ctx.fill();
     for (const mark of marks) {
       const left = place(mark.fromMs);
-      if (mark.kind === 'fault') {
-        const right = Math.max(place(mark.toMs ?? toMs), left + 2 * devicePixelRatio);
-        ctx.fillStyle = themeColour(this.root, '--fault-band');
-        ctx.fillRect(left, bbox.top, right - left, bbox.height);
-      }
       ctx.strokeStyle = themeColour(this.root, MARK_COLOURS[mark.kind]);
       ctx.lineWidth = (mark.kind === 'phase' ? 1 : 2) * devicePixelRatio;
       ctx.setLineDash(mark.kind === 'phase' ? [2 * devicePixelRatio, 4 * devicePixelRatio] : []);

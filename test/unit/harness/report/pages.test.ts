@@ -192,6 +192,25 @@ describe('failures', () => {
     expect(failure?.before).toEqual([event]);
   });
 
+  test('a fault that was healed before says so, and a class of errors has its first example', async () => {
+    const events = [
+      { kind: 'fault' as const, at: START + 1000, endAt: START + 9500, text: 'separates node-1' },
+      { kind: 'fault' as const, at: START + 2000, endAt: START + 20_000, text: 'slows node-2' },
+    ];
+    const said = { name: 'reads', passed: false, expected: 'same', observed: 'http.500', at: START + 10_000 };
+    const example = 'node-3: GET /bytes/ab: 500 joiner failed';
+    const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');
+    const at = { operation: 'download', node: 'node-3' };
+    recorder.failed(at, { endMs: START, class: 'http.500', message: example });
+    const metrics = recorder.summaries();
+    const run = runOf([{ ...failed, assertions: [said], metrics }], { events });
+    const failures = await failuresOf(run);
+    expect(failures[0]?.observed).toBe(`http.500, first seen: ${example}`);
+    const text = reportMarkdown({ run, failures, used: undefined, messages: [] });
+    expect(text).toMatch(/separates node-1, healed at 0:0?9\.500\n/);
+    expect(text).toMatch(/slows node-2\n/);
+  });
+
   test('a scenario that could not continue is a failure with the rest of its error as evidence', async () => {
     const [failure] = await failuresOf(
       runOf([scenarioOf({ result: 'error', error: 'no answer\nat there' })]),

@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { seededRandom } from '../../formats/random.ts';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { type Random, seededRandom } from '../../formats/random.ts';
 import { until } from '../../harness/base/wait.ts';
 import { Cluster } from '../../harness/index.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';
@@ -41,10 +42,12 @@ async function copiesIn(net: Cluster): Promise<number> {
   return (await total(net, 'svc_pushsync_storer')) + (await total(net, 'svc_pullsync_chunks_delivered'));
 }
 
+function bytesOf(net: Cluster, protocol: string): Promise<number> {
+  return total(net, 'svc_libp2p_protocol_bytes_total', { protocol, direction: 'sent' });
+}
+
 async function bytesIn(net: Cluster): Promise<number> {
-  const of = (protocol: string) =>
-    total(net, 'svc_libp2p_protocol_bytes_total', { protocol, direction: 'sent' });
-  return (await of('pushsync')) + (await of('pullsync'));
+  return (await bytesOf(net, 'pushsync')) + (await bytesOf(net, 'pullsync'));
 }
 
 /**
@@ -84,4 +87,78 @@ test('copies and bytes of an upload are nearly those of nodes in real time, hops
   expect(real).toMatchObject(counts);
   expect(Math.abs(real.copies / copies - 1)).toBeLessThan(TOLERANCE);
   expect(Math.abs(real.bytes / bytes - 1)).toBeLessThan(TOLERANCE);
+});
+
+/** First bits of the overlays; nobody has another way to a chunk than the one along these links. */
+const NEIGHBOURHOODS = ['000', '010', '100', '110', '111'];
+const LINKS = [
+  ['node-0', 'node-2'],
+  ['node-1', 'node-2'],
+  ['node-2', 'node-3'],
+  ['node-3', 'node-4'],
+] as const;
+/** Little enough that forwarders, who pay by time alone, may owe all of it. */
+const FAR_CHUNKS = 20;
+const READS = 4;
+/** Enough for cheques. */
+const NEAR_CHUNKS = 100;
+/** Time settles a few thousandths of the debts, however long a slow machine takes. */
+const REFRESH_RATE = 1000;
+/** What the load says. The others of a node follow time: status, pseudosettle, pingpong. */
+const PROTOCOLS = ['pushsync', 'retrieval', 'swap', 'hive'] as const;
+
+/** A chunk whose address begins with these two bits. */
+function chunkOf(bits: number, random: Random): Uint8Array {
+  for (;;) {
+    const { address, data } = makeCac(4096n, random.bytes(4096));
+    if ((address[0] ?? 0) >> 6 === bits) return data;
+  }
+}
+
+/** One node uploads to its peer and to the one behind it, another one reads, and they pay. */
+async function traded(driver: 'simulated' | 'process'): Promise<Readonly<Record<string, number>>> {
+  const options = { 'refresh-rate': REFRESH_RATE, 'minimum-storage-radius': 2 };
+  const nodes = [{ count: NODES, neighbourhoods: NEIGHBOURHOODS, options }];
+  const topology = { links: LINKS };
+  const definition = { seed: 7, driver, nodes, topology, credit: 'low' } as const;
+  await using net = await Cluster.start({ ...definition, stateDir, name: `trade-${driver}` });
+  const random = seededRandom('traded');
+  const upload = async (bits: number) => {
+    const { reference } = await net.node(0).chunks.upload(chunkOf(bits, random));
+    await net.synced(reference);
+    return reference;
+  };
+  const far: string[] = [];
+  for (let n = 0; n < FAR_CHUNKS; n++) far.push(await upload(0b11));
+  for (let n = 0; n < NEAR_CHUNKS; n++) await upload(0b10);
+  for (const reference of far.slice(0, READS)) await net.node(1).chunks.download(reference);
+  await net.settled();
+  const bytes = PROTOCOLS.map(async (name) => [`bytes of ${name}`, await bytesOf(net, name)] as const);
+  return {
+    ...Object.fromEntries(await Promise.all(bytes)),
+    'hops of pushes': await total(net, 'svc_pushsync_total_sent'),
+    'forwarded pushes': await total(net, 'svc_pushsync_forwarder'),
+    'hops of reads': await total(net, 'svc_retrieval_total_retrieved'),
+    // Those of peers that come at one moment travel in one message.
+    'gossiped records': await total(net, 'svc_hive_broadcast_peers_peer_count'),
+    cheques: await total(net, 'svc_swap_cheques_sent'),
+    'paid by cheques': await total(net, 'svc_swap_total_sent'),
+  };
+}
+
+test('hops, gossip, cheques and bytes per protocol of a load are those of nodes in real time', async () => {
+  const simulated = await traded('simulated');
+  expect(simulated).toMatchObject({
+    'hops of pushes': NEAR_CHUNKS + 2 * FAR_CHUNKS,
+    'forwarded pushes': FAR_CHUNKS,
+    'hops of reads': 2 * READS,
+    // Every node is told of the other peers of its peers.
+    'gossiped records': 8,
+  });
+  expect(simulated['cheques']).toBeGreaterThan(5);
+  const real = await traded('process');
+  const apart = Object.entries(simulated).filter(
+    ([name, value]) => !(Math.abs((real[name] ?? 0) / value - 1) < TOLERANCE),
+  );
+  expect(apart, JSON.stringify({ simulated, real })).toEqual([]);
 });

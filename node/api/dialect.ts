@@ -144,6 +144,8 @@ interface DialectColumn {
   readonly checksummedAddress: (address: Uint8Array) => string;
   /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
+  /** Keys of the body of `PATCH /tags/{uid}` that name its reference, the first that is there. Others are ignored. */
+  readonly tagReferenceKeys: readonly string[];
   /** Deleting a missing tag is answered 404. */
   readonly missesTags: boolean;
   /** Text around the records of pin checks. */
@@ -237,6 +239,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: toHex,
     checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
+    tagReferenceKeys: ['address', 'reference'],
     missesTags: true,
     // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
@@ -306,6 +309,8 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     chainAddress: (address) => `0x${toHex(address)}`,
     checksummedAddress: checksumAddress,
     tagLimit: {},
+    // bee-js sends `reference`, as text or as an object.
+    tagReferenceKeys: ['address'],
     missesTags: false,
     redirectsRoot: () => true,
     pinChecks: { start: '', between: '', end: '' },

@@ -119,7 +119,11 @@ export const TAG_ROUTES = [
     serverErrors: ['TAG_BODY_INVALID'],
     async handle({ params, services, body, dialect }) {
       const bytes = await orElse('TAG_BODY_INVALID', () => body.read());
-      const reference = await shaped(() => referenceOf(bytes), dialect, 'TAG_BODY_INVALID');
+      const reference = await shaped(
+        () => referenceOf(bytes, dialect.tagReferenceKeys),
+        dialect,
+        'TAG_BODY_INVALID',
+      );
       const { uid } = existing(params.uid, services);
       await orElse('TAG_DONE_FAILED', () => services.store.uploads.openSession(uid).done(reference));
       return { status: 200, json: { code: 200, message: 'ok' } };
@@ -138,12 +142,12 @@ function tagBody({ address, startedAt, ...counters }: Tag): Record<string, unkno
   return { split, seen, stored, sent, synced, uid, address: toHex(address), startedAt: dateTime(startedAt) };
 }
 
-/** `address`, or `reference`, which one client sends; undefined: empty body. @throws when neither hex nor JSON */
-function referenceOf(body: Uint8Array): Uint8Array | undefined {
+/** @param keys that may name it @returns undefined: none does. @throws when neither hex nor JSON */
+function referenceOf(body: Uint8Array, keys: readonly string[]): Uint8Array | undefined {
   if (body.length === 0) return undefined;
   const value = (JSON.parse(Buffer.from(body).toString('utf8')) ?? {}) as Record<string, unknown>;
   if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('want an object');
-  const given = value['address'] ?? value['reference'] ?? '';
+  const given = keys.map((key) => value[key]).find((one) => one !== undefined && one !== null) ?? '';
   if (typeof given !== 'string') throw new TypeError('want a text as address');
   return given === '' ? undefined : fromHex(given);
 }

@@ -112,6 +112,17 @@ describe('tags', () => {
     });
   });
 
+  test.each([REFERENCE, { bytes: { 0: 171 }, length: 32 }])(
+    'swarm: PATCH ignores the reference that bee-js sends, as Bee does: %o',
+    async (reference) => {
+      const { api } = await startKit({ dialect: 'swarm' });
+      await api.main.post('/tags');
+      const answer = await api.main.patch('/tags/1', { reference });
+      expect([answer.statusCode, answer.json()]).toEqual([200, { code: 200, message: 'ok' }]);
+      expect((await api.main.get('/tags/1')).json().address).toBe('');
+    },
+  );
+
   test('PATCH without a body is fine', async () => {
     const { api } = await startKit();
     await api.main.post('/tags');

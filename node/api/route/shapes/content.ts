@@ -33,7 +33,7 @@ const tag = object({
 });
 const pinCheck = object({ reference, total: uint, missing: uint, invalid: uint });
 
-export const contentShapes = ({ pinChecks }: Dialect) => ({
+export const contentShapes = ({ pinChecks, tagReferenceKeys }: Dialect) => ({
   ReferenceResponse: object({ reference }),
   Envelope: object({ issuer: chainAddress, index: hex8, timestamp: hex8, signature: hex65 }),
   ManifestListing: object({
@@ -45,7 +45,7 @@ export const contentShapes = ({ pinChecks }: Dialect) => ({
   Tag: tag,
   TagList: object({ tags: list(tag) }),
   TagCreation: object({}),
-  TagPatch: object({}, { address: reference, reference }),
+  TagPatch: object({}, Object.fromEntries(tagReferenceKeys.map((key) => [key, reference]))),
   PinList: object({ references: list(reference) }),
   // Without a list around them, each record is a separate document.
   PinChecks: pinChecks.start === '' ? pinCheck : list(pinCheck),

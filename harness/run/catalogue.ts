@@ -121,8 +121,8 @@ export async function loadScenario(name: string): Promise<Scenario> {
     );
   }
   const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    const hint = findsPackage(dirname(path)) ? {} : { hint: PACKAGE_HINT };
-    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error, ...hint });
+    const hint = isNoModule(error) ? MODULE_HINT : findsPackage(dirname(path)) ? undefined : PACKAGE_HINT;
+    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error, hint });
   });
   const scenario = (module as { default?: Scenario }).default;
   if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
@@ -139,6 +139,16 @@ export async function loadScenario(name: string): Promise<Scenario> {
   }
   origins.set(scenario, path);
   return scenario;
+}
+
+const MODULE_HINT =
+  'A scenario is an ES module, and the package.json above it says otherwise: name the file .mts or .mjs, or set "type": "module" there';
+
+/** What Node.js says of an ES module in a package of CommonJS. */
+function isNoModule(error: unknown): boolean {
+  return (
+    error instanceof SyntaxError && /import statement outside a module|token 'export'/.test(error.message)
+  );
 }
 
 /** What makes the imports of a scenario's file work. */

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -77,4 +78,19 @@ test('what built-in scenarios declare may stand in files of others', async () =>
     writeFileSync(path, text);
     await loadScenario(path);
   }
+});
+
+test('a scenario in a project of CommonJS is refused with what to do about it', () => {
+  const own = join(folder, 'commonjs');
+  mkdirSync(own);
+  writeFileSync(join(own, 'package.json'), '{ "type": "commonjs" }');
+  writeFileSync(join(own, 'one.ts'), "import 'node:os'; export default {};");
+  const cli = join(import.meta.dirname, '../../../../harness/cli.ts');
+  const { status, stderr } = spawnSync(process.execPath, [cli, 'run', './one.ts'], {
+    cwd: own,
+    encoding: 'utf8',
+  });
+  expect(status).toBe(2);
+  expect(stderr).toContain('Cannot use import statement outside a module');
+  expect(stderr).toContain('name the file .mts or .mjs, or set "type": "module" there');
 });

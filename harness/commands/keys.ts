@@ -44,7 +44,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
       chain: {
         rpc: chain.rpc,
         chainId: chain.chainId,
-        token: chain.contracts.token,
+        tokenContract: chain.contracts.token,
         accessToken: access,
       },
       accounts,
@@ -63,7 +63,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
       ...body,
       ...(table.hidden.length === 0 ? [] : [`  not shown: ${table.hidden.join(', ')} (--wide)`]),
       '',
-      `  chain ${chain.rpc} · id ${chain.chainId} · token ${chain.contracts.token}`,
+      `  chain ${chain.rpc} · id ${chain.chainId} · token contract ${chain.contracts.token}`,
       ...(access === undefined
         ? []
         : [`  evm_, anvil_ and other calls of a developer: Authorization: Bearer ${access}`]),

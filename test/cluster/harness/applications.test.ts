@@ -96,7 +96,7 @@ test('spare accounts can pay in coins and tokens with their keys', async () => {
   const document = JSON.parse(stdout) as {
     seed: number;
     warning: string;
-    chain: { rpc: string; token: string };
+    chain: { rpc: string; tokenContract: string };
     accounts: { name: string; of: string; address: string; privateKey: string }[];
   };
   expect(document.warning).toContain('use them on this chain only');
@@ -118,7 +118,7 @@ test('spare accounts can pay in coins and tokens with their keys', async () => {
   try {
     const wallet = new Wallet(payer.privateKey, provider);
     const abi = ['function transfer(address to, uint256 amount) returns (bool)'];
-    const token = new Contract(document.chain.token, abi, wallet);
+    const token = new Contract(document.chain.tokenContract, abi, wallet);
     const before = await net.chain.tokenBalance(payee.address);
     const sent = (await token.getFunction('transfer')(payee.address, 5n)) as { wait(): Promise<unknown> };
     await sent.wait();

@@ -1,4 +1,9 @@
+// The module's, and the clocks as they are now: a test that fakes the global ones means its own time, not the network's.
+import { setImmediate, setTimeout } from 'node:timers';
 import { TIMER_MAX_MS } from './units.ts';
+
+const wallTime = Date.now;
+const monotonicTime = performance.now.bind(performance);
 
 /**
  * Time as nodes and the harness see it. Both receive a `Clock`: only the edges that make one read the machine's.
@@ -97,8 +102,8 @@ export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
 /** The machine's clock. Its timers hold 24 days; a longer wait ends then. */
 export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
   return clockOn({
-    now: () => Date.now(),
-    monotonic: () => performance.now(),
+    now: () => wallTime(),
+    monotonic: () => monotonicTime(),
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
     // the timer.

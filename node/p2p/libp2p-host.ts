@@ -4,6 +4,7 @@
  * about connections in `libp2p/transport.ts`.
  */
 
+import { setImmediate } from 'node:timers';
 import type { Random } from '../../formats/random.ts';
 import { VERSION } from '../../formats/version.ts';
 import type { Power } from '../env/power.ts';

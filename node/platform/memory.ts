@@ -24,6 +24,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { type Clock, systemClock } from '../../formats/clock.ts';
 import { type Random, systemRandom } from '../../formats/random.ts';

@@ -22,6 +22,7 @@ import {
   statfsSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers';
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';

@@ -1,4 +1,5 @@
 /** Introductions that go wrong at every point, from a connection's first byte on. */
+import { setImmediate } from 'node:timers';
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { peerIdOf } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';

@@ -3,6 +3,7 @@
  * is to blame, or stop it.
  */
 import inspector from 'node:inspector';
+import { setInterval } from 'node:timers';
 import { Worker } from 'node:worker_threads';
 
 /** Interval of the beat inside the loop. */

@@ -4,6 +4,7 @@
  * Time passes only while someone outside waits for it: by sleeping on `outside`, or for a node's answer (`during`).
  * It stands while the simulation asks for something real (`real`), and during file access.
  */
+import { setImmediate } from 'node:timers';
 import { type Clock, clockOn } from '../../../formats/clock.ts';
 import { Timers } from './timers.ts';
 

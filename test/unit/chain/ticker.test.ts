@@ -5,9 +5,10 @@ import { type Clock, systemClock } from '../../../formats/clock.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
 afterEach(() => void vi.useRealTimers());
 
-/** The machine's, on the timers of these tests, which are not disposable by themselves. */
+/** On the time of these tests, whose timers are not disposable by themselves. */
 const clock: Clock = {
   ...systemClock(),
+  now: () => Date.now(),
   timer(ms, wake) {
     const timer = setTimeout(wake, ms);
     return { [Symbol.dispose]: () => clearTimeout(timer) };

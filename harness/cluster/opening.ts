@@ -28,6 +28,7 @@ import { startCluster } from './start/startup.ts';
 import {
   type ClusterRecord,
   clusterFolder,
+  expectOwnRecord,
   findCluster,
   holdRuns,
   readRecord,
@@ -175,6 +176,7 @@ export async function openRunning(
     throw unfinishedError(stateDir, record);
   }
   expectNotElsewhere(record, 'attach to');
+  expectOwnRecord(stateDir, record.name);
   // Restarted parts die with the owner, which alone has a simulation's time.
   const isOwner = ephemeral && owner.pid === process.pid;
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: isOwner });

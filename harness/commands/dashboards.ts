@@ -6,7 +6,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { checkPortsFree, pickFreePorts } from '../base/machine/ports.ts';
 import { ownProcess } from '../base/machine/processes.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { clusterFolder, findCluster, readRecord } from '../cluster/state/state.ts';
+import { clusterFolder, expectOwnRecord, findCluster, readRecord } from '../cluster/state/state.ts';
 import { HOST } from '../metrics/dashboards/definition.ts';
 import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../metrics/dashboards/files.ts';
 import { SERVERS, type ServerName } from '../metrics/dashboards/programs.ts';
@@ -56,6 +56,7 @@ export interface DashboardsFlags extends ClusterFlags {
  */
 export async function dashboards(flags: DashboardsFlags, context: CommandContext): Promise<void> {
   const { name } = findCluster(context.stateDir, flags.name);
+  expectOwnRecord(context.stateDir, name);
   const { path } = clusterFolder(context.stateDir, name);
   if (flags.stop === true) return stop(name, path, context);
   const before = readRunning(path);

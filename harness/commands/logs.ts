@@ -4,7 +4,8 @@ import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
 import { simulatingProcess } from '../cluster/lifecycle/drivers.ts';
-import { type ClusterRecord, clusterFolder, findCluster } from '../cluster/state/state.ts';
+import { type ClusterRecord, clusterFolder, findCluster, whyNotOurs } from '../cluster/state/state.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
@@ -29,12 +30,14 @@ export async function logs(
   context: CommandContext,
 ): Promise<void> {
   const record = findCluster(context.stateDir, flags.name);
-  const parts =
-    simulatingProcess(record) === undefined
-      ? await onCluster(flags, context, (cluster) =>
-          namesOf(named, cluster).map((part) => ({ part, log: cluster.logOf(part) })),
-        )
-      : filesOf(record, named, context);
+  const areFiles =
+    simulatingProcess(record) !== undefined ||
+    (DRIVER_FACTS[record.driver].local && whyNotOurs(context.stateDir, record.name) !== undefined);
+  const parts = !areFiles
+    ? await onCluster(flags, context, (cluster) =>
+        namesOf(named, cluster).map((part) => ({ part, log: cluster.logOf(part) })),
+      )
+    : filesOf(record, named, context);
   if (follow === true) return await followed(parts, limit, context);
   const tails = await Promise.all(parts.map(async ({ log }) => await log.tail(limit)));
   if (context.json) {
@@ -60,7 +63,7 @@ function namesOf(
   return named.length > 0 ? [...new Set(named)] : nodes.map(({ name }) => name);
 }
 
-/** The files that another process writes while it simulates the cluster. @throws HarnessError `NODE_NOT_FOUND` */
+/** The files of a cluster that another process simulates, or that cannot be asked. @throws HarnessError `NODE_NOT_FOUND` */
 function filesOf(record: ClusterRecord, named: readonly string[], { stateDir }: CommandContext): Part[] {
   const folder = clusterFolder(stateDir, record.name);
   const known = [...record.nodes.map(({ name }) => name), 'chain'];

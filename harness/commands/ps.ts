@@ -5,7 +5,13 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { type ClusterState, simulatingProcess, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
-import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../cluster/state/state.ts';
+import {
+  type ClusterRecord,
+  findCluster,
+  listClusters,
+  readableRecord,
+  whyNotOurs,
+} from '../cluster/state/state.ts';
 import { ANSWER_LIMIT_MS, replyOf } from '../inspect/status/ask.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -40,9 +46,13 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
   });
 }
 
-/** @throws HarnessError `CLUSTER_NOT_FOUND` */
-function isElsewhere(name: string, { stateDir }: CommandContext): boolean {
-  return simulatingProcess(findCluster(stateDir, name)) !== undefined;
+/** Whether it cannot be asked from here, and why is said. @throws HarnessError `CLUSTER_NOT_FOUND` */
+function isElsewhere(named: string, { stateDir, note }: CommandContext): boolean {
+  const record = findCluster(stateDir, named);
+  if (simulatingProcess(record) !== undefined) return true;
+  const why = whyNotOurs(stateDir, record.name);
+  if (why !== undefined) note(`  ${why}\n`);
+  return why !== undefined;
 }
 
 /** Of the programs of running nodes, as they report them; those that do not answer have none. */

@@ -102,7 +102,7 @@ export class ProcessDriver implements Driver {
   }
 
   #linkProxy(proxy: Handle | undefined): ProxyControl {
-    return remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
+    return remoteLinks(`http://127.0.0.1:${Number(proxy?.['control'])}`, {
       token: this.#options.token,
       knowsDiallers: process.platform === 'linux',
     });

@@ -15,7 +15,7 @@ import {
   clusterFolder,
   findCluster,
   isMeantToStay,
-  isOwnCluster,
+  whyNotOurs,
   writeRecord,
 } from '../state/state.ts';
 import { namesIn } from '../state/state-folder.ts';
@@ -28,7 +28,8 @@ const GRACE_MS = 1500;
 /** Why a cluster cannot start from its folder; undefined: nothing is known to be missing. */
 export function whyNotAgain(stateDir: string, record: ClusterRecord): string | undefined {
   const { name, driver, nodes, definition } = record;
-  if (!isOwnCluster(stateDir, name)) return 'its files were not made here, so nothing that they name is run';
+  const foreign = whyNotOurs(stateDir, name);
+  if (foreign !== undefined) return foreign;
   // What containers hold, only their engine knows.
   if (!DRIVER_FACTS[driver].local) return undefined;
   if (storeOf(readDefinition(definition)) === 'memory') {

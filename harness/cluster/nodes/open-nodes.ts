@@ -12,12 +12,12 @@ import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
-  isOwnCluster,
   type NodeRecord,
   readRecord,
   recordIdentity,
   removeCluster,
   removeNodeFiles,
+  whyNotOurs,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
 
@@ -129,15 +129,8 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
       `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
     );
   }
-  if (!isOwnCluster(context.stateDir, name)) {
-    return new HarnessError(
-      'NODE_STATE',
-      `the files of cluster '${name}' were not made here, so nothing that they name is run`,
-      {
-        hint: 'They have been copied, or came with a repository. Start a cluster of your own with: svcnet up',
-      },
-    );
-  }
+  const foreign = whyNotOurs(context.stateDir, name);
+  if (foreign !== undefined) return new HarnessError('STATE_INVALID', foreign);
   return whySaved(context);
 }
 

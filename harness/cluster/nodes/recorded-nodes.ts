@@ -2,7 +2,7 @@
  * The record of a running cluster as this process knows it, and the nodes that it names: any process may add some,
  * remove some, or give one another program.
  */
-import { type ClusterRecord, readRecord, recordIdentity } from '../state/state.ts';
+import { type ClusterRecord, expectOwnRecord, readRecord, recordIdentity } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { acceptAll, type OpenContext, openNodes } from './open-nodes.ts';
 
@@ -45,6 +45,7 @@ export class RecordedNodes<R extends ClusterRecord> {
     const record = readRecord(stateDir, name);
     this.#identity = identity;
     if (record?.token !== token || record.phase !== 'running') return [];
+    expectOwnRecord(stateDir, name);
     return this.take(record);
   }
 

@@ -2,6 +2,7 @@
  * Starts a cluster: name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves
  * nothing running.
  */
+
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
@@ -13,11 +14,11 @@ import { openNodes } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
 import { engineOf, groupsInUse, storeOf, type UsedGroup } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import { keepFailed } from '../state/failed.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
   clusterFolder,
-  keepFailed,
   type NodeRecord,
   removeCluster,
   type Timings,

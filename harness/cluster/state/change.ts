@@ -13,7 +13,7 @@ import { clusterGone, HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
-import { type ClusterRecord, clusterFolder, readRecord, writeRecord } from './state.ts';
+import { type ClusterRecord, clusterFolder, expectOwnRecord, readRecord, writeRecord } from './state.ts';
 import { namesIn } from './state-folder.ts';
 import { takeClusterTurn, takeTurn, whoseTurn } from './turn.ts';
 
@@ -37,6 +37,8 @@ export async function changeRecord(
   const expectCluster = () => {
     const record = readRecord(stateDir, name);
     if (record?.token !== token) throw clusterGone(name);
+    // What is written has our seal.
+    expectOwnRecord(stateDir, name);
     return record;
   };
   const turn = await until<Disposable>(

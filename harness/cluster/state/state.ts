@@ -17,9 +17,9 @@
  *
  * Files are replaced as a whole.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
@@ -40,8 +40,6 @@ import { foldersIn, markedPath, namesIn, statePath } from './state-folder.ts';
 /** Raised when records of an older version can no longer be read. */
 export const RECORD_VERSION = 3;
 const RECORD_FILE = 'cluster.json';
-/** Failed starts that are kept. */
-const FAILED_KEPT = 5;
 
 export interface NodeRecord extends Whose {
   readonly name: string;
@@ -238,10 +236,20 @@ export function readRecord(stateDir: string, name: string): ClusterRecord | unde
 type Written = ClusterRecord & {
   /** Of its folder, where and when it was made. */
   readonly madeAs?: string;
+  /** Of all the rest, and of the folder: `sealOf`. */
+  readonly seal?: string;
 };
 
-function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): ClusterRecord {
-  const isOwn = madeAs !== undefined && madeAs === identityOf(folder.path);
+/** What nobody else can write for this folder: addresses and programs in the record are those of its writer. */
+function sealOf(record: ClusterRecord, madeAs: string): string {
+  return createHash('sha256')
+    .update(`${madeAs} ${JSON.stringify(record)}`)
+    .digest('hex');
+}
+
+function readAsOwn(written: Written, folder: ClusterFolder): ClusterRecord {
+  const { madeAs, seal, ...record } = written;
+  const isOwn = seal !== undefined && madeAs !== undefined && madeAs === identityOf(folder.path);
   if (!isOwn) for (const path of [folder.path, join(folder.path, 'nodes')]) expectNoLinks(path);
   const isLocal = DRIVER_FACTS[record.driver].local;
   const nodes = (record.nodes ?? []).map(({ tokenFile, ...node }) => ({
@@ -270,6 +278,32 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
   if (written?.madeAs !== identity) return false;
   own.set(path, identity);
   return true;
+}
+
+/**
+ * The gate of all that asks a cluster's parts or starts them: its record must be as svcnet has written it, here.
+ * Without that, only what is known of its processes is used, to end them.
+ * @throws HarnessError `STATE_INVALID` when it came from elsewhere, is a copy, or was changed
+ */
+export function expectOwnRecord(stateDir: string, name: string): void {
+  const why = whyNotOurs(stateDir, name);
+  if (why === undefined) return;
+  throw new HarnessError('STATE_INVALID', why, {
+    hint: `Start a cluster of your own with: svcnet up\nRemove this one with: svcnet down --name ${name}`,
+  });
+}
+
+/** Why nothing that its files name is used; undefined: svcnet wrote them here. */
+export function whyNotOurs(stateDir: string, name: string): string | undefined {
+  const what = (happened: string) =>
+    `the files of cluster '${name}' ${happened}, so nothing that they name is run or asked`;
+  if (!isOwnCluster(stateDir, name)) {
+    return what('were not made here: they were copied, or came with a repository');
+  }
+  const written = readJson(recordFile(stateDir, name)) as Written | null | undefined;
+  if (typeof written?.madeAs !== 'string') return what('were removed');
+  const { madeAs, seal, ...record } = written;
+  return seal === sealOf(record, madeAs) ? undefined : what('are not as this version of svcnet wrote them');
 }
 
 /**
@@ -356,7 +390,8 @@ export function writeFirstRecord(folder: string, record: ClusterRecord): void {
 }
 
 function writeOwn(folder: string, record: ClusterRecord): void {
-  const written: Written = { ...record, madeAs: identityOf(folder) ?? '' };
+  const madeAs = identityOf(folder) ?? '';
+  const written: Written = { ...record, madeAs, seal: sealOf(record, madeAs) };
   writeJson(join(folder, RECORD_FILE), written);
 }
 
@@ -448,22 +483,6 @@ export function setAside(stateDir: string, name: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/**
- * Moves a failed start's remains aside, to free the name and keep logs.
- * @returns where it is now; undefined: nothing
- */
-export function keepFailed(stateDir: string, name: string, nowMs: number): string | undefined {
-  const aside = setAside(stateDir, name);
-  if (aside === undefined) return undefined;
-  const folder = markedPath(stateDir, 'failed');
-  const time = new Date(nowMs).toISOString().slice(0, 19).replace(/:/g, '-');
-  const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
-  makeFolder(folder, 0o700);
-  renameSync(aside, kept);
-  for (const old of namesIn(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
-  return kept;
 }
 
 export function clustersDir(stateDir: string): string {

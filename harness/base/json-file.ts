@@ -5,7 +5,8 @@ import { cannotRead, HarnessError, messageOf } from './errors.ts';
 import { makeFolder } from './own-folder.ts';
 import { readFileLimited } from './read-limited.ts';
 
-const NOT_THROUGH_LINKS =
+/** To open a file for writing, made if missing and emptied; a link is refused. */
+export const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
 /** Longest file read, bytes; a long run's report has some MiB. */

@@ -1,14 +1,16 @@
 /**
- * Folders that are ours. Their content may come from elsewhere, with a repository or an archive, so names in
+ * Folders and files that are ours. Their content may come from elsewhere, with a repository or an archive, so names in
  * it are checked, links are followed before a path is used, and the folder's owner counts.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   type Dirent,
   lstatSync,
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
+  rmSync,
   type Stats,
   statSync,
   writeFileSync,
@@ -162,6 +164,34 @@ export function entriesOf(folder: string): Dirent[] {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw cannotRead(folder, error);
   }
+}
+
+/**
+ * Writes a file as a whole, instead of one of that name. Of a link it replaces the link, not what that leads to.
+ * @param mode of a new file, and of the one that is replaced
+ */
+export function replaceFile(path: string, content: string, mode = 0o666): void {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    writeFileSync(temporary, content, { flag: 'wx', mode });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * Checks that a file is missing, of svcnet, or a link, which `replaceFile` replaces. @param option that names the file or its folder
+ * @param isOurs by its content @throws HarnessError `USAGE`
+ */
+export function expectReplaceable(option: string, path: string, isOurs: (content: string) => boolean): void {
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  if (info === undefined || info.isSymbolicLink()) return;
+  if (info.isFile() && isOurs(readFileSync(path, 'utf8'))) return;
+  throw new HarnessError('USAGE', `${option}: ${path} exists, and svcnet has not written it`, {
+    hint: 'Choose another place, or move that file away.',
+  });
 }
 
 /** Marks a folder, made if missing, as made here. */

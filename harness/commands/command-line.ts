@@ -71,8 +71,17 @@ function define(command: Command, takes: readonly string[], spec: CommandOptions
   if (spec.note !== undefined) command.addHelpText('after', spec.note);
 }
 
+/** An option that names a place on disk. */
+const PATH = /<(?:file|folder|path)>/;
+
+function pathOf(text: string): string {
+  if (text.trim() !== '') return text;
+  throw new NotExpected('Expected a path.');
+}
+
 function optionOf(flag: string, spec: FlagSpec): Option {
-  const { help, parse, preset, required, repeatable } = spec;
+  const { help, preset, required, repeatable } = spec;
+  const parse = spec.parse ?? (PATH.test(flag) ? pathOf : undefined);
   const option = new Option(flag, help);
   if (parse !== undefined) option.argParser(parserOf(parse));
   if (repeatable === true) option.default([], spec.shown ?? 'none');

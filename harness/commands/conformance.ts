@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';
 import { type ChainFlags, chainConformance } from '../conformance/chain/conformance.ts';
-import { readReport, writeReport, writeText } from '../conformance/files.ts';
+import { expectReportFolder, readReport, writePage, writeReport } from '../conformance/files.ts';
 import { chosenRows, type Graded, grade } from '../conformance/grade.ts';
 import { type HttpOptions, httpConformance } from '../conformance/http/conformance.ts';
 import { spokenDialect } from '../conformance/http/probe-target.ts';
@@ -71,7 +71,7 @@ export function conformanceMatrix(
   });
   const page = publishedMatrix(columns);
   if (output === undefined) context.out(page);
-  else writeText(output, page);
+  else writePage(output, page);
   return Promise.resolve();
 }
 
@@ -91,6 +91,7 @@ async function conformance<Subject>(
     );
     return EXIT.success;
   }
+  if (output !== undefined) expectReportFolder(output);
   const { signal, style, width } = context;
   const report = await grade(
     { ...graded, rows },

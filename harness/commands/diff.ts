@@ -10,6 +10,7 @@ import { compareObservations, type Observation } from '../inspect/differences/co
 import { priceFacts } from '../inspect/differences/prices.ts';
 import { ScenarioWatch } from '../inspect/differences/watch.ts';
 import { StepDisplay } from '../report/console.ts';
+import { DIFFERENCES_FILE } from '../report/folder.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { scenarioTitle } from '../run/catalogue.ts';
 import { unmetNeed } from '../run/needs.ts';
@@ -37,7 +38,6 @@ export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeB
 
 /** What was seen of a network, in its run's folder. */
 const FACTS_FILE = 'facts.json';
-const DIFFERENCES_FILE = 'differences.json';
 
 /** @returns exit code: failed check for an unknown difference */
 export async function diff(

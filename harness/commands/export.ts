@@ -1,7 +1,7 @@
-import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
-import { makeFolder } from '../base/own-folder.ts';
+import { makeFolder, replaceFile } from '../base/own-folder.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
@@ -113,7 +113,9 @@ function print(
 }
 
 function write(folder: string, files: Exported['files'], force: boolean): void {
-  const there = files.map(({ path }) => join(folder, path)).filter((path) => existsSync(path));
+  const there = files
+    .map(({ path }) => join(folder, path))
+    .filter((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined);
   if (there.length > 0 && !force) {
     throw new HarnessError(
       'USAGE',
@@ -127,9 +129,7 @@ function write(folder: string, files: Exported['files'], force: boolean): void {
     for (const { path, content, secret = false } of files) {
       const file = join(folder, path);
       makeFolder(dirname(file));
-      writeFileSync(file, content, { mode: secret ? 0o600 : 0o644 });
-      // Otherwise an existing file keeps its mode.
-      if (secret) chmodSync(file, 0o600);
+      replaceFile(file, content, secret ? 0o600 : 0o644);
     }
   } catch (error) {
     throw cannotWrite(folder, error, 'choose another folder with --output');

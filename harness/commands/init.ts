@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { fileRefused } from '../base/errors.ts';
+import { replaceFile } from '../base/own-folder.ts';
 import { typed, typedForOutput } from '../base/typed.ts';
 import { CLUSTER_FILE } from '../cluster/plan/editor/cluster-file.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -11,7 +12,8 @@ export interface InitFlags {
 /** @throws HarnessError `USAGE` when the file exists or cannot be written */
 export function init(path: string, flags: InitFlags, context: CommandContext): Promise<void> {
   try {
-    writeFileSync(path, CLUSTER_FILE, { flag: flags.force === true ? 'w' : 'wx' });
+    if (flags.force === true) replaceFile(path, CLUSTER_FILE);
+    else writeFileSync(path, CLUSTER_FILE, { flag: 'wx' });
   } catch (error) {
     throw fileRefused(path, error, 'Choose another path, or overwrite the file with --force.');
   }

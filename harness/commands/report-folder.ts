@@ -1,21 +1,29 @@
 /** A report's folder while its run writes to it. */
-import { existsSync } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
-import { entriesOf } from '../base/own-folder.ts';
+import { readJson } from '../base/json-file.ts';
+import { entriesOf, statusOf } from '../base/own-folder.ts';
 import { takeTurn } from '../cluster/state/turn.ts';
 import {
+  DIFFERENCES_FILE,
   inReport,
-  LEDGER_FILE,
   RECIPE_FILE,
   REPEAT_FILE,
   REPORT_FILE,
-  SCHEDULE_FILE,
   SEEDS_FILE,
 } from '../report/folder.ts';
 
-/** Any of these files makes a folder that of a run, or of several. */
-const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SEEDS_FILE, SCHEDULE_FILE, LEDGER_FILE];
+/** Any of these files, with what svcnet writes into it, makes a folder that of a run, or of several. */
+const SIGNS: Readonly<Record<string, (document: Readonly<Record<string, unknown>>) => boolean>> = {
+  [RECIPE_FILE]: ({ schema, scenarios, versions }) =>
+    Number.isInteger(schema) && Array.isArray(scenarios) && typeof versions === 'object',
+  [REPORT_FILE]: ({ schema, run, scenarios }) =>
+    Number.isInteger(schema) && typeof run === 'string' && Array.isArray(scenarios),
+  [REPEAT_FILE]: ({ failedSeeds, runs }) => Array.isArray(failedSeeds) && Array.isArray(runs),
+  [SEEDS_FILE]: ({ passes, failures }) => Array.isArray(passes) && Array.isArray(failures),
+  [DIFFERENCES_FILE]: ({ reference, compared }) => typeof reference === 'string' && Array.isArray(compared),
+};
 /** A repetition's runs are in its folder, a comparison's one level deeper. */
 const LEVELS = 2;
 /** Files of writing runs, which a killed process may have left. */
@@ -39,8 +47,8 @@ export function reportFolder(given: string | undefined, fresh: () => string): Re
 }
 
 function expectReport(folder: string): void {
-  const [first] = entriesOf(folder).filter(({ name }) => !TURN.test(name));
-  if (first === undefined || hasReport(folder, LEVELS)) return;
+  const [first] = partsOf(folder);
+  if (first === undefined || isReport(folder, LEVELS)) return;
   throw new HarnessError(
     'USAGE',
     `--report: ${folder} has no report, but ${first.name}; expected a new folder, an empty one or that of an earlier run`,
@@ -48,12 +56,30 @@ function expectReport(folder: string): void {
   );
 }
 
-function hasReport(folder: string, levels: number): boolean {
-  if (SIGNS.some((name) => existsSync(join(folder, name)))) return true;
-  if (levels === 0) return false;
-  return entriesOf(folder).some(
-    (entry) => entry.isDirectory() && hasReport(join(folder, entry.name), levels - 1),
+function partsOf(folder: string): Dirent[] {
+  return entriesOf(folder).filter(({ name }) => !TURN.test(name));
+}
+
+/** Whether a run, or several, were written there; without a file that says so, there is nothing but their folders. */
+function isReport(folder: string, levels: number): boolean {
+  if (Object.entries(SIGNS).some(([name, isIts]) => isIts(documentIn(join(folder, name))))) return true;
+  const parts = levels === 0 ? [] : partsOf(folder);
+  return (
+    parts.length > 0 &&
+    parts.every((part) => part.isDirectory() && isReport(join(folder, part.name), levels - 1))
   );
+}
+
+/** @returns nothing in it: it is missing, or no document */
+function documentIn(path: string): Readonly<Record<string, unknown>> {
+  if (statusOf(path)?.isFile() !== true) return {};
+  try {
+    return (readJson(path) ?? {}) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    // Not JSON: somebody else's.
+    if (error instanceof HarnessError && error.code === 'STATE_INVALID') return {};
+    throw error;
+  }
 }
 
 function inUse(folder: string, pid: number): HarnessError {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openInBrowser } from '../base/machine/open.ts';
-import { REPORT_PAGE, writePages } from '../report/folder.ts';
+import { expectPages, REPORT_PAGE, writePages } from '../report/folder.ts';
 import { findRun, readRun } from '../report/read-run.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -14,6 +14,7 @@ export async function report(name: string, flags: ReportFlags, context: CommandC
   const { stateDir } = context;
   const run = readRun(findRun(name, stateDir));
   const baseline = flags.baseline === undefined ? undefined : readRun(findRun(flags.baseline, stateDir));
+  expectPages(run.report);
   await writePages(run, baseline);
   const page = join(run.report, REPORT_PAGE);
   if (flags.open === true) await openInBrowser(page);

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { fileRefused, HarnessError } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
 import { plural, suggestion } from '../base/format.ts';
+import { NOT_THROUGH_LINKS } from '../base/json-file.ts';
 import { clip } from '../base/terminal/table.ts';
 import { shellWord } from '../base/typed.ts';
 import { isMeant, type TapOptions } from '../cluster/heard.ts';
@@ -150,7 +151,7 @@ async function capture(
   { file, force = false }: { readonly file: string; readonly force: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
-  await using handle = await writing(file, open(file, force ? 'w' : 'wx'));
+  await using handle = await writing(file, open(file, force ? NOT_THROUGH_LINKS : 'wx'));
   const { count, lacks, gone } = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
   answer(context, { file, events: count, dissector: DISSECTOR }, [
     `  wrote ${plural(count, 'packet')} to ${file}`,

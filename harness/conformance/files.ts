@@ -1,11 +1,11 @@
 /** A report as files of a folder. */
-import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
-import { makeFolder } from '../base/own-folder.ts';
+import { expectReplaceable, makeFolder, replaceFile } from '../base/own-folder.ts';
 import { readFileLimited } from '../base/read-limited.ts';
 import { conformanceJunit } from './junit.ts';
 import { conformancePage } from './page.ts';
+import { PAGE_HEAD } from './published.ts';
 import type { ConformanceReport } from './row.ts';
 
 /** Longest report, bytes; one with every exchange has some MiB. */
@@ -23,13 +23,27 @@ export function readReport(path: string): ConformanceReport {
   throw new HarnessError('RUN_INVALID', `${path}: got another document, expected a conformance.json`);
 }
 
-/** @throws HarnessError `CANNOT_WRITE` */
-export function writeText(path: string, text: string): void {
+/** Writes a page, over an earlier one if any. @throws HarnessError `USAGE` for a file of somebody else, `CANNOT_WRITE` */
+export function writePage(path: string, text: string): void {
+  expectReplaceable('--output', path, (before) => before.startsWith(PAGE_HEAD));
   try {
-    writeFileSync(path, text);
+    replaceFile(path, text);
   } catch (error) {
     throw cannotWrite(dirname(path), error, 'choose another with --output');
   }
+}
+
+/**
+ * Checks, before anything is graded, that a report would replace only an earlier one. @param folder may be missing
+ * @throws HarnessError `USAGE`
+ */
+export function expectReportFolder(folder: string): void {
+  const isReport = (content: string) => content.includes('"kind"') && content.includes('"leftBehind"');
+  expectReplaceable('--output', join(folder, 'conformance.json'), isReport);
+  expectReplaceable('--output', join(folder, 'junit.xml'), (text) =>
+    text.includes('<testsuites name="svcnet conformance '),
+  );
+  expectReplaceable('--output', join(folder, 'report.html'), (text) => text.includes('<title>Conformance '));
 }
 
 /** Writes `conformance.json`, `junit.xml` and `report.html`. @throws HarnessError `CANNOT_WRITE` */
@@ -41,7 +55,7 @@ export function writeReport(folder: string, report: ConformanceReport): void {
   };
   try {
     makeFolder(folder);
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    for (const [name, text] of Object.entries(files)) replaceFile(join(folder, name), text);
   } catch (error) {
     throw cannotWrite(folder, error, 'choose another with --output');
   }

@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
-import { makeFolder } from '../base/own-folder.ts';
+import { expectReplaceable, makeFolder, replaceFile } from '../base/own-folder.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import { junitXml } from './junit.ts';
@@ -42,6 +40,9 @@ export const REPEAT_FILE = 'repeat.json';
 
 /** In the folder of a run with many seeds: its `SeedsRun`. */
 export const SEEDS_FILE = 'seeds.json';
+
+/** In the folder of runs on several flavours: how they differ. */
+export const DIFFERENCES_FILE = 'differences.json';
 
 /** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
@@ -88,6 +89,13 @@ export function createReport(folder: string, asked: readonly unknown[] = []): vo
   });
 }
 
+/** Checks that what makes the pages anew would replace only pages. @throws HarnessError `USAGE` */
+export function expectPages(folder: string): void {
+  const page = (content: string) => content.includes(' · svcnet</title>');
+  expectReplaceable('run', join(folder, REPORT_PAGE), page);
+  expectReplaceable('run', join(folder, REPORT_TEXT), (content) => /^# (Passed|Failed): /.test(content));
+}
+
 /** Works in a report's folder, which is made if it is missing. @throws HarnessError `CANNOT_WRITE` */
 export function inReport<T>(folder: string, work: () => T): T {
   try {
@@ -105,7 +113,7 @@ export function inReport<T>(folder: string, work: () => T): T {
  */
 export async function writeReport(run: RunResult): Promise<string | undefined> {
   const document = `${JSON.stringify({ schema: REPORT_SCHEMA, ...run }, undefined, 2)}\n`;
-  await writeInto(run.report, { [REPORT_FILE]: document, [JUNIT_FILE]: junitXml(run) });
+  writeInto(run.report, { [REPORT_FILE]: document, [JUNIT_FILE]: junitXml(run) });
   try {
     await writePages(run);
     return undefined;
@@ -118,25 +126,13 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));
-  await writeInto(run.report, { [REPORT_PAGE]: page, [REPORT_TEXT]: reportMarkdown(material) });
+  writeInto(run.report, { [REPORT_PAGE]: page, [REPORT_TEXT]: reportMarkdown(material) });
 }
 
-/** Replaces a link of that name, instead of writing through it. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeFile(temporary, text, { flag: 'wx' });
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
-async function writeInto(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+function writeInto(folder: string, files: Readonly<Record<string, string>>): void {
   try {
     makeFolder(folder);
-    for (const [name, text] of Object.entries(files)) await replaceFile(join(folder, name), text);
+    for (const [name, text] of Object.entries(files)) replaceFile(join(folder, name), text);
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }

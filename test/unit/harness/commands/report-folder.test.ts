@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ownProcess, processOf } from '../../../../harness/base/machine/processes.ts';
 import { reportFolder } from '../../../../harness/commands/report-folder.ts';
@@ -26,7 +26,13 @@ const none = () => {
 };
 const lay = (path: string) => {
   mkdirSync(join(folder, path, '..'), { recursive: true });
-  writeFileSync(join(folder, path), '{}');
+  writeFileSync(join(folder, path), CONTENT[basename(path)] ?? '{}');
+};
+/** What svcnet writes, in short. */
+const CONTENT: Readonly<Record<string, string>> = {
+  'report.json': '{"schema":2,"run":"upload","scenarios":[]}',
+  'recipe.json': '{"schema":1,"scenarios":[],"versions":{"svcnet":"0.1.0"}}',
+  'differences.json': '{"seed":7,"reference":"svc","compared":[]}',
 };
 
 test.each([
@@ -36,6 +42,7 @@ test.each([
   ['of a run that was interrupted', () => lay('recipe.json')],
   ['of a repetition that was interrupted', () => lay('seed-7/recipe.json')],
   ['of a comparison', () => lay('svc/round-1/report.json')],
+  ['of differences', () => [lay('differences.json'), lay('notes.txt')]],
   ['of a run whose process has been killed', () => lay('reporting-1.json')],
 ])('a folder %s is taken, by one run at a time', (_what, prepare) => {
   prepare();
@@ -59,6 +66,23 @@ test('a folder of something else is refused, and left as it is', () => {
     `--report: ${folder} has no report, but src; expected a new folder, an empty one or that of an earlier run`,
   );
   expect(readdirSync(folder)).toEqual(['src']);
+});
+
+test.each([
+  ['report.json', '{"lighthouse":1}'],
+  ['report.json', 'no JSON'],
+  ['recipe.json', '{"schema":1,"name":"bread","scenarios":"none"}'],
+  ['coverage/report.json', '{"files":[]}'],
+])('a %s that says %s makes no report of its folder', (path, text) => {
+  lay(path);
+  writeFileSync(join(folder, path), text);
+  expect(() => reportFolder(folder, none)).toThrow(`${folder} has no report, but ${path.split('/')[0]};`);
+});
+
+test('a folder that holds more than reports is no report', () => {
+  lay('out/report.json');
+  lay('ledger.jsonl');
+  expect(() => reportFolder(folder, none)).toThrow(`${folder} has no report, but ledger.jsonl;`);
 });
 
 test('a run with the folder of another run ends before it starts anything, by whatever path it names it', async () => {

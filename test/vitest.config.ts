@@ -8,9 +8,6 @@ const withoutOthers = [
   ...(process.env['SVCNET_BEE_BINARY'] === undefined ? ['test/docker/bee*.test.ts'] : []),
 ];
 
-/** Unit tests that put something in the place of a module, which must not be loaded before. */
-const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
-
 /** Cluster tests whose files are many and short, so that to load all modules again for each file is much of their time. */
 const SHARING = [
   'test/cluster/{api,chain,harness,node,official-client,onchain,p2p,postage,store,swap,ui}/**/*.test.ts',
@@ -41,6 +38,8 @@ export default defineConfig({
     // Texts name commands as they are typed: the same ones, however the tests were started.
     env: { npm_lifecycle_event: 'test' },
     pool: 'forks',
+    // As Node.js runs the sources everywhere else: an import costs nothing when it is used, and compiled code is kept.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/suite/unfinished.ts'],
@@ -57,7 +56,6 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          exclude: REPLACING_MODULES,
           // To load all modules again for each file takes longer than the tests themselves.
           isolate: false,
           restoreMocks: true,
@@ -80,7 +78,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'isolated',
-          include: ['test/!(unit)/**/*.test.ts', ...REPLACING_MODULES],
+          include: ['test/!(unit)/**/*.test.ts'],
           exclude: SHARING,
         },
       },

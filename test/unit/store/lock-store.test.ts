@@ -1,27 +1,34 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import * as fs from 'node:fs';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { lockFolder } from '../../../node/store/lock-store.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
 
 /** Called after every call of the file system by the lock; what it returns takes the place of the result. */
-const between = vi.hoisted(() => ({ calls: (_name: string, _file: unknown): unknown => undefined }));
-vi.mock('node:fs', async (original) => {
-  const all = await original<typeof fs>();
-  const watched = Object.entries(all).map(([name, call]) => {
-    if (!name.endsWith('Sync') || typeof call !== 'function') return [name, call] as const;
-    const after = (...args: unknown[]): unknown => {
-      const result: unknown = Reflect.apply(call, all, args);
+const between = { calls: (_name: string, _file: unknown): unknown => undefined };
+const unwatched = Object.entries(fs).filter(
+  ([name, call]) => name.endsWith('Sync') && typeof call === 'function',
+);
+beforeAll(() => {
+  for (const [name, call] of unwatched) {
+    const watched = (...args: unknown[]): unknown => {
+      const result: unknown = Reflect.apply(call as () => unknown, fs, args);
       return between.calls(name, args[0]) ?? result;
     };
-    return [name, after] as const;
-  });
-  return Object.fromEntries(watched);
+    Object.assign(fs, { [name]: watched });
+  }
+  syncBuiltinESMExports();
+});
+// Other files of this process call it as well.
+afterAll(() => {
+  Object.assign(fs, Object.fromEntries(unwatched));
+  syncBuiltinESMExports();
 });
 
 let folder: string;

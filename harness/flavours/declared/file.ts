@@ -54,7 +54,7 @@ function plain(text: string): string {
 }
 const path = z
   .string({ error: PATH_EXPECTED })
-  .refine((text) => text !== '' && !isAbsolute(text) && !/^\.{1,2}(\/|$)/.test(plain(text)), {
+  .refine((text) => !/^$|\0/.test(text) && !isAbsolute(text) && !/^\.{1,2}(\/|$)/.test(plain(text)), {
     error: PATH_EXPECTED,
   });
 const FILE_EXPECTED = `${PATH_EXPECTED}, of a file`;

@@ -14,6 +14,9 @@ export async function documentOf(
   source: string,
   scalars: 'core' | 'failsafe' = 'core',
 ): Promise<Record<string, unknown>> {
+  // What decoding made of other bytes, and what no text has.
+  if (/[\uFFFD\0]/.test(text))
+    throw new HarnessError('DEFINITION_INVALID', `${source}: expected text in UTF-8`);
   const document = await plainYaml(text, { source, scalars });
   if (document === null || document === undefined) return {};
   if (typeof document !== 'object' || Array.isArray(document)) {

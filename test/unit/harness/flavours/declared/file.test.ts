@@ -64,6 +64,11 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     "line 5: files[0].path: got '/etc/passwd', expected a path below the data directory",
   ],
   [
+    'a path that no system has',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles:\n  - { path: "a\\0b", text: x }`,
+    "line 5: files[0].path: got 'a\\u0000b', expected a path below the data directory",
+  ],
+  [
     'the path of what starts it',
     `name: x\nprogram: ./x\n${KEYS}\nfiles: [{ path: launch.json, text: x }]`,
     "line 4: files[0].path: got 'launch.json', expected a path neither above, below nor at launch.json of what starts",

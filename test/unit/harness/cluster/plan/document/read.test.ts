@@ -63,6 +63,22 @@ test('what a document is not is left to the check of its keys', async () => {
   }
 });
 
+test.each([
+  ['UTF-16', Buffer.from('\uFEFFnodes: 2\n', 'utf16le')],
+  ['a program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0])],
+])('%s is no document', async (_what, bytes) => {
+  writeFileSync(file, bytes);
+  await expect(readDefinitionFile(file)).rejects.toThrow(`${file}: expected text in UTF-8`);
+});
+
+test.each(['\uFEFFnodes: 2\n', 'nodes: 2\r\n'])(
+  'a document may be as editors of other systems write it: %j',
+  async (text) => {
+    writeFileSync(file, text);
+    expect(await readDefinitionFile(file)).toEqual({ nodes: 2 });
+  },
+);
+
 test('a document has a limit, and is a file or a pipe', async () => {
   const long = join(home, 'long.yaml');
   writeFileSync(long, `# ${'x'.repeat(2 ** 21)}`);

@@ -11,6 +11,7 @@ export interface UpgradeFlags extends ChangeFlags {
   /** Name of a flavour, or path of its file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly binary?: string;
+  readonly image?: string;
   readonly mode?: string;
   readonly rolling?: boolean;
 }
@@ -23,15 +24,19 @@ export async function upgrade(
   flags: UpgradeFlags,
   context: CommandContext,
 ): Promise<void> {
-  const { flavour, binary, mode, rolling = false, timeout: timeoutMs } = flags;
-  if (flavour === undefined && binary === undefined && mode === undefined) {
-    throw new HarnessError('USAGE', 'upgrade: expected what to change: --binary, --flavour or --mode');
+  const { flavour, binary, image, mode, rolling = false, timeout: timeoutMs } = flags;
+  if ([flavour, binary, image, mode].every((flag) => flag === undefined)) {
+    throw new HarnessError(
+      'USAGE',
+      'upgrade: expected what to change: --binary, --image, --flavour or --mode',
+    );
   }
   if (rolling === (node !== undefined)) {
     throw new HarnessError('USAGE', 'upgrade: expected either the name of a node or --rolling');
   }
   const to = {
     ...(await flavourGiven(flavour, binary)),
+    image,
     // Refused like other text in a cluster file.
     mode: mode as UpgradeInput['mode'],
   };
@@ -55,7 +60,7 @@ export async function upgrade(
 
 /** The version is what a running node reports of itself; `null`: it does not run, or does not answer. */
 async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Program> {
-  const { flavour, binary } = node;
+  const { flavour, binary = node.image } = node;
   if (!node.running) return { flavour, binary, version: null };
   using limit = node.client.clock.deadline(ANSWER_LIMIT_MS, signal);
   const health = await replyOf(node.client.health(limit.signal));
@@ -68,17 +73,21 @@ async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Progra
  */
 export function rollingOrder(
   nodes: readonly Candidate[],
-  { flavour, binary, mode }: UpgradeInput,
+  { flavour, binary, image, mode }: UpgradeInput,
 ): { readonly names: readonly string[]; readonly skipped: readonly string[] } {
   const able = nodes.filter((node) => node.mode !== 'boot' && isHonest(node));
-  const meant = flavour === undefined && binary !== undefined ? takersOf(able) : able;
+  const given = binary ?? image;
+  const meant = flavour === undefined && given !== undefined ? takersOf(able) : able;
   const running = meant.filter((node) => node.running);
   const flavours = [...new Set(running.map((node) => node.flavour))];
-  if (binary !== undefined && flavour === undefined && flavours.length > 1) {
+  if (given !== undefined && flavour === undefined && flavours.length > 1) {
+    const flag = binary === undefined ? '--image' : '--binary';
     throw new HarnessError(
       'USAGE',
-      `upgrade --rolling: got one --binary for nodes of ${flavours.join(' and ')}, expected nodes of one flavour`,
-      { hint: `Upgrade them one by one: svcnet upgrade ${running[0]?.name} --binary PATH` },
+      `upgrade --rolling: got one ${flag} for nodes of ${flavours.join(' and ')}, expected nodes of one flavour`,
+      {
+        hint: `Upgrade them one by one: svcnet upgrade ${running[0]?.name} ${flag} ${binary === undefined ? 'NAME' : 'PATH'}`,
+      },
     );
   }
   const full = nodes.filter((node) => node.mode === 'full');

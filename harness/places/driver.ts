@@ -302,6 +302,11 @@ export interface Driver {
    * @param ports on this machine; the plan has the node's own
    */
   create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void>;
+  /**
+   * The same for a stopped node that was created before: it keeps its data. Only of drivers that have `halt`, whose parts
+   * keep the program that they were made with.
+   */
+  remake?(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */
   start(part: Part): Promise<Started>;
   /** Asks it to stop, and kills it after `graceMs`. */

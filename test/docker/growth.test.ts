@@ -1,10 +1,12 @@
 /** Clusters of containers that get nodes and lose them while they are used. Needs Docker. */
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { readRecord } from '../../harness/cluster/state/state.ts';
+import { archiveOf } from '../../harness/places/docker/archive.ts';
 import { pingMs } from '../cluster/harness/links/ping.ts';
 import { startSvcnet } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -105,10 +107,79 @@ test('an addition that fails leaves nothing', async () => {
   await expect(net.add({ resources }, { timeoutMs: 20_000 })).rejects.toThrow();
   expect(await left()).toEqual(before);
   expect(readRecord(stateDir, name)?.nodes.map((node) => node.name)).toEqual(namesOf(net));
-  await expect(net.upgrade(0, { mode: 'light' })).rejects.toMatchObject({
-    code: 'GROWTH_REFUSED',
-    message: 'upgrade: node-0 is a container, which keeps the program that it was made with',
+});
+
+test('containers get another image and the one before, one after the other, and keep all but the program', async () => {
+  const image = await buildImage('upgrade');
+  const kept = async () => {
+    const all = await Promise.all(
+      net.nodes.map(({ container = '' }) => docker.getContainer(container).inspect()),
+    );
+    return all.map(({ HostConfig, Mounts, NetworkSettings: { Networks } }) => ({
+      ...HostConfig,
+      volumes: Mounts.map((mount) => mount.Name),
+      networks: Object.keys(Networks),
+    }));
+  };
+  const images = async () => {
+    const names = net.nodes.map(({ container = '' }) => container);
+    return Promise.all(names.map(async (each) => (await docker.getContainer(each).inspect()).Config.Image));
+  };
+  try {
+    const before = {
+      kept: await kept(),
+      images: await images(),
+      overlays: net.nodes.map(({ overlay }) => overlay),
+    };
+    const data = randomBytes(20_000);
+    const { reference } = await net.node(0).bytes.upload(data);
+    await net.synced(reference);
+    const args = ['upgrade', '--rolling', '--image', image, '--name', name];
+    const { code, stderr } = await startSvcnet(args, { stateDir }).finished;
+    expect(code, stderr).toBe(0);
+    expect(await images()).toEqual(net.nodes.map(() => image));
+    await net.membership.observe();
+    expect(Buffer.compare(await net.node(3).bytes.download(reference, { cache: false }), data)).toBe(0);
+    for (const { name: node } of net.nodes) await net.upgrade(node, { flavour: 'svc' });
+    expect(await images()).toEqual(before.images);
+    expect(await kept()).toEqual(before.kept);
+    expect(net.nodes.map(({ overlay }) => overlay)).toEqual(before.overlays);
+    expect(Buffer.compare(await net.node(2).bytes.download(reference, { cache: false }), data)).toBe(0);
+    expect(readFileSync(join(net.folder, 'logs', 'node-0.log.1'), 'utf8')).not.toBe('');
+  } finally {
+    dockerCommand('rmi', image);
+  }
+});
+
+test('a container whose image cannot replace it stays, and one whose image does not run can go back', async () => {
+  const node = net.node(3);
+  const container = async () => (await docker.getContainer(node.container ?? '').inspect()).Id;
+  const before = await container();
+  await expect(net.upgrade(3, { image: `svcnet-test-absent-${process.pid}` })).rejects.toMatchObject({
+    code: 'IMAGE_FAILED',
   });
+  expect([node.state, await container()]).toEqual(['running', before]);
+  // Nothing can be mounted where a file is.
+  const [unfit, empty] = await Promise.all(
+    ['data', 'nothing'].map(async (path) => {
+      const named = `svcnet-test-${path}-${process.pid}`;
+      execFileSync('docker', ['import', '-', named], {
+        input: await archiveOf([{ path, content: '' }]),
+        stdio: ['pipe', 'ignore', 'pipe'],
+      });
+      return named;
+    }),
+  );
+  try {
+    await expect(net.upgrade(3, { image: unfit })).rejects.toMatchObject({ code: 'ENGINE_FAILED' });
+    expect(node.state).toBe('running');
+    await expect(net.upgrade(3, { image: empty })).rejects.toMatchObject({ code: 'PROCESS_FAILED' });
+    expect(node.state).not.toBe('running');
+    await net.upgrade(3, { flavour: 'svc' });
+    await net.meshed();
+  } finally {
+    dockerCommand('rmi', unfit ?? '', empty ?? '');
+  }
 });
 
 test('a cluster that has grown starts again, and grows on', async () => {

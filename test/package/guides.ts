@@ -83,6 +83,7 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "needs the reader's clone: test/cluster/growth",
     'npx svcnet upgrade node-3 --flavour ./ant.flavour.yaml':
       "needs the reader's program: test/cluster/growth",
+    'npx svcnet upgrade node-4 --image bee:2.8.1': "needs the reader's image: test/docker",
   },
   'guides/other-nodes.md': {
     'npx svcnet flavour check ./ant.flavour.yaml': "needs the reader's program: test/cluster/flavours",

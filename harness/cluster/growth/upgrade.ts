@@ -16,7 +16,7 @@ import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/schema.ts';
 import { route } from '../start/link-proxy.ts';
 import { checkPorts, createNodes } from '../start/node-setup.ts';
-import { checkPrograms, prepare } from '../start/startup.ts';
+import { awaitImages, checkPrograms, prepare } from '../start/startup.ts';
 import { beginUpgrading, changeRecord } from '../state/change.ts';
 import { type ClusterRecord, type NodeRecord, readRecord, removeCluster } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
@@ -32,6 +32,8 @@ export interface UpgradeInput {
   readonly flavour?: FlavourName | FlavourInput | undefined;
   /** Path of the program. Flavour `svc` without one is the node of this package. */
   readonly binary?: string | undefined;
+  /** The same for driver `docker`: name of the image. */
+  readonly image?: string | undefined;
   readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
   /** Node options, instead of those that it has. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
@@ -66,11 +68,6 @@ export async function upgradeNode(
   const cluster = context.record.name;
   const definition = readDefinition(context.record.definition);
   expectElastic(`upgrade ${name} of`, { name: cluster, definition, driver });
-  if (driver.halt !== undefined) {
-    throw refusal('upgrade', `${name} is a container, which keeps the program that it was made with`, {
-      hint: `Add another node instead, and remove this one: svcnet remove ${name} --for-good --name ${cluster}`,
-    });
-  }
   expectNoFault('upgrade', node, { faults, cluster });
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
@@ -81,6 +78,7 @@ export async function upgradeNode(
   const wanted = asWanted(before, node, to);
   expectStillServed(record, name, wanted.group);
   const alone = [{ where: 'upgrade', group: wanted.group }];
+  await awaitImages({ ...context, signal: options.signal, onProgress: () => undefined }, alone);
   await checkPrograms(driver, alone);
   await prepare(driver, alone, options.signal);
   const become = async (
@@ -169,11 +167,12 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   }
   const kept = lastOf(before, index, flavour);
   // Named without a program, our flavour is the node of this package.
-  const binary = to.binary ?? (to.flavour === 'svc' ? undefined : kept?.binary);
+  const program = to.flavour === 'svc' ? undefined : kept;
   const given = {
     flavour,
     mode: to.mode ?? was.mode,
-    binary,
+    binary: to.binary ?? program?.binary,
+    image: to.image ?? program?.image,
     options: to.options ?? kept?.options,
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
@@ -181,9 +180,9 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   expectSameKind('upgrade', before, asked);
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');
-  const { declared, mode, options } = made;
+  const { declared, mode, binary, image, options } = made;
   return {
-    group: { ...was, flavour, declared, mode, binary: made.binary, options },
+    group: { ...was, flavour, declared, mode, binary, image, options },
     flavour: to.flavour,
   };
 }

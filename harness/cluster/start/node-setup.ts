@@ -93,6 +93,8 @@ export async function createNodes(
       const { flavour, declared, identity, peers } = planned;
       const { api, debug, p2p, container, here } = at(places, index);
       if (before === undefined || !isFixed) await driver.create(node, flavourOf(planned), here);
+      // A cluster that starts again has its containers; one of a node that is upgraded is made anew.
+      else if (plan.joined !== undefined) await driver.remake?.(node, flavourOf(planned), here);
       const multiaddress = flavourOf(planned).underlay({ identity, ...p2p, underlays });
       return {
         name: node.name,

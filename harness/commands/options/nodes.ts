@@ -61,8 +61,8 @@ export const add: CommandOptions = {
     ...WIDE_OPTION,
   },
   note: `
-New nodes get the keys, funds, batches and chequebooks that a larger cluster would have given them. Clusters with the
-process or embedded driver can grow, unless they have link proxies or a topology other than mesh.
+New nodes get the keys, funds, batches and chequebooks that a larger cluster would have given them. Only a cluster whose
+topology is a mesh can grow.
 
 Examples:
   svcnet add
@@ -103,6 +103,7 @@ export const upgrade: CommandOptions = {
   arguments: ['name of the node, for example node-2'],
   options: {
     '--binary <path>': 'program: a Bee, or another node of ours, which may be a script for Node.js',
+    '--image <name>': 'with driver docker: container image, instead of a program',
     '--flavour <flavour>':
       'implementation: svc, bee, one that the cluster knows, or the path of a flavour file, with @PROGRAM for another program',
     '--mode <mode>': 'full or light',
@@ -114,7 +115,7 @@ export const upgrade: CommandOptions = {
   note: `
 The node keeps its number, keys, ports and data directory. A program that stores chunks in a different place or format
 starts without the old ones. To go back, upgrade again: --flavour svc is the node of this package. With --rolling, a
---binary alone is for the Bees, or for nodes of ours if there are no others.
+--binary or --image alone is for the Bees, or for nodes of ours if there are no others.
 
 Examples:
   svcnet upgrade node-2 --binary ./bee-2.8.1

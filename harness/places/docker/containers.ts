@@ -13,11 +13,11 @@ import { type Owner, partName } from './names.ts';
 /** Exit code of a process that was killed. */
 const KILLED = 137;
 
-/** Replaces the container and data of an earlier attempt. */
+/** Replaces an earlier container of that name, with its data unless these stay. @param files written into its volume */
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec & { readonly name: string },
-  files: readonly PlannedFile[],
+  { files, keepsData }: { readonly files: readonly PlannedFile[]; readonly keepsData: boolean },
 ): Promise<void> {
   const archive = await archiveOf(files);
   await engine.ask(async (docker) => {
@@ -25,7 +25,7 @@ export async function createContainer(
     const container = await create().catch(async (error: unknown) => {
       if (statusOf(error) !== 409) throw error;
       await unless([404], docker.container(spec.name).remove());
-      await unless([404], docker.removeVolume(spec.name));
+      if (!keepsData) await unless([404], docker.removeVolume(spec.name));
       return create();
     });
     await container.putArchive(archive, DATA_FOLDER);

@@ -114,12 +114,22 @@ export class DockerDriver implements Driver {
   /** The image contains everything its nodes share. */
   async prepare(): Promise<void> {}
 
-  async create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void> {
+  create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void> {
+    return this.#create(() => this.#nodeContainer(plan, flavour, ports));
+  }
+
+  async remake(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void> {
+    // Its log goes with the container.
+    await this.#gatherLogs((part) => part === plan.name, '.1');
+    await this.#changing(this.#create(() => this.#nodeContainer(plan, flavour, ports), true));
+  }
+
+  async #nodeContainer(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<PartContainer> {
     const mayBypass = this.#options.linkFaults && flavour.learnsListeners;
-    await this.#create(async () => ({
+    return {
       ...(await nodeContainer(plan, flavour, ports)),
       network: mayBypass ? await this.#networks.ownOf(plan.name) : undefined,
-    }));
+    };
   }
 
   async start(part: Part): Promise<Started> {
@@ -145,12 +155,13 @@ export class DockerDriver implements Driver {
     return { handle: { ...handle, control: await proxyPort(log, since, { clock, hasEnded }) } };
   }
 
-  async #create(container: () => Promise<PartContainer>): Promise<void> {
+  async #create(container: () => Promise<PartContainer>, keepsData = false): Promise<void> {
     const part = await container();
     const image = part.image ?? (await this.#image()).id;
     if (this.#options.stopWithParent) this.#guard ??= spawnGuard(this.#options.token);
     await this.#networks.shared();
-    await createContainer(this.#engine, containerSpec(part, image, this.#options), part.files);
+    const spec = containerSpec(part, image, this.#options);
+    await createContainer(this.#engine, spec, { files: part.files, keepsData });
   }
 
   #start(part: string): Promise<Handle> {
@@ -212,7 +223,7 @@ export class DockerDriver implements Driver {
     return this.#gatherLogs((part) => part !== '');
   }
 
-  async #gatherLogs(isMeant: (part: string) => boolean): Promise<void> {
+  async #gatherLogs(isMeant: (part: string) => boolean, suffix = ''): Promise<void> {
     const { folder, token } = this.#options;
     // The cluster has been removed, its containers with it.
     if (!existsSync(folder)) return;
@@ -222,7 +233,7 @@ export class DockerDriver implements Driver {
     await Promise.all(
       parts.filter(isMeant).map(async (name) => {
         const lines = await this.logs({ name }).tail(Number.POSITIVE_INFINITY);
-        writeFileSync(join(logs, `${name}.log`), lines.map((line) => `${line}\n`).join(''));
+        writeFileSync(join(logs, `${name}.log${suffix}`), lines.map((line) => `${line}\n`).join(''));
       }),
     );
   }

@@ -25,6 +25,14 @@ test('a program is for the nodes of the one flavour that needs one, or else for 
   expect(rollingOrder(ours, { binary: '/new' }).names).toEqual(['node-0', 'node-1']);
 });
 
+test('an image is for the same nodes', () => {
+  const nodes = [node('node-0'), node('node-1', 'bee'), node('node-2', 'ant')];
+  expect(rollingOrder(nodes.slice(0, 2), { image: 'bee:2.8.1' }).names).toEqual(['node-1']);
+  expect(() => rollingOrder(nodes, { image: 'bee:2.8.1' })).toThrow(
+    'got one --image for nodes of bee and ant',
+  );
+});
+
 test('nodes that do not run are said to be skipped; boot nodes and dishonest ones are not meant', () => {
   const nodes = [
     node('node-0', 'svc', { mode: 'boot' }),

@@ -47,14 +47,35 @@ export async function upgrade(
     const become: Record<string, Become> = {};
     for (const [index, name] of names.entries()) {
       const from = await programOf(cluster.node(name), signal);
-      await cluster.upgrade(name, to, { timeoutMs, signal });
-      await cluster.meshed({ signal });
+      try {
+        await cluster.upgrade(name, to, { timeoutMs, signal });
+        await cluster.meshed(timeoutMs === undefined ? { signal } : { timeoutMs, signal });
+      } catch (error) {
+        throw halfway(error, { done: names.slice(0, index), left: names.slice(index + 1) });
+      }
       const now = await programOf(cluster.node(name), signal);
       become[name] = { versions: { from: from.version, to: now.version }, text: becomeText(from, now) };
       const detail = `${index + 1} of ${names.length} upgraded`;
       onProgress?.({ step: 'nodes', done: false, detail });
     }
     return { upgraded: names, skipped, become };
+  });
+}
+
+/** Says which nodes have been upgraded, and which have not been begun. */
+export function halfway(
+  error: unknown,
+  { done, left }: { readonly done: readonly string[]; readonly left: readonly string[] },
+): unknown {
+  if (!(error instanceof HarnessError) || done.length + left.length === 0) return error;
+  const hint = [
+    error.hint,
+    done.length === 0 ? undefined : `Upgraded before: ${done.join(', ')}`,
+    left.length === 0 ? undefined : `Not upgraded: ${left.join(', ')}`,
+  ];
+  return new HarnessError(error.code, error.message, {
+    cause: error,
+    hint: hint.filter((line) => line !== undefined).join('\n'),
   });
 }
 

@@ -108,7 +108,10 @@ export const upgrade: CommandOptions = {
       'implementation: svc, bee, one that the cluster knows, or the path of a flavour file, with @PROGRAM for another program',
     '--mode <mode>': 'full or light',
     '--rolling': 'all nodes, one after another; each has its peers back before the next one stops',
-    '--timeout <duration>': { help: 'time limit of each start (default: 60s)', parse: limit },
+    '--timeout <duration>': {
+      help: 'time limit of each start, and then until its peers are back (default: 60s, and by the number of nodes)',
+      parse: limit,
+    },
     ...ONE_CLUSTER,
     ...WIDE_OPTION,
   },

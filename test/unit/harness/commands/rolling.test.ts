@@ -1,7 +1,8 @@
 /** Which nodes `svcnet upgrade --rolling` changes. */
 import { expect, test } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
 import { becomeText, changesText } from '../../../../harness/commands/changing.ts';
-import { rollingOrder } from '../../../../harness/commands/upgrade.ts';
+import { halfway, rollingOrder } from '../../../../harness/commands/upgrade.ts';
 
 const node = (name: string, flavour = 'svc', more: object = {}) =>
   ({
@@ -31,6 +32,17 @@ test('an image is for the same nodes', () => {
   expect(() => rollingOrder(nodes, { image: 'bee:2.8.1' })).toThrow(
     'got one --image for nodes of bee and ant',
   );
+});
+
+test('an upgrade that ends half-way says which nodes have been upgraded, and which have not', () => {
+  const error = new HarnessError('WAIT_TIMEOUT', 'the nodes are not meshed', { hint: 'Wait.' });
+  const half = { done: ['node-0', 'node-1'], left: ['node-3'] };
+  expect(halfway(error, half)).toMatchObject({
+    code: 'WAIT_TIMEOUT',
+    message: 'the nodes are not meshed',
+    hint: 'Wait.\nUpgraded before: node-0, node-1\nNot upgraded: node-3',
+  });
+  expect(halfway(error, { done: [], left: [] })).toBe(error);
 });
 
 test('nodes that do not run are said to be skipped; boot nodes and dishonest ones are not meant', () => {

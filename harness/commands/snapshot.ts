@@ -4,6 +4,7 @@ import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import {
+  findSnapshot,
   listSnapshots,
   type Snapshot,
   type SnapshotRecord,
@@ -27,7 +28,7 @@ export async function saveSnapshot(
       onProgress: (text) => context.note(`  ${text}\n`),
     });
     const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
-    answer(context, { ...documentOf({ path: '', record }), durationMs }, [
+    answer(context, { ...documentOf(findSnapshot(context.stateDir, name, 'snapshot save')), durationMs }, [
       `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
       `  start it with: ${typed(`up --snapshot ${name} --name ${name}`)}`,
     ]);

@@ -26,6 +26,15 @@ export async function copyFolder(from: string, to: string, signal?: AbortSignal)
   });
 }
 
+/** Every file below a folder but locks, by its path there with `/`, and its bytes. */
+export function filesBelow(path: string, prefix = ''): [name: string, bytes: number][] {
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+    const [name, place] = [`${prefix}${entry.name}`, join(path, entry.name)];
+    if (entry.isDirectory()) return filesBelow(place, `${name}/`);
+    return LOCKS.has(entry.name) ? [] : [[name, lstatSync(place).size]];
+  });
+}
+
 /** Bytes of all files below a folder. */
 export function sizeOf(path: string): number {
   const info = lstatSync(path);

@@ -22,7 +22,7 @@ import { beginSaving } from '../state/change.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
 import { removeFolder } from '../state/move.ts';
 import { type ClusterRecord, readRecord, readRun } from '../state/state.ts';
-import { copyFolder, sizeOf } from './copy.ts';
+import { copyFolder, filesBelow, sizeOf } from './copy.ts';
 import { currentHead, inside, listSnapshots, type Snapshot, type SnapshotRecord } from './snapshot.ts';
 import { beginSnapshot, existsError, finishSnapshot } from './writing.ts';
 
@@ -91,6 +91,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       prepared,
       height,
       sizeBytes: sizeOf(path),
+      files: Object.fromEntries(filesBelow(path)),
       nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),
     };
     return finishSnapshot(stateDir, path, { record: saved, force });

@@ -1,7 +1,7 @@
 /**
  * Snapshots on disk: networks as they were at one moment, to start others from.
  *
- *   <state>/snapshots/<name>/snapshot.json    its description, and what is needed to start it
+ *   <state>/snapshots/<name>/snapshot.json    its description, its files, and what is needed to start it
  *                           /chain/           state of the chain, as `chain/state/` has it
  *                           /nodes/<node>/    data directories
  *   <state>/snapshots/.<id>/                  a snapshot being written; it gets its name when complete
@@ -13,7 +13,7 @@ import { VERSION } from '../../../formats/version.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { readJson } from '../../base/json-file.ts';
-import { entriesOf, expectInside, NAME_PATTERN } from '../../base/own-folder.ts';
+import { entriesOf, expectInside, NAME_PATTERN, statusOf } from '../../base/own-folder.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { type DriverName, LOCAL_DRIVERS } from '../../places/facts.ts';
 import { clusterName, nodeName as nodeNameText } from '../plan/fields.ts';
@@ -28,7 +28,7 @@ const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number
 const MS_MAX = 8.64e15;
 
 /** Raised when older snapshots can no longer be started. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
@@ -59,6 +59,8 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly height: number;
   /** Size of all files. */
   readonly sizeBytes: number;
+  /** Bytes of each file, by its path in the folder: a half-restored copy must not start with data missing. */
+  readonly files: Readonly<Record<string, number>>;
   readonly nodes: readonly {
     readonly name: string;
     readonly flavour: FlavourName;
@@ -119,12 +121,21 @@ export function findSnapshot(stateDir: string, name: string, argument: string): 
 }
 
 /** Why it cannot start; undefined: it can. */
-export function whyUnusable({ record }: Snapshot): string | undefined {
+export function whyUnusable({ path, record }: Snapshot): string | undefined {
   const { format, version, anvil } = currentHead();
   if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;
   if (record.version !== version) return `it was saved by svcnet ${record.version}, this is ${version}`;
   if (record.anvil !== anvil) return `its chain is that of Anvil ${record.anvil}, installed is ${anvil}`;
-  return recordMistake(record);
+  return recordMistake(record) ?? incompleteFile(path, record);
+}
+
+function incompleteFile(path: string, { files }: SnapshotRecord): string | undefined {
+  for (const [name, bytes] of Object.entries(files)) {
+    const found = statusOf(join(path, name));
+    if (found === undefined) return `its file ${name} is missing`;
+    if (found.size !== bytes) return `its file ${name} has ${found.size} bytes, expected ${bytes}`;
+  }
+  return undefined;
 }
 
 /** @throws HarnessError `SNAPSHOT_REFUSED` */
@@ -219,6 +230,7 @@ const startable = z.looseObject({
   }),
   height: count,
   sizeBytes: count,
+  files: z.record(z.string(), count, { error: 'a map of files to bytes' }),
   nodes: z
     .array(z.looseObject({ name: nodeNameText }, { error: 'a node' }), { error: 'a list of nodes' })
     .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),

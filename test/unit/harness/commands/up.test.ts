@@ -52,6 +52,7 @@ test.each<[string, SnapshotRecord['batches'], readonly string[]]>([
     batches,
     height: 1,
     sizeBytes: 0,
+    files: {},
     nodes: [{ name: 'node-0', flavour: 'svc', mode: 'full' }],
   };
   writeJson(inside.record(join(stateDir, 'snapshots', 'base')), record);

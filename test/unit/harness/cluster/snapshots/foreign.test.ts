@@ -31,6 +31,7 @@ const recordOf = (name: string) => ({
   batches: [],
   height: 7,
   sizeBytes: 100,
+  files: {} as Record<string, number>,
   nodes: [
     { name: 'node-0', flavour: 'svc', mode: 'full' },
     { name: 'node-1', flavour: 'svc', mode: 'full' },
@@ -49,6 +50,17 @@ const open = (name: string) => openSnapshot(stateDir, name, { beside: {}, source
 
 test('what svcnet has written is started', () => {
   expect(open('whole').definition.nodes).toMatchObject([{ count: 2 }]);
+});
+
+test('one with a file missing or cut off is not started, and names the file', () => {
+  const file = 'nodes/node-0/chunks.slots';
+  const path = join(lay('cut', { files: { [file]: 5 } }), file);
+  const started = () => open('cut');
+  expect(started).toThrow(`snapshot 'cut' cannot be started: its file ${file} is missing`);
+  writeFileSync(path, 'abc');
+  expect(started).toThrow(`its file ${file} has 3 bytes, expected 5`);
+  writeFileSync(path, 'abcde');
+  expect(started).not.toThrow();
 });
 
 test.each([

@@ -101,6 +101,7 @@ export {
 export type { Limiter } from './run/load/limit/limiter.ts';
 export type { Limit, LimitStep, StepOutcome } from './run/load/limit/search.ts';
 export { runLoadStep } from './run/load/load-run.ts';
+export { type Arrivals, atRate, type OpenLoop } from './run/load/open-loop.ts';
 export { LOAD_PARAMETERS, type LoadParameters, loadPlan } from './run/load/parameters.ts';
 export type {
   LoadModel,

@@ -1,10 +1,25 @@
-import { atMost, defineScenario, expectBytes, formatBytes, parameter } from 'svcnet/scenario';
+import {
+  atMost,
+  atRate,
+  defineScenario,
+  expectBytes,
+  formatBytes,
+  parameter,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
   count: parameter('integer', 8, 'number of uploads of each size', { min: 1 }),
   concurrency: parameter('integer', 4, 'number of concurrent uploads', { min: 1 }),
+  rate: parameter(
+    'integer',
+    0,
+    'uploads that begin per second, however long each takes, instead of count and concurrency; one is dropped if 256 are under way',
+    { min: 0, max: 1000 },
+  ),
+  duration: parameter('duration', 10_000, 'how long uploads of each size begin, with a rate', { min: 1000 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   mode: parameter(
     'text',
@@ -16,6 +31,59 @@ const parameters = {
   ),
 };
 
+type Context = ScenarioContext<typeof parameters>;
+
+/** @param intendedMs start from which its latency counts; absent: when it starts */
+async function upload(context: Context, size: number, index: number, intendedMs?: number): Promise<void> {
+  const node = chosenNode(context, context.parameters.node);
+  const batch = batchOf(node);
+  const mode = context.parameters.mode as 'deferred' | 'direct';
+  const data = context.random(`${size} bytes, upload ${index}`).bytes(size);
+  await uploadLedgered(context, {
+    operation: `upload ${formatBytes(size)}`,
+    kind: 'bytes',
+    node,
+    batch,
+    size,
+    mode,
+    intendedMs,
+    upload: () =>
+      node.bytes.upload(data, {
+        batch,
+        deferred: mode === 'deferred',
+        redundancyLevel: 0,
+        signal: context.signal,
+      }),
+    expected: () => expectBytes(data),
+  });
+}
+
+/** All at a rate, by the cluster's clock. */
+function uploadAtRate(context: Context, size: number): Promise<void> {
+  const { rate, duration, mode, node } = context.parameters;
+  return context.step('upload', async (progress) => {
+    const { clock } = context.cluster;
+    const { name } = chosenNode(context, node);
+    progress.detail(`${formatBytes(size)} on ${name}, ${mode}, ${rate} per second`);
+    const loop = { perSecond: rate, durationMs: duration, clock, signal: context.signal };
+    let done = 0;
+    const planned = Math.floor((rate * duration) / 1000);
+    const { dropped, wallMs } = await atRate(loop, async (index, intendedMs) => {
+      await upload(context, size, index, intendedMs);
+      progress.progress(++done, planned, 'uploads');
+    });
+    const of = formatBytes(size);
+    context.figure({ name: 'uploads planned', of, value: planned, unit: 'uploads' });
+    context.figure({ name: 'uploads dropped', of, value: dropped, unit: 'uploads' });
+    context.figure({ name: 'rate achieved', of, value: perSecond(done, wallMs), unit: 'uploads/s' });
+  });
+}
+
+/** With two decimals. */
+function perSecond(count: number, ms: number): number {
+  return Math.round((count * 100_000) / ms) / 100;
+}
+
 export default defineScenario({
   name: 'upload',
   group: 'load',
@@ -25,32 +93,18 @@ export default defineScenario({
   cluster: { nodes: 5 },
   timeoutMs: 600_000,
   async run(context) {
-    const { sizes, count, concurrency } = context.parameters;
-    const mode = context.parameters.mode as 'deferred' | 'direct';
-    const node = chosenNode(context, context.parameters.node);
-    const batch = batchOf(node);
+    const { sizes, count, concurrency, rate, mode } = context.parameters;
+    const { name } = chosenNode(context, context.parameters.node);
     for (const size of sizes) {
+      if (rate > 0) {
+        await uploadAtRate(context, size);
+        continue;
+      }
       await context.step('upload', async (progress) => {
-        progress.detail(`${count} x ${formatBytes(size)} on ${node.name}, ${mode}, ${concurrency} at once`);
+        progress.detail(`${count} x ${formatBytes(size)} on ${name}, ${mode}, ${concurrency} at once`);
         let done = 0;
         const works = Array.from({ length: count }, (_, i) => async () => {
-          const data = context.random(`${size} bytes, upload ${i}`).bytes(size);
-          await uploadLedgered(context, {
-            operation: `upload ${formatBytes(size)}`,
-            kind: 'bytes',
-            node,
-            batch,
-            size,
-            mode,
-            upload: () =>
-              node.bytes.upload(data, {
-                batch,
-                deferred: mode === 'deferred',
-                redundancyLevel: 0,
-                signal: context.signal,
-              }),
-            expected: () => expectBytes(data),
-          });
+          await upload(context, size, i);
           progress.progress(++done, count, 'uploads');
         });
         await atMost(concurrency, works);

@@ -77,7 +77,12 @@ export interface Recorder {
    * Runs and times an operation; counts its error by class and rethrows it.
    * @returns what `work` returned
    */
-  measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;
+  measure<T>(
+    key: OperationKey,
+    work: () => Promise<T>,
+    bytesOf: (result: T) => number,
+    intendedMs?: number,
+  ): Promise<T>;
   succeeded(key: OperationKey, timed: TimedOperation): void;
   failed(key: OperationKey, failure: FailedOperation): void;
   summaries(): OperationSummary[];
@@ -147,9 +152,9 @@ export function createRecorder(
   return {
     succeeded,
     failed,
-    async measure(key, work, bytesOf) {
-      const startedAt = clock.now();
-      const startMs = clock.monotonic();
+    async measure(key, work, bytesOf, intendedMs) {
+      const startMs = intendedMs ?? clock.monotonic();
+      const startedAt = clock.now() - (clock.monotonic() - startMs);
       const series = seriesOf(key);
       span(series, startedAt, startedAt);
       // The wall clock may jump: the end is the start plus monotonic time.

@@ -276,7 +276,7 @@ async function runScenario(
     signal: AbortSignal.any([outer, safety.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     recorder,
-    measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
+    measure: (key, work, bytesOf, intendedMs) => recorder.measure(key, work, bytesOf, intendedMs),
     // The scenario has ended with the first of its conditions that must always hold, whatever it still does.
     expect: (...given) => (safety.signal.aborted ? given[1] : expect(...given)),
     always: (condition) => safety.add(condition),

@@ -177,8 +177,16 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   readonly signal: AbortSignal;
   /** A named part, shown live. @returns what `work` returned; the text it resolves to may be set by `detail` */
   step<R>(name: string, work: (progress: StepProgress) => Promise<R>): Promise<R>;
-  /** Times one operation under a name and a node; errors are counted by class. */
-  measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
+  /**
+   * Times one operation under a name and a node; errors are counted by class.
+   * @param intendedMs when it should have started, by the cluster's monotonic clock: its latency counts from there
+   */
+  measure<R>(
+    key: OperationKey,
+    work: () => Promise<R>,
+    bytesOf: (result: R) => number,
+    intendedMs?: number,
+  ): Promise<R>;
   /** For operations that something else has timed. */
   readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
   /** Records an amount or a count, instead of an earlier one with this name and owner. */

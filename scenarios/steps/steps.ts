@@ -28,6 +28,8 @@ export interface LedgeredUpload {
   readonly size: number;
   readonly mode: LedgerEntry['mode'];
   readonly upload: () => Promise<Uploaded>;
+  /** Start from which its latency counts; absent: when it starts. */
+  readonly intendedMs?: number | undefined;
   /** Computed after the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
   /** Called with the number of its chunks that have reached their neighbourhood. */
@@ -37,10 +39,15 @@ export interface LedgeredUpload {
 /** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
 export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
-  { operation, kind, node, batch, size, mode, upload, expected, onSynced }: LedgeredUpload,
+  { operation, kind, node, batch, size, mode, upload, expected, onSynced, intendedMs }: LedgeredUpload,
 ): Promise<string> {
   const requestedAtMs = context.cluster.clock.now();
-  const { reference, tag } = await context.measure({ operation, node: node.name }, upload, () => size);
+  const { reference, tag } = await context.measure(
+    { operation, node: node.name },
+    upload,
+    () => size,
+    intendedMs,
+  );
   if (mode === 'deferred') {
     if (tag === undefined)
       throw new HarnessError('NODE_STATE', `${node.name} answered a deferred upload without a tag`);

@@ -11,7 +11,7 @@ const IMAGE = 'grafana/k6:2.2.0';
 const IMAGE_VARIABLE = 'SVCNET_K6_IMAGE';
 const PROGRAM_VARIABLE = 'SVCNET_K6';
 const ANSWER_TIMEOUT_MS = 20_000;
-const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6), and name the program by --k6 or ${PROGRAM_VARIABLE} when it is not on the PATH; or start a Docker engine, which runs its image`;
+const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6), and name the program by --k6 or ${PROGRAM_VARIABLE} when it is not on the PATH; or start a Docker engine, which runs its image; or do without k6: svcnet run upload --set rate=20 --set duration=30s`;
 
 export interface K6 {
   readonly kind: 'program' | 'container';

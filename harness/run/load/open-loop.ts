@@ -1,0 +1,57 @@
+/** Operations that begin by the clock, whether or not earlier ones have ended. */
+import type { Clock } from '../../../formats/clock.ts';
+
+/** Operations under way at once: with this many, the network no longer keeps up, and more would only fill memory. */
+export const UNDER_WAY_MAX = 256;
+
+/** What shall begin, and when. */
+export interface OpenLoop {
+  /** Operations that begin per second, evenly. */
+  readonly perSecond: number;
+  readonly durationMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What began. */
+export interface Arrivals {
+  /** Operations that the rate asked for. */
+  readonly planned: number;
+  /** Those that never began, because 256 were under way when they should have. */
+  readonly dropped: number;
+  /** From the first intended start to the last end, milliseconds. */
+  readonly wallMs: number;
+}
+
+/**
+ * Begins operations at a rate and waits for them.
+ * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock: a latency that counts
+ * from there hides no wait
+ * @throws what a `work` throws: no more begin then
+ */
+export async function atRate(
+  { perSecond, durationMs, clock, signal }: OpenLoop,
+  work: (index: number, intendedMs: number) => Promise<void>,
+): Promise<Arrivals> {
+  const began = clock.monotonic();
+  const planned = Math.floor((perSecond * durationMs) / 1000);
+  const underWay = new Set<Promise<void>>();
+  const failures: unknown[] = [];
+  let dropped = 0;
+  for (let index = 0; index < planned && failures.length === 0; index++) {
+    const intendedMs = began + (index * 1000) / perSecond;
+    const early = intendedMs - clock.monotonic();
+    if (early > 0) await clock.sleep(early, signal);
+    if (underWay.size === UNDER_WAY_MAX) {
+      dropped++;
+      continue;
+    }
+    const one: Promise<void> = work(index, intendedMs)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => underWay.delete(one));
+    underWay.add(one);
+  }
+  await Promise.all(underWay);
+  if (failures.length > 0) throw failures[0];
+  return { planned, dropped, wallMs: clock.monotonic() - began };
+}

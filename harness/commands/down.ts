@@ -84,8 +84,8 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
   return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
 }
 
-/** @returns undefined when another command has removed it meanwhile */
-async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
+/** @returns undefined when there is none, or another command has removed it meanwhile */
+export async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
   const record = readRecord(stateDir, name);
   if (record === undefined) return removeRemains(stateDir, name);
   if (record.phase === 'starting' && isAlive(record.owner)) {

@@ -22,6 +22,7 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
+import { remove } from './down.ts';
 import { flavoursWith, nodesWith, programsOf } from './nodes-flags.ts';
 import { nodesTable, steadyNote, strangersNote } from './nodes-table.ts';
 import { workingNodes } from './working-nodes.ts';
@@ -34,6 +35,7 @@ export interface UpFlags extends ClusterFlags {
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
+  readonly fresh?: boolean;
 }
 
 /** @throws HarnessError `USAGE` naming an option that contradicts the snapshot */
@@ -53,6 +55,7 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
   const steps = stepsOf(input, flags.file ?? 'options', context.stateDir);
+  if (flags.fresh === true) await remove(context.stateDir, input.name ?? DEFAULT_NAME);
   const cluster = await whileShown(steps, context, (onProgress) =>
     Cluster.start({
       ...input,

@@ -24,6 +24,7 @@ export const up: CommandOptions = {
       'start from a saved snapshot; only --name, --port and --timeout may be given with it',
     ...clusterOptions(['name', 'seed', 'driver', 'profile', 'credit', 'dialect', 'coldGossip']),
     ...clusterOptions(['linkFaults', 'tap', 'underlays', 'ports', 'cors', 'otlp']),
+    '--fresh': 'first remove what is there under the name of the cluster, as down does',
     '--timeout <duration>': {
       help: 'time limit for the whole start (default: grows with the number of nodes)',
       parse: limit,
@@ -39,7 +40,7 @@ Examples:
   svcnet up -n 4 --with bee=2 --bee-binary ./bee
   svcnet up -n 5 --port 17000 --cors http://localhost:3000
   svcnet up -n 3 --otlp http://127.0.0.1:4318
-  svcnet up --preset factory
+  svcnet up --preset factory --fresh
   svcnet up --snapshot base --name second
 ${MIXED_NOTE}`,
 };

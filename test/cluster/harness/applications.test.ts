@@ -3,6 +3,7 @@
 import { Contract, FetchRequest, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { freeRange } from '../node/kit.ts';
 import { svcnetHere } from '../svcnet.ts';
@@ -37,6 +38,18 @@ test('a port in use is reported with the part that needs it and the process that
       `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*chain/main.*\\)\nChoose another range`,
     ),
   );
+});
+
+test('up --fresh replaces the cluster of its name, which up alone refuses', async () => {
+  const once = ['up', '-n', '1', '--driver', 'embedded', '--name', 'again', '--json'];
+  const tokenOf = () => readRecord(stateDir, 'again')?.token;
+  expect((await svcnet(...once, '--fresh')).code).toBe(0);
+  const before = tokenOf();
+  expect((await svcnet(...once)).code).toBe(2);
+  expect(tokenOf()).toBe(before);
+  expect((await svcnet(...once, '--fresh')).code).toBe(0);
+  expect([before, tokenOf()]).toEqual([expect.any(String), expect.not.stringMatching(before ?? '')]);
+  expect((await svcnet('down', '--name', 'again')).code).toBe(0);
 });
 
 test('a page of the allowed origin may call every node, a page of another origin none', async () => {

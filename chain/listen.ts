@@ -4,6 +4,9 @@ import { LocalChainError } from './errors.ts';
 /** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
 const KEEP_ALIVE_MS = 30_000;
 
+/** From the first byte of a request to its last: one that stalls holds its connection no longer. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
 /** Opens a server, with a socket or without. */
 export type Listen = typeof listen;
 
@@ -22,6 +25,7 @@ export async function listen(
     );
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.listen(port, host, resolve);
   await promise;
   const bound = server.address();

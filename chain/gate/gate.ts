@@ -10,7 +10,16 @@ import type { Admission, Asking } from '../admission.ts';
 import type { Upstream } from '../engine/ipc.ts';
 import { type Listen, listen as listenOnSocket, reachableHost } from '../listen.ts';
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
-import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
+import {
+  type Call,
+  callsOf,
+  INVALID_REQUEST,
+  METHOD_NOT_AVAILABLE,
+  mayRewrite,
+  whyNot,
+  whyTooMany,
+  withBoundedGas,
+} from './methods.ts';
 
 /** Longest body of a request, bytes: Anvil's own limit. */
 const BODY_SIZE_MAX = 2_097_152;
@@ -256,6 +265,11 @@ async function pass(
     });
     return;
   }
+  const tooMany = withToken ? undefined : whyTooMany(calls);
+  if (tooMany !== undefined) {
+    answer.error(200, LIMIT_EXCEEDED, tooMany);
+    return;
+  }
   for (const one of faults) {
     const { fault } = one.of;
     if (fault.kind !== 'slow' || one.isOver) continue;
@@ -288,7 +302,8 @@ async function pass(
   // Before and after: a concurrent save has it or not.
   if (rewrites) onRewrite();
   try {
-    answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
+    const passed = withToken ? calls : calls.map(withBoundedGas);
+    answer.text(await told(JSON.stringify(isBatch ? passed : passed[0])));
   } finally {
     if (rewrites) onRewrite();
   }

@@ -84,6 +84,18 @@ const NEVER: readonly { readonly method: RegExp; readonly with?: RegExp; readonl
   { method: /^eth_(un)?subscribe$/i, why: 'there are no subscriptions over HTTP: use filters, or poll' },
 ];
 
+/** Run code that is in no transaction, so no fee bounds it. */
+const COMPUTING: ReadonlySet<string> = new Set([
+  'eth_call',
+  'eth_createAccessList',
+  'eth_estimateGas',
+  'eth_simulateV1',
+]);
+/** A block's: a call with more would stop the chain, as its engine does one thing at a time. */
+const GAS_MAX = 30_000_000n;
+/** Calls of one request, those to simulate included; as go-ethereum does. */
+const CALLS_MAX = 1000;
+
 /** Codes of JSON-RPC. */
 export const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_AVAILABLE = -32_601;
@@ -96,6 +108,44 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
   if (never !== undefined) return `${method} is not available: ${never.why}`;
   if (withToken) return undefined;
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
+}
+
+/** The call with at most a block's gas, wherever its parameters name some; holders of the token may use more. */
+export function withBoundedGas(call: Call): Call {
+  return COMPUTING.has(call.method) ? { ...call, params: bounded(call.params) } : call;
+}
+
+function bounded(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bounded);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      (key === 'gas' || key === 'gasLimit') && isAbove(part, GAS_MAX)
+        ? `0x${GAS_MAX.toString(16)}`
+        : bounded(part),
+    ]),
+  );
+}
+
+function isAbove(value: unknown, max: bigint): boolean {
+  if (typeof value === 'number') return value > max;
+  return typeof value === 'string' && /^(0x[\da-f]+|\d+)$/i.test(value) && BigInt(value) > max;
+}
+
+/** Why a request holds too much; undefined: it does not. */
+export function whyTooMany(calls: readonly Call[]): string | undefined {
+  const count = calls.reduce((sum, call) => sum + Math.max(1, simulated(call)), 0);
+  return count > CALLS_MAX ? `a request of ${count} calls, expected at most ${CALLS_MAX}` : undefined;
+}
+
+/** Calls that one simulates. */
+function simulated({ method, params }: Call): number {
+  if (method !== 'eth_simulateV1' || !Array.isArray(params)) return 0;
+  const [asked] = params as ({ blockStateCalls?: unknown } | null | undefined)[];
+  if (!Array.isArray(asked?.blockStateCalls)) return 0;
+  const blocks = asked.blockStateCalls as ({ calls?: unknown } | null)[];
+  return blocks.reduce((sum, block) => sum + (Array.isArray(block?.calls) ? block.calls.length : 1), 0);
 }
 
 /** Whether the call may change more than transactions do: what Anvil's own methods set is in no block. */

@@ -47,6 +47,50 @@ test('without a fault everything passes and is counted per client', async () => 
   });
 });
 
+test('code that is in no transaction gets a block of gas without the token, whatever it asks for', async () => {
+  const calls = [
+    ['eth_call', [{ data: '0x5b600056', gas: '0xffffffffffff' }, 'latest', null, { gasLimit: 10 ** 15 }]],
+    [
+      'eth_simulateV1',
+      [{ blockStateCalls: [{ blockOverrides: { gasLimit: '0xfffffffff' }, calls: [{ gas: '0x5208' }] }] }],
+    ],
+    ['eth_sendRawTransaction', ['0x00']],
+  ].map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
+  const answered = await ask('', JSON.stringify(calls));
+  const [first, second, third] = JSON.parse(answered.replace('echo ', '')) as { params: unknown }[];
+  expect(first?.params).toEqual([
+    { data: '0x5b600056', gas: '0x1c9c380' },
+    'latest',
+    null,
+    { gasLimit: '0x1c9c380' },
+  ]);
+  expect(second?.params).toEqual([
+    { blockStateCalls: [{ blockOverrides: { gasLimit: '0x1c9c380' }, calls: [{ gas: '0x5208' }] }] },
+  ]);
+  expect(third?.params).toEqual(['0x00']);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const withToken = await fetch(gate.url, { method: 'POST', headers, body: JSON.stringify(calls[0]) });
+  expect(await withToken.text()).toContain('0xffffffffffff');
+});
+
+test('a request of more than a thousand calls is refused without the token', async () => {
+  const many = (count: number) =>
+    JSON.stringify(Array.from({ length: count }, (_, id) => JSON.parse(call(id)) as object));
+  expect(await ask('', many(1000))).toContain('echo');
+  expect(await ask('', many(1001))).toContain('a request of 1001 calls, expected at most 1000');
+  const calls = Array.from({ length: 1001 }, () => ({}));
+  const simulation = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'eth_simulateV1',
+    params: [{ blockStateCalls: [{ calls }] }],
+  };
+  expect(await ask('', JSON.stringify(simulation))).toContain('a request of 1001 calls');
+  for (const params of [undefined, {}, [null], [{ blockStateCalls: [null, {}] }]]) {
+    expect(await ask('', JSON.stringify({ ...simulation, params }))).toContain('echo');
+  }
+});
+
 test('a connection is kept for clients that are slow to ask again', async () => {
   const { headers } = await fetch(gate.url, { method: 'POST', body: call(1) });
   expect(headers.get('keep-alive')).toBe('timeout=30');

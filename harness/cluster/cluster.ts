@@ -17,7 +17,7 @@ import { until, type WaitOptions } from '../base/wait.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Tag } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { type Capability, capabilitiesOf, LINK_PROXY } from '../places/driver.ts';
+import { type Capability, capabilitiesOf, LINK_PROXY, type SimulationView } from '../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { TapEvent } from '../places/links/tap/events.ts';
 import type { NetworkInput } from './attached/network-input.ts';
@@ -115,7 +115,10 @@ export class Cluster implements AsyncDisposable {
   readonly membership: Membership;
   /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
+  /** What this process sees of the nodes that it simulates. @internal */
+  readonly simulation: SimulationView | undefined;
   readonly #parts: ClusterParts;
+  readonly #isOwned: boolean;
   readonly #members: RecordedNodes<ClusterParts['record']>;
   #stopped: Promise<void> | undefined;
 
@@ -130,6 +133,8 @@ export class Cluster implements AsyncDisposable {
     this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;
+    this.simulation = parts.driver.simulation;
+    this.#isOwned = DRIVER_FACTS[this.driver].owned;
     this.#parts = parts;
     const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
     const { clock } = parts;
@@ -458,10 +463,6 @@ export class Cluster implements AsyncDisposable {
   /** Folder of logs, keys and data. */
   get folder(): string {
     return clusterFolder(this.#parts.stateDir, this.name).path;
-  }
-
-  get #isOwned(): boolean {
-    return DRIVER_FACTS[this.driver].owned;
   }
 
   async #stop(): Promise<void> {

@@ -13,6 +13,7 @@ import type { NetworkShape } from './links/regions.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 import type { KnobName } from './simulated/odd/knobs.ts';
+import type { Pace } from './simulated/pace.ts';
 
 /** What can be done to a node from outside. */
 export const CAPABILITIES = [
@@ -264,6 +265,28 @@ export interface Disposed {
   readonly forced: readonly string[];
 }
 
+/** Something that one node says to another. */
+export interface SaidMessage {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Names of nodes. */
+  readonly from: string;
+  readonly to: string;
+  /** Whole id. */
+  readonly protocol: string;
+  readonly bytes: number;
+}
+
+/** A simulation as its process sees it, without asking a node: looking changes nothing. */
+export interface SimulationView {
+  /** @param pace holds its time from now on; undefined: nothing does */
+  setPace(pace: Pace | undefined): void;
+  /** Names of nodes that are connected. */
+  pairs(): readonly (readonly [string, string])[];
+  /** Tells of every message until disposed. */
+  onMessage(listener: (message: SaidMessage) => void): Disposable;
+}
+
 export interface Driver {
   readonly name: DriverName;
   /** The nodes' time, if not the machine's. */
@@ -272,6 +295,8 @@ export interface Driver {
   readonly digest?: string | undefined;
   /** The last frames sent, a line each, oldest first, where visible. */
   readonly lastFrames?: readonly string[];
+  /** What this process sees of the nodes that it simulates. */
+  readonly simulation?: SimulationView | undefined;
   readonly can: Capabilities;
   /**
    * Where a link proxy stands before every node: tells it about those that come and go.

@@ -83,6 +83,14 @@ export class EmbeddedHost {
     return this.#names.get(peerId);
   }
 
+  /** Names of connected nodes, the dialling one first. */
+  pairs(): (readonly [string, string])[] {
+    return (this.#network?.pairs() ?? []).flatMap(({ dialler, dialled }) => {
+      const [from, to] = [this.nameOf(dialler), this.nameOf(dialled)];
+      return from === undefined || to === undefined ? [] : [[from, to] as const];
+    });
+  }
+
   /** Loads what the first node would load at its start. */
   async prepare(): Promise<void> {
     this.#programs ??= loadPrograms();

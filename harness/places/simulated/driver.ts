@@ -20,6 +20,7 @@ import {
   type Observed,
   type Part,
   type Place,
+  type SimulationView,
   type Site,
   type Started,
   type Stats,
@@ -68,6 +69,10 @@ export class SimulatedDriver implements Driver {
 
   get lastFrames(): readonly string[] {
     return this.#running().simulation.lastFrames;
+  }
+
+  get simulation(): SimulationView | undefined {
+    return simulations.get(this.#options.token)?.simulation;
   }
 
   links(): LinkControl {

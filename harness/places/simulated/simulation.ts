@@ -9,6 +9,7 @@ import { createApiServer } from '../../../node/api/listen.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { memoryHost, refusedBy, serveInMemory } from '../../base/memory-servers.ts';
 import { serveHere } from '../../flavours/tampered/control.ts';
+import type { SaidMessage, SimulationView } from '../driver.ts';
 import { EmbeddedHost, type Surroundings } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';
 import { FrameDigest } from './frame-digest.ts';
@@ -48,7 +49,7 @@ interface SimulationOptions {
   readonly odd?: ConstructorParameters<typeof Oddities>[0];
 }
 
-export class Simulation implements AsyncDisposable {
+export class Simulation implements SimulationView, AsyncDisposable {
   readonly time = new VirtualTime();
   readonly host: EmbeddedHost;
   readonly odd: Oddities;
@@ -61,6 +62,7 @@ export class Simulation implements AsyncDisposable {
   /** The last frames, cyclic, and their count. */
   readonly #last: Noted[] = [];
   #noted = 0;
+  readonly #listeners = new Set<(message: SaidMessage) => void>();
   #port = FIRST_PORT;
 
   constructor(options: SimulationOptions) {
@@ -94,6 +96,20 @@ export class Simulation implements AsyncDisposable {
   get lastFrames(): string[] {
     const next = this.#noted % LAST_FRAMES;
     return [...this.#last.slice(next), ...this.#last.slice(0, next)].map((one) => this.#lineOf(one));
+  }
+
+  setPace(pace: Parameters<SimulationView['setPace']>[0]): void {
+    pace?.begin(this.time.ms);
+    this.time.pace = pace;
+  }
+
+  pairs(): readonly (readonly [string, string])[] {
+    return this.host.pairs();
+  }
+
+  onMessage(listener: (message: SaidMessage) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   /** Writes buffered frames to the file. */
@@ -184,6 +200,21 @@ export class Simulation implements AsyncDisposable {
     this.#frames.add(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `, bytes);
     this.#last[this.#noted++ % LAST_FRAMES] = { ms, frame };
     this.#frameLog?.write(this.#lineOf({ ms, frame }));
+    // One byte is the headers of a stream, of which there are none.
+    if (kind === 'data' && bytes.length > 1) this.#tell(frame);
+  }
+
+  #tell({ from, to, protocolId, bytes }: MemoryFrame): void {
+    this.time.pace?.message();
+    if (this.#listeners.size === 0) return;
+    const [sender, receiver] = [from, to].map((peerId) => this.host.nameOf(peerId) ?? peerId);
+    const said = {
+      from: sender as string,
+      to: receiver as string,
+      protocol: protocolId,
+      bytes: bytes.length,
+    };
+    for (const listener of this.#listeners) listener({ at: this.time.clock.now(), ...said });
   }
 
   #lineOf({ ms, frame: { kind, from, to, protocolId, bytes } }: Noted): string {

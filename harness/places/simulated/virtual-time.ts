@@ -6,6 +6,7 @@
  */
 import { setImmediate } from 'node:timers';
 import { type Clock, clockOn } from '../../../formats/clock.ts';
+import type { Pace } from './pace.ts';
 import { Timers } from './timers.ts';
 
 /** First instant of every simulation. */
@@ -48,6 +49,9 @@ export class VirtualTime implements Disposable {
   readonly #real: (() => Promise<void>)[] = [];
   readonly #onStandstill = new Set<(error: StandstillError) => void>();
   readonly #fileTurnsMax: number;
+  #goOn: (() => void) | undefined;
+  /** Asked before each jump; absent: time passes as fast as possible. */
+  pace: Pick<Pace, 'hold' | 'message'> | undefined;
 
   constructor(options: { readonly fileTurnsMax?: number } = {}) {
     this.#fileTurnsMax = options.fileTurnsMax ?? FILE_TURNS_MAX;
@@ -119,6 +123,7 @@ export class VirtualTime implements Disposable {
     this.#closed = true;
     this.#work = [];
     this.#real.length = 0;
+    this.#goOn?.();
     this.#halt(new StandstillError('the simulation has ended', this.#ms));
   }
 
@@ -152,6 +157,7 @@ export class VirtualTime implements Disposable {
 
   /** Starts the rounds again if they have come to rest. */
   #pass(): void {
+    if (this.#isPassing) this.#goOn?.();
     if (this.#isPassing || this.#closed) return;
     this.#isPassing = true;
     void this.#rest();
@@ -165,6 +171,11 @@ export class VirtualTime implements Disposable {
         if (this.#closed || this.#waiting === 0) return;
         const due = this.#timers.due();
         if (due === undefined) return this.#halt(new StandstillError('nothing is left to happen', this.#ms));
+        const held = due > this.#ms ? this.pace?.hold(this.#ms, due) : undefined;
+        if (held !== undefined) {
+          await this.#held(held);
+          continue;
+        }
         if (due > this.#ms) this.#rounds = 0;
         this.#ms = Math.max(this.#ms, due);
         this.#timers.take()?.();
@@ -173,6 +184,14 @@ export class VirtualTime implements Disposable {
       // Before anything else runs: the next to wait starts the rounds again.
       this.#isPassing = false;
     }
+  }
+
+  /** Time stands, but what comes from outside meanwhile is worked off. */
+  async #held(until: Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#goOn = resolve;
+    await Promise.race([until, promise]);
+    this.#goOn = undefined;
   }
 
   /** Runs all work, then real requests one by one with their consequences. */

@@ -46,6 +46,8 @@ export interface RunFlags extends ClusterFlags {
   /** Clusters at once. */
   readonly parallel?: number;
   readonly keep?: boolean;
+  /** Serve the page of the run, which is simulated. */
+  readonly ui?: boolean;
   /** `key=value` texts. */
   readonly set: readonly string[];
   readonly report?: string;
@@ -103,11 +105,15 @@ export async function chooseClusters(
 
 /** Options that exclude a way to run repeatedly, and why. */
 const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
-  '--repeat': [['--keep', 'leaves one cluster running']],
+  '--repeat': [
+    ['--keep', 'leaves one cluster running'],
+    ['--ui', 'shows one run'],
+  ],
   '--check-determinism': [
     ['--keep', 'leaves one cluster running'],
     ['--name', 'is a cluster that already runs'],
     ['--repeat', 'runs several seeds'],
+    ['--ui', 'shows one run'],
   ],
   '--seeds': [
     ['--keep', 'leaves one cluster running'],
@@ -117,6 +123,7 @@ const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>>
     ['--until-failure', 'is what happens without --keep-going'],
     ['--check-determinism', 'runs one seed twice'],
     ['--metrics-port', 'is one port'],
+    ['--ui', 'shows one run'],
   ],
   '--vary': [['--file', 'describes the cluster']],
 };
@@ -150,6 +157,7 @@ export function lanesOf(flags: RunFlags): number {
     ...(flags.name === undefined ? [] : ['--name']),
     ...(flags.keep === true ? ['--keep'] : []),
     ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
+    ...(flags.ui === true ? ['--ui'] : []),
   ];
   if (parallel !== undefined && parallel > 1 && single.length > 0) {
     throw new HarnessError(

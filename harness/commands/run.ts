@@ -27,6 +27,7 @@ import { reportFolder } from './report-folder.ts';
 import { chosenBy, parameters, planChosen } from './run-choice.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
+import { expectSimulated, openRunPage } from './run-page.ts';
 import { runRepeated } from './run-repeated.ts';
 import { runSeeds } from './run-seeds.ts';
 import { expectRepeatable, runTwice } from './run-twice.ts';
@@ -136,6 +137,7 @@ async function runRecipe(
     ...(flags.seeds === undefined ? [] : ['--seeds']),
     ...(flags.parallel === undefined ? [] : ['--parallel']),
     ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
+    ...(flags.ui === true ? ['--ui'] : []),
   ];
   if (chosen.length > 0) {
     throw new HarnessError(
@@ -221,6 +223,7 @@ export async function runPlanned(
   };
   checkNodeParameters(optionsOf(seed));
   if (flags.checkDeterminism === true) expectRepeatable(driverNameOf(optionsOf(seed)));
+  if (flags.ui === true) expectSimulated(driverNameOf(optionsOf(seed)));
   const { together } = partsOf(planned);
   const lanes = Math.min(lanesOf(flags), together.length);
   const once = async (options: RunOptions): Promise<RunResult> => {
@@ -264,7 +267,8 @@ export async function runPlanned(
     const options = optionsOf(seed, flags.report);
     using report = reportFolder(flags.report, () => newFolder(options.name, context));
     const name = flags.report === undefined ? basename(report.folder) : options.name;
-    const result = await once({ ...options, report: report.folder, name });
+    await using page = flags.ui === true ? await openRunPage(report.folder, context) : undefined;
+    const result = await once({ ...options, report: report.folder, name, watcher: page?.watcher });
     answer(context, result, renderRun(result, context.style).split('\n'));
     return exitCodeOf(result);
   }

@@ -41,10 +41,17 @@ export class RunMetrics implements AsyncDisposable {
   }
 
   /** @throws HarnessError `PORT_IN_USE` */
-  static async open({ name, report, signal, metricsPort }: RunOptions): Promise<RunMetrics> {
+  static async open({ name, report, signal, metricsPort, watcher }: RunOptions): Promise<RunMetrics> {
     const testbed = new TestbedMetrics(name);
     const file = new SeriesFile(report);
-    const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
+    const scraper = new Scraper({
+      testbed,
+      signal,
+      onScrape(scrape, ids) {
+        watcher?.scraped(scrape, ids);
+        return file.append(scrape, ids);
+      },
+    });
     const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
     return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
   }

@@ -1,5 +1,8 @@
 import type { Clock } from '../../formats/clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import type { Scrape } from '../metrics/scrape.ts';
+import type { SeriesId } from '../metrics/series.ts';
 import type { StepDisplay } from '../report/console.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 import type { Scenario, ScenarioContext } from './scenario.ts';
@@ -14,6 +17,15 @@ export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly parameters: ScenarioContext['parameters'];
+}
+
+/** What looks at a run's clusters, one after the other, without changing their course. */
+export interface RunWatcher {
+  follow(cluster: Cluster): void;
+  /** The metrics that the run has read of it. */
+  scraped(scrape: Scrape, ids: readonly SeriesId[]): void;
+  /** It is about to be stopped. */
+  leave(): void;
 }
 
 export interface RunOptions {
@@ -54,6 +66,7 @@ export interface RunOptions {
   readonly onScenario?:
     | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
     | undefined;
+  readonly watcher?: RunWatcher | undefined;
   /** Called before a scenario, with its cluster; what it returns, when the scenario has ended by itself. */
   readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
   /**

@@ -36,7 +36,7 @@ import type { NetworkPicture } from '../web/picture/picture.ts';
 import { eventsOf, mend } from './fault-events.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';
-import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
+import { Clusters, type ClusterWatch, driverNameOf, plannedFor } from './run-clusters.ts';
 import { RunMetrics } from './run-metrics.ts';
 import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import {
@@ -119,7 +119,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
   await using metrics = await RunMetrics.open(options);
   const { testbed } = metrics;
   const messages = new MessageWatch(options.report, metrics.problems);
-  await using clusters = new Clusters(options, [messages, metrics]);
+  await using clusters = new Clusters(options, [...watching(options), messages, metrics]);
   for (const planned of options.planned) {
     const { name } = planned.scenario;
     options.onScenario?.({ name });
@@ -153,6 +153,12 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
   };
   const unwritten = await writeReport(run);
   return unwritten === undefined ? run : { ...run, problems: [...metrics.problems, unwritten] };
+}
+
+/** First: the others look at a cluster as soon as they watch it. */
+function watching({ watcher }: RunOptions): ClusterWatch[] {
+  if (watcher === undefined) return [];
+  return [{ watch: (cluster) => watcher.follow(cluster), release: async () => watcher.leave() }];
 }
 
 async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> {

@@ -135,6 +135,8 @@ export function expectNotElsewhere(record: Simulated, what: string): void {
   throw new HarnessError(
     'NODE_STATE',
     `cannot ${what} cluster '${record.name}': it runs in virtual time in process ${pid}, which alone reaches its nodes`,
-    { hint: `It ends with that process: kill -INT ${pid}` },
+    {
+      hint: `A run shows its own simulation: svcnet run … --ui\nThis one ends with its process: kill -INT ${pid}`,
+    },
   );
 }

@@ -85,6 +85,10 @@ export const run: CommandOptions = {
       help: 'clusters at once, for scenarios that need different ones (default: one for each core, at most 4; 1 for a cluster that options describe)',
       parse: whole(1, PARALLEL_MAX),
     },
+    '--ui': {
+      help: 'with --driver simulated: serve the live page of the run, which then begins in real time and takes the same course; the page pauses it, steps, and sets its pace',
+      once: true,
+    },
     '--keep': { help: 'leave the last fresh cluster running', once: true },
     '--set <key=value>': {
       help: 'parameter of the scenarios (repeatable)',

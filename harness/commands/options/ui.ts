@@ -19,5 +19,8 @@ The page is served on loopback until Ctrl-C or the end of the cluster. Its URL i
 changes the cluster, and queries the nodes only while a page is open. To see individual chunks, let the nodes record
 chunk events:
   svcnet up --trace
-  svcnet ui --open`,
+  svcnet ui --open
+
+Only the process of a simulation reaches its nodes, so a run in virtual time serves its page itself:
+  svcnet run storm --driver simulated --ui`,
 };

@@ -307,12 +307,12 @@ const NOTHING_NOW = {
 } as const;
 
 /** What is known of a node without asking it. */
-function factsOf(node: ObservedNode) {
+export function factsOf(node: ObservedNode) {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container = null, state } = node;
   return { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state };
 }
 
-function unheardOf(node: ObservedNode): NodeView {
+export function unheardOf(node: ObservedNode): NodeView {
   return {
     ...factsOf(node),
     problem: null,

@@ -2,23 +2,11 @@
  * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no request from a
  * page reaches a node or can change anything.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { Asset } from './assets.ts';
 import { logAnswer } from './log-answer.ts';
-import { Viewers } from './viewers.ts';
+import { type ServedPage, servePage, type UiOptions } from './page-server.ts';
 import { ClusterWatch, type Watched } from './watch.ts';
-
-const TOKEN_BYTES = 24;
-const HOST = '127.0.0.1';
-
-export interface UiOptions {
-  /** 0: any that is free. */
-  readonly port: number;
-}
 
 export interface UiDeps {
   readonly cluster: Watched & { readonly logOf: (part: string) => PartLog };
@@ -27,163 +15,28 @@ export interface UiDeps {
   readonly assets: ReadonlyMap<string, Asset>;
 }
 
-export interface Ui {
-  /** Includes the token, which lets its holder view the page. */
-  readonly url: string;
-  /**
-   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or for
-   * the second who asks, it leads nowhere.
-   */
-  onceUrl(): string;
+export interface Ui extends Omit<ServedPage, 'watcher'> {
   readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
-  /** Ends every stream and waits for pending requests. */
-  close(): Promise<void>;
 }
 
 /** @throws HarnessError `PORT_IN_USE` */
-export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }: UiDeps): Promise<Ui> {
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
-  const watch = new ClusterWatch(cluster, {
-    isThere,
-    tell: (delta) => viewers.tell(JSON.stringify(delta)),
-    renewed: () => viewers.renew(),
-  });
-  const viewers = new Viewers({
-    clock: cluster.clock,
-    snapshot: () => JSON.stringify(watch.snapshot),
-    onWatched: (watched) => watch.watch(watched),
-  });
-  let ticket: string | undefined;
-  const server = process.getBuiltinModule('node:http').createServer((request, response) => {
-    const { method, url, headers } = request;
-    const verdict = judge({ method, url, host: headers.host }, token, portOf(server));
-    // Only the token is missing.
-    if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
-      ticket = undefined;
-      response.writeHead(303, { ...SECURITY_HEADERS, location: `/${token}/` }).end();
-      return;
-    }
-    void answer(verdict, request, response);
-  });
-  const isTicket = (url: string | undefined) => ticket !== undefined && url === `/${ticket}`;
-  await listen(server, port);
-  return {
-    url: `http://${HOST}:${portOf(server)}/${token}/`,
-    onceUrl() {
-      ticket = randomBytes(TOKEN_BYTES).toString('base64url');
-      return `http://${HOST}:${portOf(server)}/${ticket}`;
+export async function serveUi(options: UiOptions, { cluster, isThere, assets }: UiDeps): Promise<Ui> {
+  const { clock } = cluster;
+  const { watcher, ...page } = await servePage(options, {
+    clock,
+    assets,
+    watcher: (told) => {
+      const watch = new ClusterWatch(cluster, { isThere, ...told });
+      return {
+        clusterWatch: watch,
+        get snapshot() {
+          return watch.snapshot;
+        },
+        watch: (isWatched: boolean) => watch.watch(isWatched),
+        log: (part: string, after: string | undefined) => logAnswer(cluster.logOf(part), after),
+        close: () => watch.close(),
+      };
     },
-    watch,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      viewers.close();
-      server.closeAllConnections();
-      await Promise.all([closed, watch.close()]);
-    },
-  };
-
-  async function answer(verdict: Verdict, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
-    if ('refused' in verdict) {
-      if (verdict.refused === 405) response.setHeader('allow', 'GET, HEAD');
-      send(response, verdict.refused, { type: 'text/plain', body: `${verdict.why}\n` });
-      return;
-    }
-    const { path, query } = verdict;
-    const [kind, part = ''] = path.split('/');
-    const asset = assets.get(path);
-    if (path === 'events' && request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.flushHeaders();
-      viewers.add(response);
-    } else if (kind === 'log') {
-      await sendLog(part, query.get('after') ?? undefined, response);
-    } else if (asset !== undefined) {
-      send(response, 200, asset);
-    } else {
-      send(response, 404, { type: 'text/plain', body: `there is no ${path}\n` });
-    }
-  }
-
-  async function sendLog(part: string, after: string | undefined, response: ServerResponse): Promise<void> {
-    try {
-      const log = cluster.logOf(part);
-      send(response, 200, { type: 'application/json', body: JSON.stringify(await logAnswer(log, after)) });
-    } catch (error) {
-      // The page shows the reason beside the node.
-      const status = error instanceof HarnessError && error.code === 'NODE_NOT_FOUND' ? 404 : 503;
-      const body = JSON.stringify({ error: messageOf(error) });
-      send(response, status, { type: 'application/json', body });
-    }
-  }
-}
-
-function send(response: ServerResponse, status: number, { type, body }: Asset): void {
-  response.writeHead(status, { 'content-type': `${type}; charset=utf-8` });
-  response.end(body);
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new HarnessError('PORT_IN_USE', `port ${port} is in use`, {
-              hint: 'Leave out --port: a free one is taken then.',
-            })
-          : error,
-      ),
-    );
-    server.listen(port, HOST, resolve);
   });
-}
-
-interface PageRequest {
-  readonly method: string | undefined;
-  /** Path and query. */
-  readonly url: string | undefined;
-  readonly host: string | undefined;
-}
-
-/**
- * The path below the token, or the refusal's status: any page in a local browser can reach loopback, so requests must
- * carry the token and our `Host`, which excludes rebound names.
- */
-type Verdict =
-  | { readonly path: string; readonly query: URLSearchParams }
-  | { readonly refused: 400 | 404 | 405 | 421; readonly why: string };
-
-/** Headers of every answer. Scripts, styles and connections only from here; no other page may frame or read it. */
-export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-};
-
-export function judge({ method, url = '', host }: PageRequest, token: string, port: number): Verdict {
-  if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) {
-    return { refused: 421, why: 'this server answers to 127.0.0.1 only' };
-  }
-  if (method !== 'GET' && method !== 'HEAD') return { refused: 405, why: 'this page only looks: GET only' };
-  if (!URL.canParse(url, 'http://127.0.0.1')) return { refused: 400, why: 'not a path' };
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
-  const [, given = '', ...rest] = pathname.split('/');
-  if (!same(given, token) || rest.length === 0) {
-    return { refused: 404, why: 'open the address that svcnet ui has printed' };
-  }
-  return { path: rest.join('/'), query: searchParams };
-}
-
-/** Takes the same time for any input. */
-function same(given: string, token: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(token));
+  return { ...page, watch: watcher.clusterWatch };
 }

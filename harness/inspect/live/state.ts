@@ -5,9 +5,11 @@ import {
   type Delta,
   FIGURES,
   type LinkView,
+  type MessageView,
   type NodeView,
   type Row,
   type Snapshot,
+  type TimeView,
   type UiEvent,
 } from '../../web/picture/live.ts';
 
@@ -25,6 +27,9 @@ export interface Findings {
   readonly row?: Row;
   readonly events?: readonly Omit<UiEvent, 'number'>[];
   readonly moves?: readonly ChunkMove[];
+  /** The latest, instead of those before. */
+  readonly messages?: readonly MessageView[];
+  readonly time?: TimeView;
 }
 
 export class UiState {
@@ -35,6 +40,8 @@ export class UiState {
   #rows: Row[] = [];
   #events: UiEvent[] = [];
   #numbered = 0;
+  #messages: readonly MessageView[] | undefined;
+  #time: TimeView | undefined;
 
   constructor(cluster: ClusterView, nodes: readonly NodeView[]) {
     this.#cluster = cluster;
@@ -61,6 +68,8 @@ export class UiState {
       links: this.links,
       rows: this.#rows,
       events: this.#events,
+      ...(this.#messages && { messages: this.#messages }),
+      ...(this.#time && { time: this.#time }),
     };
   }
 
@@ -84,7 +93,8 @@ export class UiState {
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
     const links = (findings.links ?? []).filter((link) => differs(link, this.#links.get(linkKey(link))));
     const events = (findings.events ?? []).map((event) => ({ number: ++this.#numbered, ...event }));
-    const { row, moves = [] } = findings;
+    const { row, moves = [], messages = this.#messages, time = this.#time } = findings;
+    const isHeard = messages !== undefined && differs(messages, this.#messages);
     const delta: Delta = {
       ...(differs(cluster, this.#cluster) && { cluster }),
       ...(nodes.length > 0 && { nodes }),
@@ -92,7 +102,11 @@ export class UiState {
       ...(row !== undefined && { row }),
       ...(events.length > 0 && { events }),
       ...(moves.length > 0 && { moves }),
+      ...(isHeard && { messages }),
+      ...(time !== undefined && differs(time, this.#time) && { time }),
     };
+    this.#messages = messages;
+    this.#time = time;
     this.#cluster = cluster;
     for (const node of nodes) this.#nodes.set(node.name, node);
     for (const link of links) this.#links.set(linkKey(link), link);

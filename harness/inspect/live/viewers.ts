@@ -1,12 +1,14 @@
 /** Open event streams. A slow reader gets nothing until it has caught up, then the whole state. */
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../../formats/clock.ts';
-import { every } from '../../base/wait.ts';
+import { every, orLate } from '../../base/wait.ts';
 
 /** Proxies and browsers drop silent connections. */
 const HEARTBEAT_MS = 5000;
 /** A reader that takes nothing for this long counts as gone; a page that is still open reconnects. */
 const STUCK_MS = 60_000;
+/** Time for the last words. */
+const END_MS = 1000;
 
 interface Viewer {
   readonly stream: Writable;
@@ -18,8 +20,8 @@ interface Viewer {
 
 export interface ViewersDeps {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** The current state as JSON. */
-  readonly snapshot: () => string;
+  /** The current state as JSON; undefined: there is none yet, and one will be told. */
+  readonly snapshot: () => string | undefined;
   /** Called when the first viewer has come or the last one has gone. */
   readonly onWatched: (watched: boolean) => void;
 }
@@ -47,9 +49,9 @@ export class Viewers {
       viewer.blockedSince = undefined;
       if (!viewer.behind) return;
       viewer.behind = false;
-      this.#send(viewer, message('snapshot', this.#deps.snapshot()));
+      this.#show(viewer);
     });
-    this.#send(viewer, message('snapshot', this.#deps.snapshot()));
+    this.#show(viewer);
     if (this.#viewers.size > 1) return;
     this.#timer = every(this.#deps.clock, HEARTBEAT_MS, () => this.#beat());
     this.#deps.onWatched(true);
@@ -62,7 +64,8 @@ export class Viewers {
 
   /** Sends the whole state, which has changed in a way that no delta tells. */
   renew(): void {
-    this.#sendAll(message('snapshot', this.#deps.snapshot()));
+    const snapshot = this.#deps.snapshot();
+    if (snapshot !== undefined) this.#sendAll(message('snapshot', snapshot));
   }
 
   #sendAll(text: string): void {
@@ -80,9 +83,17 @@ export class Viewers {
     }
   }
 
-  /** Ends every stream. */
-  close(): void {
+  /** Ends every stream, with what it has been told unless it does not read. */
+  async close(): Promise<void> {
+    const reading = [...this.#viewers].filter(({ blockedSince }) => blockedSince === undefined);
+    const ended = reading.map(({ stream }) => new Promise<void>((resolve) => stream.end(resolve)));
+    await orLate(Promise.all(ended), { clock: this.#deps.clock, ms: END_MS, late: undefined });
     for (const { stream } of this.#viewers) stream.destroy();
+  }
+
+  #show(viewer: Viewer): void {
+    const snapshot = this.#deps.snapshot();
+    if (snapshot !== undefined) this.#send(viewer, message('snapshot', snapshot));
   }
 
   #send(viewer: Viewer, text: string): void {

@@ -39,7 +39,7 @@ export interface Watched {
   readonly logged: boolean;
 }
 
-type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
+export type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
   /** Whether the cluster still exists, rather than another one of the same name. */
@@ -218,6 +218,9 @@ function viewOf({ name, driver, seed, startedAt, chain, logged, nodes }: Watched
     intervalMs: intervalOf(nodes.length),
     lookedAt: null,
     chunkSight: 'off',
+    isAsked: true,
+    record: null,
+    lacks: [],
   };
 }
 

@@ -112,7 +112,9 @@ class OpenNode {
         const latency = link.connected ? quantity(link.latencyMs, 'ms') : 'not connected';
         return {
           key: other.name,
-          cells: [other.name, latency, debtText(link, model.nodes), tokens(to), tokens(from)],
+          cells: model.cluster.isAsked
+            ? [other.name, latency, debtText(link, model.nodes), tokens(to), tokens(from)]
+            : [other.name, link.connected ? 'connected' : 'not connected', NOTHING, NOTHING, NOTHING],
         };
       }),
     );
@@ -126,7 +128,7 @@ class OpenNode {
 
   #showFacts(node: NodeView, place: number, model: Model): void {
     const area = neighbourhoods(model.nodes).find(({ nodes }) => nodes.includes(node.name));
-    const { chequebook, waiting, waitingFor } = node;
+    const { waiting, waitingFor } = node;
     const facts: [string, string][] = [
       ['Node', `${node.flavour} ${node.version ?? ''}, ${node.mode}`],
       [
@@ -145,16 +147,7 @@ class OpenNode {
         `${orNothing(model.figure(place, 'queue'))} chunks${waiting === null || waiting === 0 || waitingFor === null ? '' : ` (${waitingFor})`}`,
       ],
       ['API requests', quantity(model.figure(place, 'requests'), '1/s')],
-      [
-        'Block',
-        `${orNothing(node.block)}${model.cluster.height === null ? '' : ` of ${orNothing(model.cluster.height)}`}`,
-      ],
-      [
-        'Chequebook',
-        chequebook === null
-          ? 'none'
-          : `${tokens(chequebook.available)} of ${tokens(chequebook.total)} tokens left`,
-      ],
+      ...(model.cluster.isAsked ? asked(node, model.cluster.height) : []),
       ...(node.problem === null ? [] : [['Problem', node.problem] as [string, string]]),
     ];
     const texts = [...this.#facts.querySelectorAll('dd')];
@@ -182,6 +175,19 @@ class OpenNode {
     }
     for (const [i, data] of charts.entries()) this.#charts[i]?.update(data, frame);
   }
+}
+
+/** What is known of a node only by asking it. */
+function asked({ block, chequebook }: NodeView, height: number | null): [string, string][] {
+  return [
+    ['Block', `${orNothing(block)}${height === null ? '' : ` of ${orNothing(height)}`}`],
+    [
+      'Chequebook',
+      chequebook === null
+        ? 'none'
+        : `${tokens(chequebook.available)} of ${tokens(chequebook.total)} tokens left`,
+    ],
+  ];
 }
 
 function addresses({ overlay, api, debug, p2p, ethereum, container }: NodeView): HTMLElement {

@@ -6,9 +6,11 @@ import type {
   Delta,
   FigureName,
   LinkView,
+  MessageView,
   NodeView,
   Row,
   Snapshot,
+  TimeView,
   UiEvent,
 } from '../picture/live.ts';
 import { FIGURES } from '../picture/live.ts';
@@ -24,19 +26,23 @@ export class Model {
   readonly links = new Map<string, LinkView>();
   rows: readonly Row[];
   events: readonly UiEvent[];
+  messages: readonly MessageView[] | undefined;
+  time: TimeView | undefined;
   #places: ReadonlyMap<string, number>;
 
-  constructor({ cluster, nodes, links, rows, events }: Snapshot) {
+  constructor({ cluster, nodes, links, rows, events, messages, time }: Snapshot) {
     this.cluster = cluster;
     this.nodes = [...nodes];
     for (const link of links) this.links.set(linkKey(link), link);
     this.rows = rows;
     this.events = events;
+    this.messages = messages;
+    this.time = time;
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
   }
 
   /** With other nodes, if some have joined or left. */
-  replace({ cluster, nodes, links, rows, events }: Snapshot): void {
+  replace({ cluster, nodes, links, rows, events, messages, time }: Snapshot): void {
     this.cluster = cluster;
     this.nodes.splice(0, this.nodes.length, ...nodes);
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
@@ -44,10 +50,14 @@ export class Model {
     for (const link of links) this.links.set(linkKey(link), link);
     this.rows = rows;
     this.events = events;
+    this.messages = messages;
+    this.time = time;
   }
 
-  apply({ cluster, nodes = [], links = [], row, events = [] }: Delta): void {
+  apply({ cluster, nodes = [], links = [], row, events = [], messages, time }: Delta): void {
     if (cluster !== undefined) this.cluster = cluster;
+    if (messages !== undefined) this.messages = messages;
+    if (time !== undefined) this.time = time;
     for (const node of nodes) {
       const place = this.#places.get(node.name);
       if (place !== undefined) this.nodes[place] = node;

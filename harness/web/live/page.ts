@@ -4,7 +4,7 @@ import { element } from '../base/dom.ts';
 import { clock, moment, NOTHING, quantity } from '../base/format.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { Ring } from '../network/ring.ts';
-import type { Delta, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
+import type { Delta, NodeView, Snapshot } from '../picture/live.ts';
 import { Drawer } from './drawer.ts';
 import { Flights } from './flights.ts';
 import { LiveTable, type TableRow } from './live-table.ts';
@@ -13,15 +13,23 @@ import { LINK_MODES, type RingModes, ringContent, SIZE_MODES } from './ring-cont
 import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
+import { TimeBar } from './time-bar.ts';
 
 /** The largest links are shown: nobody reads longer lists. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
 const RING_HELP =
-  'Overlay addresses go clockwise around the ring, from 0 at the top. Choose a node for its state, peers and log. Traffic is what nodes charge each other for chunks.';
+  'Overlay addresses go clockwise around the ring, from 0 at the top. Choose a node for its state, peers and log. Traffic is';
+const CHARGED = 'what nodes charge each other for chunks.';
+const SAID =
+  'the bytes of what nodes say to each other. Nodes are not asked anything, so looking changes nothing.';
 const NO_EVENT =
   'Nothing has happened since svcnet ui began to watch. Faults, nodes that die or return, changes of the storage radius and cheques appear here; try svcnet kill node-0.';
+
+const NO_EVENT_YET = 'Nothing has happened yet. Faults, and nodes that stop or return, appear here.';
+/** Those of what nodes say to each other; the others are of their books. */
+const SEEN_LINK_MODES = { traffic: LINK_MODES.traffic, all: LINK_MODES.all, none: LINK_MODES.none };
 
 const NODE_COLUMNS = [
   { title: 'node' },
@@ -69,6 +77,14 @@ class Page {
   readonly #facts = element('ul', { class: 'head-facts' });
   readonly #sight = element('p', { class: 'quiet' });
   readonly #linksNote = element('p', { class: 'quiet' });
+  readonly #time = new TimeBar();
+  readonly #messages = element('ol', {
+    class: 'messages',
+    reversed: true,
+    tabindex: 0,
+    'aria-label': 'Messages',
+  });
+  readonly #lacks = element('ul', { class: 'quiet' });
   #openedFrom: HTMLOrSVGElement | null = null;
   #dirty = false;
 
@@ -81,7 +97,9 @@ class Page {
     this.#nodes = new LiveTable('Nodes', NODE_COLUMNS, open);
     this.#links = new LiveTable('Links', LINK_COLUMNS);
     const charts = element('div', { class: 'charts' });
+    const { isAsked } = model.cluster;
     host.replaceChildren(
+      this.#time.root,
       element(
         'section',
         { class: 'network', 'aria-labelledby': 'network-title' },
@@ -90,7 +108,7 @@ class Page {
         element(
           'div',
           { class: 'controls' },
-          choice('Links', LINK_MODES, (mode: RingModes['links']) => {
+          choice('Links', isAsked ? LINK_MODES : SEEN_LINK_MODES, (mode: RingModes['links']) => {
             this.#modes.links = mode;
             this.#ring.update();
           }),
@@ -108,7 +126,9 @@ class Page {
         { class: 'happenings', 'aria-labelledby': 'events-title' },
         element('h2', { id: 'events-title' }, 'Events'),
         this.#facts,
+        this.#lacks,
         this.#events,
+        ...(model.messages === undefined ? [] : [element('h2', {}, 'Messages'), this.#messages]),
       ),
       element(
         'section',
@@ -124,7 +144,7 @@ class Page {
       ),
       element(
         'section',
-        { class: 'all-links', 'aria-labelledby': 'links-title' },
+        { class: 'all-links', 'aria-labelledby': 'links-title', hidden: !isAsked },
         element('h2', { id: 'links-title' }, 'Balances and cheques'),
         this.#linksNote,
         this.#links.root,
@@ -188,11 +208,14 @@ class Page {
       ['chunks waiting', orNothing(model.total('queue'))],
       ['API requests', quantity(model.total('requests'), '1/s')],
     ]);
+    const help = `${RING_HELP} ${cluster.isAsked ? CHARGED : SAID}`;
     setText(
       this.#sight,
       cluster.chunkSight === 'on'
-        ? `${RING_HELP} Each moving dash is a chunk on its way; of many, a sample is drawn.`
-        : `${RING_HELP} To see chunks travel, start the cluster with: svcnet up --trace`,
+        ? `${help} Each moving dash is a chunk on its way; of many, a sample is drawn.`
+        : cluster.isAsked
+          ? `${help} To see chunks travel, start the cluster with: svcnet up --trace`
+          : help,
     );
     this.#ring.update();
     const frame = frameOf(rows, marksOf(events), cluster.startedAt);
@@ -205,7 +228,9 @@ class Page {
     }
     this.#nodes.show(model.nodes.map((node, place) => nodeRow(node, place, model)));
     this.#showLinks();
-    showEvents(this.#events, events, cluster.startedAt);
+    showEvents(this.#events, model);
+    showMessages(this.#messages, model);
+    this.#time.update(model.time, cluster);
     this.#drawer.update(model);
   }
 
@@ -271,7 +296,8 @@ function nodeRow(node: NodeView, place: number, model: Model): TableRow {
   };
 }
 
-function showEvents(list: HTMLOListElement, events: readonly UiEvent[], startedAt: number): void {
+function showEvents(list: HTMLOListElement, { events, cluster }: Model): void {
+  const { startedAt, isAsked } = cluster;
   const newest = events.at(-1)?.number ?? 0;
   if (list.dataset['newest'] === String(newest)) return;
   list.dataset['newest'] = String(newest);
@@ -290,7 +316,24 @@ function showEvents(list: HTMLOListElement, events: readonly UiEvent[], startedA
       ),
     ),
   );
-  if (shown.length === 0) list.append(element('li', { class: 'none' }, NO_EVENT));
+  if (shown.length === 0) list.append(element('li', { class: 'none' }, isAsked ? NO_EVENT : NO_EVENT_YET));
+}
+
+function showMessages(list: HTMLOListElement, { messages = [], cluster }: Model): void {
+  list.replaceChildren(
+    ...messages
+      .toReversed()
+      .map(({ at, from, to, protocol, bytes }) =>
+        element(
+          'li',
+          {},
+          element('time', { datetime: new Date(at).toISOString() }, clock(at - cluster.startedAt)),
+          element('span', {}, `${from} → ${to}`),
+          element('span', {}, protocol),
+          element('span', {}, quantity(bytes, 'bytes')),
+        ),
+      ),
+  );
 }
 
 function showFacts(list: HTMLElement, facts: readonly (readonly [string, string])[]): void {
@@ -305,16 +348,14 @@ function showFacts(list: HTMLElement, facts: readonly (readonly [string, string]
 }
 
 /** The first one is chosen at the beginning. */
-function choice<T extends string>(
+function choice<M extends Readonly<Record<string, { readonly text: string }>>>(
   title: string,
-  modes: Readonly<Record<T, { readonly text: string }>>,
-  onChoice: (mode: T) => void,
+  modes: M,
+  onChoice: (mode: keyof M) => void,
 ): HTMLElement {
-  const options = Object.entries<{ readonly text: string }>(modes).map(([value, { text }]) =>
-    element('option', { value }, text),
-  );
+  const options = Object.entries(modes).map(([value, { text }]) => element('option', { value }, text));
   const select = element('select', {}, ...options);
-  select.addEventListener('change', () => onChoice(select.value as T));
+  select.addEventListener('change', () => onChoice(select.value));
   return element('label', {}, `${title}: `, select);
 }
 
@@ -334,14 +375,16 @@ function start(): void {
   document.body.append(element('header', { class: 'top' }, title, status), notice, main);
   let page: Page | undefined;
   const describe = (cluster: Snapshot['cluster']) => {
-    const { name, driver, seed, phase } = cluster;
+    const { name, driver, seed, phase, record } = cluster;
     setText(title, `svcnet · ${name}`);
     document.title = `${name} – svcnet`;
     title.title = `${driver} driver${seed === null ? '' : `, seed ${seed}`}`;
     notice.hidden = phase === 'here';
     setText(
       notice,
-      `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: svcnet up --name ${name}`,
+      phase === 'ended'
+        ? `The run has ended. What is shown is its last state. Play it again with: svcnet ui --run ${record}`
+        : `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: svcnet up --name ${name}`,
     );
   };
   openStream({

@@ -49,7 +49,7 @@ function trafficText(model: Model): string {
     .filter(({ rate }) => rate !== null && rate > 0);
   if (model.rows.length < 2) return 'Rates are known after the second look.';
   if (rates.length === 0)
-    return isEmpty(model)
+    return model.cluster.isAsked && isEmpty(model)
       ? `No chunk is stored yet. To see chunks move: svcnet run upload --name ${model.cluster.name}`
       : 'No chunk moves at the moment.';
   const texts = rates.map(

@@ -108,6 +108,31 @@ export interface ChunkMove {
   readonly chunk: string;
 }
 
+/** Something that one node has said to another. */
+export interface MessageView {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly from: string;
+  readonly to: string;
+  /** Short name. */
+  readonly protocol: string;
+  readonly bytes: number;
+}
+
+/** How fast time passes on a page that has controls: so many times as fast as real time. */
+export const PACE_RATES = [1, 10, 100] as const;
+
+/** The time that is shown, where a page decides how it passes. */
+export interface TimeView {
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+  readonly isPaused: boolean;
+  /** Per real time; `null`: as fast as possible. */
+  readonly rate: number | null;
+  /** First and last time of a record; `null`: the end is not known yet. */
+  readonly span: { readonly fromMs: number; readonly toMs: number } | null;
+}
+
 /** `off`: no node records chunk events. */
 export type ChunkSight = 'on' | 'off';
 
@@ -119,8 +144,8 @@ export interface ClusterView {
   readonly seed: string | null;
   /** Milliseconds since the epoch: times are shown since then. */
   readonly startedAt: number;
-  /** `gone`: the cluster has been removed and is no longer watched. */
-  readonly phase: 'here' | 'gone';
+  /** `gone`: the cluster has been removed and is no longer watched. `ended`: so has the run that it was for. */
+  readonly phase: 'here' | 'gone' | 'ended';
   /** Height of the chain; `null`: it does not answer, or there is none. */
   readonly height: number | null;
   readonly hasChain: boolean;
@@ -131,6 +156,12 @@ export interface ClusterView {
   /** End of the last round, ms since the epoch; `null`: none. */
   readonly lookedAt: number | null;
   readonly chunkSight: ChunkSight;
+  /** Whether nodes are asked for their books; otherwise only what they say to each other is seen. */
+  readonly isAsked: boolean;
+  /** Folder of the record of a run that has ended; `null`: there is none. */
+  readonly record: string | null;
+  /** What the record of a run lacks, a line each. */
+  readonly lacks: readonly string[];
 }
 
 export interface Snapshot {
@@ -140,6 +171,10 @@ export interface Snapshot {
   /** Oldest first. */
   readonly rows: readonly Row[];
   readonly events: readonly UiEvent[];
+  /** The latest, oldest first; absent: none can be seen. */
+  readonly messages?: readonly MessageView[];
+  /** Absent: it is the machine's. */
+  readonly time?: TimeView;
 }
 
 /** Changes: whole entries that replace the previous ones. */
@@ -151,6 +186,8 @@ export interface Delta {
   readonly events?: readonly UiEvent[];
   /** A sample of the moves since the previous message. */
   readonly moves?: readonly ChunkMove[];
+  readonly messages?: readonly MessageView[];
+  readonly time?: TimeView;
 }
 
 /** What a node, or the chain, has logged. */

@@ -1,10 +1,11 @@
 /** Access to the live page. */
 import { expect, test } from 'vitest';
-import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/server.ts';
+import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/page-server.ts';
 
 const TOKEN = 'tHe-ToKeN_0123456789abcdefghijkl';
+const LOOKING = { port: 4711, controls: false };
 const own = { method: 'GET', url: `/${TOKEN}/`, host: '127.0.0.1:4711' };
-const asked = (changes: Partial<typeof own>) => judge({ ...own, ...changes }, TOKEN, 4711);
+const asked = (changes: Partial<typeof own>) => judge({ ...own, ...changes }, TOKEN, LOOKING);
 
 test('the page, its files and its streams are found below the token', () => {
   expect(asked({})).toMatchObject({ path: '' });
@@ -35,7 +36,7 @@ test.each([
 });
 
 test('a request without a Host is refused', () => {
-  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, 4711)).toMatchObject({
+  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, LOOKING)).toMatchObject({
     refused: 421,
   });
 });
@@ -43,9 +44,22 @@ test('a request without a Host is refused', () => {
 test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])(
   '%s is refused with 405',
   (method) => {
-    expect(judge({ ...own, method }, TOKEN, 4711)).toMatchObject({ refused: 405 });
+    expect(judge({ ...own, method }, TOKEN, LOOKING)).toMatchObject({ refused: 405 });
   },
 );
+
+test('a page with controls takes POST, from itself alone; all other ways to change something stay refused', () => {
+  const asks = (changes: Partial<typeof own> & { origin?: string }) =>
+    judge({ ...own, method: 'POST', ...changes }, TOKEN, { port: 4711, controls: true });
+  const url = `/${TOKEN}/control/pause`;
+  expect(asks({ url })).toMatchObject({ path: 'control/pause' });
+  expect(asks({ url, origin: 'http://127.0.0.1:4711' })).toMatchObject({ path: 'control/pause' });
+  for (const origin of ['http://127.0.0.1:80', 'https://127.0.0.1:4711', 'http://localhost:4711', 'null', ''])
+    expect(asks({ url, origin })).toMatchObject({ refused: 403 });
+  expect(asks({ url: '/control/pause' })).toMatchObject({ refused: 404 });
+  expect(asks({ url, host: 'evil.example:4711' })).toMatchObject({ refused: 421 });
+  expect(asks({ url, method: 'PUT' })).toMatchObject({ refused: 405 });
+});
 
 test('an invalid path is refused with 400', () => {
   expect(asked({ url: '//[' })).toMatchObject({ refused: 400 });

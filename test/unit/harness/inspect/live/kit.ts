@@ -14,6 +14,9 @@ export function clusterView(changes: Partial<ClusterView> = {}): ClusterView {
     intervalMs: 1000,
     lookedAt: null,
     chunkSight: 'off',
+    isAsked: true,
+    record: null,
+    lacks: [],
     ...changes,
   };
 }

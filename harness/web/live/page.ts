@@ -383,7 +383,7 @@ function start(): void {
     setText(
       notice,
       phase === 'ended'
-        ? `The run has ended. What is shown is its last state. Play it again with: svcnet ui --run ${record}`
+        ? `The run has ended. What is shown is its last state. Its report is in ${record}`
         : `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: svcnet up --name ${name}`,
     );
   };

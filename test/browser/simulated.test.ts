@@ -1,0 +1,70 @@
+/** The page of a run in virtual time in a real Chromium: its controls, with pointer and keyboard. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startSvcnet } from '../cluster/svcnet.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { accessibilityProblems, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
+
+let browser: Browser;
+beforeAll(async () => void (browser = await startBrowser()));
+afterAll(() => browser.close());
+
+/** A storm that goes on for longer than any test. */
+async function storm(): Promise<{ url: string; interrupt: () => Promise<string> }> {
+  const stateDir = temporaryFolder('svcnet-simulated-page');
+  const { child, finished, output } = startSvcnet(
+    ['run', 'storm', '--driver', 'simulated', '--seed', '7', '--nodes', '5', '--set', 'duration=10h', '--ui'],
+    { stateDir },
+  );
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await finished;
+  });
+  const url = () => /http:\S+/.exec(output.stdout)?.[0] ?? '';
+  await expect.poll(() => url() !== '' && output.stdout.includes('✔ books'), { timeout: 120_000 }).toBe(true);
+  return {
+    url: url(),
+    async interrupt() {
+      child.kill('SIGINT');
+      const { stderr } = await finished;
+      return stderr;
+    },
+  };
+}
+
+const timeOf = (page: Page) => page.locator('.time-now').innerText();
+
+test.each([
+  { width: 400, colorScheme: 'dark' },
+  { width: 1000, colorScheme: 'light' },
+] as const)('time is paused, stepped and set free, $width pixels wide', async ({ width, colorScheme }) => {
+  const { url, interrupt } = await storm();
+  const { page, complaints } = await openUrl(browser, url, { viewport: { width, height: 900 }, colorScheme });
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  await page.locator('.time').waitFor();
+  await page.locator('h1').click();
+  await page.keyboard.press('Space');
+  await button('Continue').waitFor();
+  const paused = await timeOf(page);
+  await page.keyboard.press('.');
+  await expect.poll(() => timeOf(page), { timeout: 60_000 }).not.toBe(paused);
+  await button('Continue').waitFor();
+  const stepped = await timeOf(page);
+  await button('One second').click();
+  await expect.poll(() => timeOf(page), { timeout: 60_000 }).not.toBe(stepped);
+  expect(await page.locator('.messages li').count()).toBeGreaterThan(0);
+  expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
+  expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+  await page.getByLabel('Pace').selectOption('as fast as possible');
+  await button('Continue').click();
+  await button('Pause').waitFor();
+  const running = await timeOf(page);
+  await expect.poll(() => timeOf(page), { timeout: 60_000 }).not.toBe(running);
+  expect(await page.getByLabel('Pace').inputValue()).toBe('fast');
+  await button('Pause').click();
+  await button('Continue').waitFor();
+  expect(await interrupt()).toContain('paused at ');
+  await page.getByText('The run has ended.').waitFor();
+  expect(complaints.filter((text) => !text.includes('ERR_'))).toEqual([]);
+  await page.context().close();
+});

@@ -22,6 +22,7 @@ interface TapFlags extends ClusterFlags {
   readonly protocol?: string;
   /** First digits of an address. */
   readonly address?: string;
+  readonly stream?: string;
   readonly kept?: boolean;
   readonly write?: string;
   readonly force?: boolean;
@@ -44,26 +45,35 @@ const WIDTH = { time: 8, nodes: 18, protocol: 12, name: 10 } as const;
 
 export async function tap(
   nodes: readonly string[],
-  { protocol, address, kept, write, force, read, ...flags }: TapFlags,
+  { protocol, address, stream, kept, write, force, read, ...flags }: TapFlags,
   context: CommandContext,
 ): Promise<void> {
   const { signal } = context;
   const to = { write, force };
   if (read !== undefined) {
     expectAlone(kept === true, flags.name);
-    return await print(about(address, recorded(read, { nodes, protocol }, context)), to, context);
+    const events = recorded(read, { nodes, protocol }, context);
+    return await print(about(address, ofStream(stream, events)), to, context);
   }
   await onCluster(flags, context, async (cluster) => {
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
     const raw = write !== undefined;
     const events = cluster.tap({ nodes, protocol, kept, raw, signal, onMissed });
-    await print(about(address, since(cluster.startedAt, events)), to, context);
+    await print(about(address, ofStream(stream, since(cluster.startedAt, events))), to, context);
   });
 }
 
 async function* since(began: number, events: AsyncIterable<TapEvent>): AsyncGenerator<PrintedEvent> {
   for await (const event of events) yield { ...event, began };
+}
+
+/** @param stream undefined: all */
+async function* ofStream(
+  stream: string | undefined,
+  events: AsyncIterable<PrintedEvent>,
+): AsyncGenerator<PrintedEvent> {
+  for await (const event of events) if (stream === undefined || event.stream === stream) yield event;
 }
 
 /** Streams that may still name the address, and events kept of each: more are forgotten, the oldest first. */
@@ -228,7 +238,7 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
 
 /** `0:07.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */
 function line(event: PrintedEvent, { style, width }: CommandContext): string {
-  const { at, began, from, to, protocol, kind, name, fields, part = '', cluster } = event;
+  const { at, began, from, to, stream, protocol, kind, name, fields, part = '', cluster } = event;
   const origin = part === '' && cluster === undefined ? [] : [recordLabel(part, cluster)];
   const what = name === '' ? kind : name;
   const text = [
@@ -237,7 +247,7 @@ function line(event: PrintedEvent, { style, width }: CommandContext): string {
     inLine(`${from} -> ${to}`).padEnd(WIDTH.nodes),
     inLine(protocol).padEnd(WIDTH.protocol),
     inLine(what).padEnd(WIDTH.name),
-    inLine(fieldsText(fields)),
+    inLine(kind === 'opened' ? stream : fieldsText(fields)),
   ].join(' ');
   const shown = clip(text.trimEnd(), width);
   return name === 'undecodable' || name === 'reset' ? paint(style, 'red', shown) : shown;

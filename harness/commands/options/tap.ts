@@ -24,6 +24,7 @@ export const tap: CommandOptions = {
       help: 'whole streams that name this address of a chunk or node: its first hexadecimal digits, at least 4',
       parse: address,
     },
+    '--stream <id>': 'one conversation, by the id at its opened line, such as c0/12',
     '--write <file>':
       'write a capture for Wireshark and tshark (pcapng) instead of printing lines, until Ctrl-C, then name the dissector; - is standard output',
     '--force': 'let --write overwrite an existing file',
@@ -36,6 +37,7 @@ The cluster needs a tap, which decrypts the traffic between nodes with their key
   svcnet up -n 5 --tap
   svcnet tap
   svcnet tap node-0 node-3 --protocol pushsync --json
+  svcnet tap --kept --stream c0/12
   svcnet tap --write out.pcapng
   svcnet run smoke --tap; svcnet tap --read last --protocol hive
   svcnet tap --write - | wireshark -k -i -

@@ -68,6 +68,24 @@ test('an address chooses the whole streams that name it, and no other', async ()
   ).toEqual(['c0/2 opened', 'c0/2 message', 'c0/2 end']);
 });
 
+test('a stream is chosen by the id that the line of its opening names', async () => {
+  const folder = join(root, 'stream');
+  mkdirSync(folder);
+  const event = (stream: string, kind: TapEvent['kind']): TapEvent => {
+    const ends = { from: 'node-0', to: 'node-1', protocol: 'pushsync', id: '/pushsync' };
+    const name = kind === 'end' ? 'closed' : '';
+    return { at: 0, ...ends, stream, kind, name, fields: {}, bytes: 1 };
+  };
+  const streams = ['c0/1', 'c0/12'];
+  await recorded(
+    folder,
+    (['opened', 'end'] as const).flatMap((kind) => streams.map((stream) => event(stream, kind))),
+  );
+  const context = contextOf(root);
+  await tap([], { read: join(folder, 'messages.jsonl.gz'), stream: 'c0/12' }, context);
+  expect(context.printed()).toMatch(/^.* opened +c0\/12\n.* closed\n$/);
+});
+
 test('a capture says how many of its messages have no bytes', async () => {
   const folder = join(root, 'bare');
   mkdirSync(folder);

@@ -166,16 +166,20 @@ export class Simulation implements SimulationView, AsyncDisposable {
 
   #serve(server: Server, host: string, port: number): Disposable {
     const { time } = this;
-    const serving = serveInMemory(server, host, port, {
+    const served = serveInMemory(server, host, port, {
       begin: () => time.waiting(),
       carry: (bytes, arrive) =>
         void time.clock.timer(CLIENT_LATENCY_MS + bytes / CLIENT_BYTES_PER_MS, arrive),
     });
+    const serving: Disposable = {
+      [Symbol.dispose]: () => {
+        // A killed node's server never closes, and would be kept with all that it serves.
+        this.#serving.delete(serving);
+        served[Symbol.dispose]();
+      },
+    };
     this.#serving.add(serving);
-    server.once('close', () => {
-      serving[Symbol.dispose]();
-      this.#serving.delete(serving);
-    });
+    server.once('close', () => serving[Symbol.dispose]());
     return serving;
   }
 

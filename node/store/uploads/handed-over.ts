@@ -34,7 +34,7 @@ export class HandedOver {
     const now = this.#clock.monotonic();
     const id = toHex(chunk.address);
     this.#kept.delete(id);
-    this.#kept.set(id, { chunk: alone(chunk), batchId, until: now + KEPT_MS });
+    this.#kept.set(id, { chunk: alone(chunk), batchId: own(batchId), until: now + KEPT_MS });
     for (const [oldest, { until }] of this.#kept) {
       if (until > now && this.#kept.size <= CHUNKS_MAX) return;
       this.#kept.delete(oldest);
@@ -52,8 +52,11 @@ export class HandedOver {
   }
 }
 
-/** Chunks read one after another share memory: keeping one would keep all of them. */
-function alone(chunk: Chunk): Chunk {
-  const { data } = chunk;
-  return data.buffer.byteLength > 2 * data.length ? { ...chunk, data: new Uint8Array(data) } : chunk;
+/** What is read one after another shares memory: keeping one chunk, or its address, would keep all of them. */
+function alone({ kind, address, data, identity }: Chunk): Chunk {
+  return { kind, address: own(address), data: own(data), identity: own(identity) };
+}
+
+function own(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes;
 }

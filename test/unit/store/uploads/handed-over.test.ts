@@ -54,8 +54,18 @@ test('a chunk does not keep alive what was read together with it', () => {
   const { data } = chunk(1);
   const together = new Uint8Array(131_072);
   together.set(data, 100);
-  handedOver.add({ ...chunk(1), data: together.subarray(100, 100 + data.length) }, BATCH);
-  const kept = handedOver.get(chunk(1).address);
+  const view = (bytes: Uint8Array) => {
+    const at = together.length - bytes.length;
+    together.set(bytes, at);
+    return together.slice().subarray(at);
+  };
+  const { address, identity } = chunk(1);
+  const read = { ...chunk(1), address: view(address), identity: view(identity) };
+  const batches: Uint8Array[] = [];
+  handedOver.add({ ...read, data: together.subarray(100, 100 + data.length) }, view(BATCH));
+  handedOver.forget((batchId) => (batches.push(batchId), false));
+  const kept = handedOver.get(address);
   expect(kept).toEqual(chunk(1));
-  expect(kept?.data.buffer.byteLength).toBe(data.length);
+  const parts = [kept?.data, kept?.address, kept?.identity, ...batches];
+  expect(parts.map((bytes) => bytes?.buffer.byteLength)).toEqual([data.length, 32, 32, 32]);
 });

@@ -7,6 +7,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici
 import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
 import { connectorFor, isInMemory, MemoryAgent } from './memory-servers.ts';
+import { orAborted } from './wait.ts';
 
 const { Agent: SocketAgent } = process.getBuiltinModule('node:http');
 const { Agent: TlsAgent } = process.getBuiltinModule('node:https');
@@ -17,13 +18,19 @@ const { Agent: TlsAgent } = process.getBuiltinModule('node:https');
  */
 const CONNECTIONS_MAX = 32;
 
-/** For clients of undici. A part that lives may be busy for any time, so only the caller's signal ends a request. */
+/**
+ * For clients of undici. A part that lives may be busy for any time, so only the caller's signal ends a request; a
+ * machine that is not there would never end one.
+ */
 export const directDispatcher = new Agent({
   connections: CONNECTIONS_MAX,
   connect: connectorFor({ timeout: 0 }),
   headersTimeout: 0,
   bodyTimeout: 0,
 });
+
+/** The same for networks that svcnet has not started, whose machines may be gone: undici's own limits hold. */
+const foreignDispatcher = new Agent({ connect: connectorFor() });
 
 /** For clients that take an agent of `node:http`. */
 const directAgent = new SocketAgent();
@@ -34,7 +41,8 @@ const memoryAgent = new MemoryAgent();
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
 const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
-type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
+type RequestOptions = Pick<Dispatcher.RequestOptions, 'body'> & {
+  readonly signal?: AbortSignal | null;
   readonly method?: Dispatcher.HttpMethod;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -94,7 +102,7 @@ export function connectionsTo(
 
 /** @throws Error of the system when unreachable; the signal's reason */
 export function requestDirectly(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
-  return request(url, {
+  return send(url, {
     ...options,
     // undici ends kept connections by the machine's time.
     reset: isInMemory(new URL(url).hostname),
@@ -114,9 +122,18 @@ export function requestForeign(url: string, options: RequestOptions = {}): Promi
   };
   const isProxied = proxyEnvironment(url, { foreign: true }) !== undefined;
   if (isProxied) proxied ??= new EnvHttpProxyAgent();
-  return request(url, {
+  return send(url, {
     ...options,
     headers,
-    dispatcher: (isProxied ? proxied : undefined) ?? directDispatcher,
+    dispatcher: (isProxied ? proxied : undefined) ?? foreignDispatcher,
   });
+}
+
+/** undici hears of an abort only once it has a connection. */
+function send(
+  url: string,
+  options: RequestOptions & { readonly dispatcher: Dispatcher; readonly reset?: boolean },
+): Promise<Dispatcher.ResponseData> {
+  const answer = request(url, options);
+  return options.signal ? orAborted(answer, options.signal) : answer;
 }

@@ -2,11 +2,15 @@
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * A command in text that is not yet as typed: the name, then a lower-case word that is not the verb of a sentence about
- * svcnet.
- */
-const COMMAND = /(?<![\w./-]|npx )svcnet (?=[a-z])(?!(?:has|did|is|asks|reads|started|starts|writes) )/g;
+/** Of all commands: other words after the name belong to a sentence about svcnet. */
+export const COMMAND_NAMES = (
+  'up validate flavour attach init new schema export ps status ui trace tap logs env keys stop start add remove scale ' +
+  'upgrade kill pause resume fault faults heal stamp mine fund snapshot run diff compare conformance metrics load ' +
+  'dashboards report replay minimise down'
+).split(' ');
+
+/** A command in text that is not yet as typed. */
+const COMMAND = new RegExp(`(?<![\\w./-]|npx )svcnet (?=(?:${COMMAND_NAMES.join('|')})(?![\\w-]))`, 'g');
 
 /**
  * The command line as it is typed here.

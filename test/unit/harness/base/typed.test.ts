@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { asTyped, shellWord, typed, typedForOutput } from '../../../../harness/base/typed.ts';
+import { asTyped, COMMAND_NAMES, shellWord, typed, typedForOutput } from '../../../../harness/base/typed.ts';
+import { COMMANDS } from '../../../../harness/commands/table.ts';
 
 const SCRIPT = { npm_lifecycle_event: 'svcnet' };
 const NPX = { npm_lifecycle_event: 'npx' };
@@ -15,8 +16,14 @@ test.each([
 
 test('replaces commands within a text, and nothing else that contains the name', () => {
   const text =
-    'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0, svcnet: a network, and what svcnet has made';
+    'Start one with: svcnet up; see .svcnet logs, /bin/svcnet up, svcnet 0.1.0, svcnet: a network, what svcnet has made, and that svcnet starts or removes it';
   expect(asTyped(text, SCRIPT)).toBe(text.replace(': svcnet up', ': npm run svcnet -- up'));
+});
+
+test('every command is known', () => {
+  expect(COMMAND_NAMES).toEqual(COMMANDS.map(({ usage }) => usage.split(' ')[0]));
+  for (const name of COMMAND_NAMES)
+    expect(asTyped(`svcnet ${name}`, SCRIPT)).toBe(`npm run svcnet -- ${name}`);
 });
 
 test('a text whose commands are as typed stays as it is', () => {

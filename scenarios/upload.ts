@@ -75,7 +75,8 @@ function uploadAtRate(context: Context, size: number): Promise<void> {
     const of = formatBytes(size);
     context.figure({ name: 'uploads planned', of, value: planned, unit: 'uploads' });
     context.figure({ name: 'uploads dropped', of, value: dropped, unit: 'uploads' });
-    context.figure({ name: 'rate achieved', of, value: perSecond(done, wallMs), unit: 'uploads/s' });
+    const achieved = perSecond(done, Math.max(duration, wallMs));
+    context.figure({ name: 'rate achieved', of, value: achieved, unit: 'uploads/s' });
   });
 }
 

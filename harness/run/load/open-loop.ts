@@ -27,7 +27,7 @@ export interface Arrivals {
  * Begins operations at a rate and waits for them.
  * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock: a latency that counts
  * from there hides no wait
- * @throws what a `work` throws: no more begin then
+ * @throws what a `work` throws: no more begin then; the signal's reason
  */
 export async function atRate(
   { perSecond, durationMs, clock, signal }: OpenLoop,
@@ -38,20 +38,26 @@ export async function atRate(
   const underWay = new Set<Promise<void>>();
   const failures: unknown[] = [];
   let dropped = 0;
-  for (let index = 0; index < planned && failures.length === 0; index++) {
-    const intendedMs = began + (index * 1000) / perSecond;
-    const early = intendedMs - clock.monotonic();
-    if (early > 0) await clock.sleep(early, signal);
-    if (underWay.size === UNDER_WAY_MAX) {
-      dropped++;
-      continue;
+  try {
+    for (let index = 0; index < planned && failures.length === 0; index++) {
+      const intendedMs = began + (index * 1000) / perSecond;
+      const early = intendedMs - clock.monotonic();
+      if (early > 0) await clock.sleep(early, signal);
+      // After a time in which this process was busy, some have ended that it has not heard of.
+      if (underWay.size === UNDER_WAY_MAX) await clock.turn();
+      if (underWay.size === UNDER_WAY_MAX) {
+        dropped++;
+        continue;
+      }
+      const one: Promise<void> = work(index, intendedMs)
+        .catch((error: unknown) => void failures.push(error))
+        .finally(() => underWay.delete(one));
+      underWay.add(one);
     }
-    const one: Promise<void> = work(index, intendedMs)
-      .catch((error: unknown) => void failures.push(error))
-      .finally(() => underWay.delete(one));
-    underWay.add(one);
+  } finally {
+    // None still runs when the caller tidies up.
+    await Promise.all(underWay);
   }
-  await Promise.all(underWay);
   if (failures.length > 0) throw failures[0];
   return { planned, dropped, wallMs: clock.monotonic() - began };
 }

@@ -9,6 +9,9 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
+/** At a rate, uploads may go on for hours, and they are verified afterwards. */
+const TIMEOUT_MS = 24 * 3_600_000;
+
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
   count: parameter('integer', 8, 'number of uploads of each size', { min: 1 }),
@@ -92,7 +95,7 @@ export default defineScenario({
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },
-  timeoutMs: 600_000,
+  timeoutMs: TIMEOUT_MS,
   async run(context) {
     const { sizes, count, concurrency, rate, mode } = context.parameters;
     const { name } = chosenNode(context, context.parameters.node);

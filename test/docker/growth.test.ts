@@ -139,13 +139,17 @@ test('containers get another image and the one before, one after the other, and 
     expect(code, stderr).toBe(0);
     expect(await images()).toEqual(net.nodes.map(() => image));
     await net.membership.observe();
+    const earlierLog = () => readFileSync(join(net.folder, 'logs', 'node-0.log.1'), 'utf8');
+    const ofFirst = earlierLog();
+    expect(ofFirst).not.toBe('');
     expect(Buffer.compare(await net.node(3).bytes.download(reference, { cache: false }), data)).toBe(0);
     for (const { name: node } of net.nodes) await net.upgrade(node, { flavour: 'svc' });
     expect(await images()).toEqual(before.images);
     expect(await kept()).toEqual(before.kept);
     expect(net.nodes.map(({ overlay }) => overlay)).toEqual(before.overlays);
     expect(Buffer.compare(await net.node(2).bytes.download(reference, { cache: false }), data)).toBe(0);
-    expect(readFileSync(join(net.folder, 'logs', 'node-0.log.1'), 'utf8')).not.toBe('');
+    expect(earlierLog().startsWith(ofFirst)).toBe(true);
+    expect(earlierLog().length).toBeGreaterThan(ofFirst.length);
   } finally {
     dockerCommand('rmi', image);
   }

@@ -2,7 +2,6 @@
  * Starts a cluster: name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves
  * nothing running.
  */
-
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';

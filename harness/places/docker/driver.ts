@@ -119,8 +119,8 @@ export class DockerDriver implements Driver {
   }
 
   async remake(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void> {
-    // Its log goes with the container.
-    await this.#gatherLogs((part) => part === plan.name, '.1');
+    // Its log goes with the container, and those of earlier ones are kept.
+    await this.#gatherLogs((part) => part === plan.name, { ending: '.log.1', flag: 'a' });
     await this.#changing(this.#create(() => this.#nodeContainer(plan, flavour, ports), true));
   }
 
@@ -223,7 +223,10 @@ export class DockerDriver implements Driver {
     return this.#gatherLogs((part) => part !== '');
   }
 
-  async #gatherLogs(isMeant: (part: string) => boolean, suffix = ''): Promise<void> {
+  async #gatherLogs(
+    isMeant: (part: string) => boolean,
+    { ending, flag } = { ending: '.log', flag: 'w' },
+  ): Promise<void> {
     const { folder, token } = this.#options;
     // The cluster has been removed, its containers with it.
     if (!existsSync(folder)) return;
@@ -233,7 +236,7 @@ export class DockerDriver implements Driver {
     await Promise.all(
       parts.filter(isMeant).map(async (name) => {
         const lines = await this.logs({ name }).tail(Number.POSITIVE_INFINITY);
-        writeFileSync(join(logs, `${name}.log${suffix}`), lines.map((line) => `${line}\n`).join(''));
+        writeFileSync(join(logs, `${name}${ending}`), lines.map((line) => `${line}\n`).join(''), { flag });
       }),
     );
   }

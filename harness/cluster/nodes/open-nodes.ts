@@ -17,7 +17,7 @@ import {
   recordIdentity,
   removeCluster,
   removeNodeFiles,
-  whyNotOurs,
+  whyRefused,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
 
@@ -129,9 +129,7 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
       `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
     );
   }
-  const foreign = whyNotOurs(context.stateDir, name);
-  if (foreign !== undefined) return new HarnessError('STATE_INVALID', foreign);
-  return whySaved(context);
+  return whyRefused(context.stateDir, name) ?? whySaved(context);
 }
 
 /** Why nodes stay as they are while data is copied. */

@@ -17,7 +17,7 @@
  *
  * Files are replaced as a whole.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Whose } from '../../base/direct.ts';
@@ -242,9 +242,7 @@ type Written = ClusterRecord & {
 
 /** What nobody else can write for this folder: addresses and programs in the record are those of its writer. */
 function sealOf(record: ClusterRecord, madeAs: string): string {
-  return createHash('sha256')
-    .update(`${madeAs} ${JSON.stringify(record)}`)
-    .digest('hex');
+  return hash('sha256', `${madeAs} ${JSON.stringify(record)}`);
 }
 
 function readAsOwn(written: Written, folder: ClusterFolder): ClusterRecord {
@@ -286,11 +284,15 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
  * @throws HarnessError `STATE_INVALID` when it came from elsewhere, is a copy, or was changed
  */
 export function expectOwnRecord(stateDir: string, name: string): void {
+  const refused = whyRefused(stateDir, name);
+  if (refused !== undefined) throw refused;
+}
+
+/** The same, for what does not throw. */
+export function whyRefused(stateDir: string, name: string): HarnessError | undefined {
   const why = whyNotOurs(stateDir, name);
-  if (why === undefined) return;
-  throw new HarnessError('STATE_INVALID', why, {
-    hint: `Start a cluster of your own with: svcnet up\nRemove this one with: svcnet down --name ${name}`,
-  });
+  const hint = `Start a cluster of your own with: svcnet up\nRemove this one with: svcnet down --name ${name}`;
+  return why === undefined ? undefined : new HarnessError('STATE_INVALID', why, { hint });
 }
 
 /** Why nothing that its files name is used; undefined: svcnet wrote them here. */

@@ -200,6 +200,7 @@ test('nothing that a foreign record names is run, asked, ended or sent', async (
   await expect(opened?.start()).rejects.toMatchObject({
     code: 'STATE_INVALID',
     message: expect.stringContaining('were not made here') as string,
+    hint: expect.stringContaining('svcnet down --name any') as string,
   });
   await down({ name: 'any' }, contextOf(stateDir));
   expect(existsSync(path)).toBe(false);

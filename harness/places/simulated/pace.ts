@@ -22,7 +22,8 @@ export class Pace {
   #anchor: { readonly realMs: number; readonly ms: number } | undefined;
   /** Where time stands, and may stand until the next jump. */
   #shown = { ms: 0, dueMs: 0 };
-  #changed = Promise.withResolvers<void>();
+  /** Ends the latest hold. */
+  #goOn = (): void => undefined;
 
   /** @param clock the machine's @param rate virtual per real time; undefined: as fast as possible */
   constructor(clock: Pick<Clock, 'monotonic' | 'timer'>, rate: number | undefined) {
@@ -116,7 +117,7 @@ export class Pace {
       if ('untilMs' in this.#step) this.#shown = { ms: this.#step.untilMs, dueMs };
       this.#step = undefined;
     }
-    if (this.#isPaused) return this.#changed.promise;
+    if (this.#isPaused) return this.#wait();
     if (this.#rate === undefined) return undefined;
     const realMs = this.#clock.monotonic();
     this.#anchor ??= { realMs, ms };
@@ -135,17 +136,22 @@ export class Pace {
     return anchor.ms + (this.#clock.monotonic() - anchor.realMs) * rate;
   }
 
-  async #wait(ms: number): Promise<void> {
-    const over = Promise.withResolvers<void>();
-    using _timer = this.#clock.timer(ms, over.resolve);
-    await Promise.race([over.promise, this.#changed.promise]);
+  /** @param ms of real time; absent: until something changes */
+  #wait(ms?: number): Promise<void> {
+    this.#goOn();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = ms === undefined ? undefined : this.#clock.timer(ms, resolve);
+    this.#goOn = () => {
+      timer?.[Symbol.dispose]();
+      resolve();
+    };
+    return promise;
   }
 
   #change(change: () => void): void {
     this.#shown = { ...this.#shown, ms: this.shownMs };
     change();
     this.#anchor = undefined;
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    this.#goOn();
   }
 }

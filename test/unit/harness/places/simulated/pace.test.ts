@@ -138,3 +138,22 @@ test('a simulation that is slower than its pace does not hurry afterwards', asyn
   pace.end();
   await expect(ended).rejects.toThrow('the simulation has ended');
 });
+
+test('time that asks again while it is held leaves nothing of its earlier question', async () => {
+  let timers = 0;
+  const pace = new Pace(
+    {
+      monotonic: () => 0,
+      timer() {
+        timers++;
+        return { [Symbol.dispose]: () => void timers-- };
+      },
+    },
+    1,
+  );
+  const held = Array.from({ length: 100 }, () => pace.hold(0, 100));
+  expect(timers).toBe(1);
+  pace.continue();
+  expect(timers).toBe(0);
+  for (const one of held) await one;
+});

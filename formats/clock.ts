@@ -1,4 +1,4 @@
-// The module's, and the clocks as they are now: a test that fakes the global ones means its own time, not the network's.
+// None is looked up as a global later: a test that fakes those means its own time, not the network's.
 import { setImmediate, setTimeout } from 'node:timers';
 import { TIMER_MAX_MS } from './units.ts';
 

@@ -38,7 +38,7 @@ const EXIT_POLL_MS = 5;
  * Longest wait until a paused process stands still: it may first have to finish what it asked of its disk.
  */
 const STANDSTILL_MS = 10_000;
-/** Time between two looks whether a process that has not answered is paused. */
+/** Time between two looks whether a process that has not answered still runs. */
 const LOOK_MS = 500;
 
 /** Programs that this process has started and not yet collected, by pid. */
@@ -255,16 +255,20 @@ export async function pauseProcess(id: ProcessId): Promise<boolean> {
 
 /**
  * A request to a process of this machine. It has no limit: a clock cannot tell a busy process from one in a loop.
- * @throws what the request throws, and Error with code `PAUSED`
+ * @throws what the request throws, and Error with code `PAUSED` or `GONE`: another program may listen there now
  */
-export async function untilPaused<T>(pid: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const paused = new AbortController();
+export async function whileRunning<T>(pid: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ended = new AbortController();
+  let looksGone = 0;
   using _looks = every(MACHINE_CLOCK, LOOK_MS, () => {
     const found = processOf(pid);
-    if (found === undefined || stateOf(found) !== 'paused') return;
-    paused.abort(Object.assign(new Error(`process ${pid} is paused`), { code: 'PAUSED' }));
+    const state = found === undefined ? 'gone' : stateOf(found);
+    if (state === 'running') return;
+    // Its last answer may still be unread: this process reads between two looks.
+    if (state === 'gone' && looksGone++ === 0) return;
+    ended.abort(Object.assign(new Error(`process ${pid} is ${state}`), { code: state.toUpperCase() }));
   });
-  return await request(paused.signal);
+  return await request(ended.signal);
 }
 
 function gone(id: ProcessId, withinMs: number): Promise<boolean> {

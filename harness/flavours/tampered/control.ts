@@ -2,7 +2,7 @@
 
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
-import { processOf, untilPaused } from '../../base/machine/processes.ts';
+import { processOf, whileRunning } from '../../base/machine/processes.ts';
 import {
   type Controlled,
   type Counts,
@@ -56,7 +56,7 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   if (control === undefined) return;
   const url = `http://${HOST}:${control.port}/${what}`;
   try {
-    const { statusCode, body } = await untilPaused(control.pid, (signal) =>
+    const { statusCode, body } = await whileRunning(control.pid, (signal) =>
       requestDirectly(url, {
         method: 'POST',
         headers: { authorization: `Bearer ${control.token}` },
@@ -75,8 +75,8 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   }
 }
 
-/** Nothing listens, the connection broke, or its process is paused. */
+/** Nothing listens, the connection broke, or its process is paused or gone. */
 function isAway(error: unknown): boolean {
   const { code = '' } = error as NodeJS.ErrnoException;
-  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'PAUSED'].includes(code);
+  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'PAUSED', 'GONE'].includes(code);
 }

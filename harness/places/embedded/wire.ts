@@ -1,7 +1,7 @@
 /** A host in another process. */
 import { callRemote, LOOPBACK, type Served, serveCalls } from '../../base/calls.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
-import { untilPaused } from '../../base/machine/processes.ts';
+import { whileRunning } from '../../base/machine/processes.ts';
 import type { EmbeddedHost } from './host.ts';
 
 const METHODS = [
@@ -44,7 +44,7 @@ export function remoteHost(
     });
   async function call(method: string, given: readonly unknown[]): Promise<unknown> {
     const url = `http://${LOOPBACK.host}:${port}/${method}`;
-    const answer = await untilPaused(pid, (signal) => callRemote(url, given, { token, signal, unanswered }));
+    const answer = await whileRunning(pid, (signal) => callRemote(url, given, { token, signal, unanswered }));
     if ('result' in answer) return answer.result;
     throw new HarnessError('PROCESS_FAILED', answer.refused);
   }

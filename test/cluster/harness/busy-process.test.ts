@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -120,3 +121,19 @@ test('a call ends with its process, and once that is paused', async () => {
   child.kill('SIGKILL');
   await expect(standing).rejects.toMatchObject({ code: 'PROCESS_FAILED' });
 }, 60_000);
+
+test('a call ends without its process, also where another program listens now and says nothing', async () => {
+  const child = spawn(process.execPath, ['--eval', '']);
+  const { pid = 0 } = child;
+  await once(child, 'exit');
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await expect(remoteHost({ pid, port }, 'token').observe('node-0', 1)).rejects.toMatchObject({
+    code: 'PROCESS_FAILED',
+    message: `the process that holds the cluster's nodes: process ${pid} is gone`,
+  });
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});

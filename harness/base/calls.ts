@@ -88,7 +88,7 @@ export async function callRemote(
     unanswered,
   }: {
     readonly token: string;
-    readonly signal?: AbortSignal;
+    readonly signal?: AbortSignal | undefined;
     readonly unanswered: (cause: unknown) => HarnessError;
   },
 ): Promise<{ readonly result: unknown } | { readonly refused: string }> {

@@ -105,6 +105,7 @@ export class ProcessDriver implements Driver {
     return remoteLinks(`http://127.0.0.1:${Number(proxy?.['control'])}`, {
       token: this.#options.token,
       knowsDiallers: process.platform === 'linux',
+      pid: proxy === undefined ? undefined : Number(proxy['pid']),
     });
   }
 

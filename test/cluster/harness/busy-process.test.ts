@@ -15,6 +15,7 @@ import { processOf } from '../../../harness/base/machine/processes.ts';
 import type { DriverOptions, Handle } from '../../../harness/places/driver.ts';
 import { EmbeddedDriver } from '../../../harness/places/embedded/driver.ts';
 import { remoteHost } from '../../../harness/places/embedded/wire.ts';
+import { remoteLinks } from '../../../harness/places/links/proxy/remote.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const CALLS = fileURLToPath(new URL('../../../harness/base/calls.ts', import.meta.url));
@@ -134,6 +135,12 @@ test('a call ends without its process, also where another program listens now an
     code: 'PROCESS_FAILED',
     message: `the process that holds the cluster's nodes: process ${pid} is gone`,
   });
+  const links = remoteLinks(`http://127.0.0.1:${port}`, { token: 'token', knowsDiallers: true, pid });
+  await expect(links.effect('one')).rejects.toMatchObject({
+    code: 'FAULT_REFUSED',
+    message: `the link proxy does not answer: process ${pid} is gone`,
+  });
+  await links.end('one');
   for (const socket of sockets) socket.destroy();
   server.close();
 });

@@ -1,12 +1,13 @@
 /** A link proxy in another process. */
 import { type CallAddress, callRemote, type Served, serveCalls } from '../../../base/calls.ts';
 import { HarnessError, type HarnessErrorCode, messageOf } from '../../../base/errors.ts';
+import { whileRunning } from '../../../base/machine/processes.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 import type { Refusal, RouteControl } from './routes.ts';
 
 /** It was gone before the call, or ended during it. */
-const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
+const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'GONE']);
 /** With what they throw. */
 const METHODS = {
   begin: 'FAULT_REFUSED',
@@ -31,11 +32,16 @@ export function serveLinks(control: ProxyControl, token: string, at?: CallAddres
 
 /**
  * @param url of its control endpoint
+ * @param pid of a process of this machine
  * @throws HarnessError `FAULT_REFUSED` or `PROCESS_FAILED` by its methods, when the proxy is gone or refuses
  */
 export function remoteLinks(
   url: string,
-  { token, knowsDiallers }: { readonly token: string; readonly knowsDiallers: boolean },
+  {
+    token,
+    knowsDiallers,
+    pid,
+  }: { readonly token: string; readonly knowsDiallers: boolean; readonly pid?: number | undefined },
 ): ProxyControl {
   async function call<T>(method: Method, ...given: readonly unknown[]): Promise<T> {
     const unanswered = (cause: unknown) =>
@@ -43,7 +49,9 @@ export function remoteLinks(
         cause,
         hint: 'If it has died, start the whole cluster again: svcnet start',
       });
-    const answer = await callRemote(`${url}/${method}`, given, { token, unanswered });
+    const ask = (signal?: AbortSignal) =>
+      callRemote(`${url}/${method}`, given, { token, signal, unanswered });
+    const answer = await (pid === undefined ? ask() : whileRunning(pid, ask));
     if ('result' in answer) return answer.result as T;
     throw new HarnessError(METHODS[method], `the link proxy: ${answer.refused}`);
   }

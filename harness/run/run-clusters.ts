@@ -14,14 +14,11 @@ import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
-import type { FlavourName } from '../flavours/flavour.ts';
+import { type FlavourName, isOurs } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import { isTapped, linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
-
-/** Flavours whose credit is for us to say. */
-const OWN: ReadonlySet<FlavourName> = new Set(['svc', 'dishonest']);
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
@@ -111,7 +108,7 @@ export class Clusters implements AsyncDisposable {
 }
 
 /** The kind of a fresh cluster for a scenario. */
-function kindOf(
+export function kindOf(
   { scenario, parameters }: PlannedScenario,
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
@@ -133,7 +130,7 @@ function kindOf(
       : (cluster.groups?.(parameters) ?? []).filter((group) => !images || flavourOf(group) !== 'dishonest')),
   ];
   const credit = cluster.creditFor?.(parameters) ?? cluster.credit;
-  const isOurs = all.every((group) => OWN.has(flavourOf(group)));
+  const isPublic = all.some((group) => hasPublicCredit(flavourOf(group), definition));
   return {
     nodes: all.map((group) =>
       flavourOf(group) === 'svc'
@@ -141,7 +138,7 @@ function kindOf(
         : group,
     ),
     // A Bee refuses other limits.
-    credit: credit === undefined || isOurs ? credit : 'network',
+    credit: credit !== undefined && isPublic ? 'network' : credit,
     ...(!images && machinesFail(scenario, parameters) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...(!images && isTapped(scenario, parameters) ? { tap: true } : {}),
@@ -156,6 +153,14 @@ function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined
     return group;
   const of = (index: number) => neighbourhoods[index % neighbourhoods.length] as string;
   return { ...group, neighbourhoods: Array.from({ length: count }, (_, index) => of(index)) };
+}
+
+function hasPublicCredit(
+  flavour: FlavourName,
+  { flavours = [] }: Pick<DefinitionInput, 'flavours'>,
+): boolean {
+  if (isOurs({ flavour })) return false;
+  return flavours.find(({ name }) => name === flavour)?.publicConstants !== false;
 }
 
 function flavourOf({ flavour = 'svc' }: GroupInput): FlavourName {

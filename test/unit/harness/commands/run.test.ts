@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
+import type { GroupInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import { run as takes } from '../../../../harness/commands/options/run.ts';
 import { seedRange } from '../../../../harness/commands/options/values.ts';
 import { repeatLine } from '../../../../harness/commands/repeat-line.ts';
 import { run, titleOf } from '../../../../harness/commands/run.ts';
 import { chooseClusters, type RunFlags } from '../../../../harness/commands/run-flags.ts';
 import { bundledScenarios, loadScenario } from '../../../../harness/run/catalogue.ts';
-import { plannedFor } from '../../../../harness/run/run-clusters.ts';
+import { kindOf, plannedFor } from '../../../../harness/run/run-clusters.ts';
 import type { RunOptions } from '../../../../harness/run/run-options.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
 import { contextOf } from './kit.ts';
@@ -61,12 +62,22 @@ test.each<[string, Partial<RunFlags>, string]>([
   },
 );
 
-test('a scenario that wants little credit gets that of the network where a Bee is', async () => {
+test('a scenario that wants little credit gets that of the network where a node has no other', async () => {
   const scenario = await loadScenario('cheques');
   const planned = planScenarios([scenario], new Map());
-  const nodesOf = (groups: RunOptions['nodes']) =>
-    plannedFor(planned[0]!, { nodes: groups, planned } as unknown as RunOptions).nodes;
-  expect(nodesOf([{ count: 3 }, { flavour: 'bee', count: 1, binary: '/bin/true' }])).toHaveLength(4);
+  const keys = { libp2p: { type: 'ed25519', path: 'p2p.key' } } as const;
+  const flavours = [
+    { name: 'ant', program: './ant', keys },
+    { name: 'bug', program: './bug', keys, publicConstants: false },
+  ];
+  const creditOf = (...groups: readonly GroupInput[]) =>
+    kindOf(planned[0]!, {
+      nodes: [{ count: 3 }, ...groups],
+      planned,
+      definition: { flavours },
+    } as unknown as RunOptions).credit;
+  expect([creditOf(), creditOf({ flavour: 'bug' })]).toEqual(['low', 'low']);
+  expect([creditOf({ flavour: 'bee' }), creditOf({ flavour: 'ant' })]).toEqual(['network', 'network']);
 });
 
 test.each([

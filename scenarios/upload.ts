@@ -9,8 +9,9 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
-/** At a rate, uploads may go on for hours, and they are verified afterwards. */
-const TIMEOUT_MS = 24 * 3_600_000;
+/** Of each size: what takes longer is for `svcnet load`, which keeps no ledger. */
+const DURATION_MAX_MS = 300_000;
+const TIMEOUT_MS = 6 * DURATION_MAX_MS;
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
@@ -22,7 +23,10 @@ const parameters = {
     'uploads that begin per second, however long each takes, instead of count and concurrency; one is dropped if 256 are under way',
     { min: 0, max: 1000 },
   ),
-  duration: parameter('duration', 10_000, 'how long uploads of each size begin, with a rate', { min: 1000 }),
+  duration: parameter('duration', 10_000, 'how long uploads of each size begin, with a rate', {
+    min: 1000,
+    max: DURATION_MAX_MS,
+  }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   mode: parameter(
     'text',

@@ -169,8 +169,12 @@ export function entriesOf(folder: string): Dirent[] {
 /**
  * Writes a file as a whole, instead of one of that name. Of a link it replaces the link, not what that leads to.
  * @param mode of a new file, and of the one that is replaced
+ * @throws HarnessError `USAGE` for a device or a pipe: renamed over, `/dev/stdout` would be gone for the whole machine
  */
 export function replaceFile(path: string, content: string, mode = 0o666): void {
+  const info = followed(path);
+  if (info !== undefined && !info.isFile() && !info.isDirectory())
+    throw new HarnessError('USAGE', `${path} is a device or a pipe, expected a regular file`);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     writeFileSync(temporary, content, { flag: 'wx', mode });
@@ -182,8 +186,8 @@ export function replaceFile(path: string, content: string, mode = 0o666): void {
 }
 
 /**
- * Checks that a file is missing, of svcnet, or a link, which `replaceFile` replaces. @param option that names the file or its folder
- * @param isOurs by its content @throws HarnessError `USAGE`
+ * Checks that a file is missing, of svcnet, or a link, which `replaceFile` replaces.
+ * @param option that names the file or its folder @param isOurs by its content @throws HarnessError `USAGE`
  */
 export function expectReplaceable(option: string, path: string, isOurs: (content: string) => boolean): void {
   const info = lstatSync(path, { throwIfNoEntry: false });

@@ -132,3 +132,17 @@ test.each([
   expect(lstatSync(path).isFile()).toBe(true);
   expect(readFileSync(precious, 'utf8')).toBe('years of it');
 });
+
+test.each([
+  ['init', (path: string) => ['init', path, '--force']],
+  ['conformance matrix', (path: string) => ['conformance', 'matrix', `ours=${path}.json`, '--output', path]],
+])('%s does not take the place of a device, as a link to it may be /dev/stdout', async (_, words) => {
+  const path = join(folder, 'stdout');
+  symlinkSync('/dev/null', path);
+  writeFileSync(`${path}.json`, JSON.stringify(REPORT));
+  expect(await called(...words(path))).toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining(`${path} is a device or a pipe, expected a regular file`) as string,
+  });
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+});

@@ -45,7 +45,7 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
     throw new HarnessError(
       'USAGE',
       `${extra}: cannot be combined with --snapshot, which has its own definition`,
-      { hint: 'With --snapshot only --name, --port and --timeout are allowed.' },
+      { hint: 'With --snapshot only --name, --port, --fresh and --timeout are allowed.' },
     );
   }
   return { name: DEFAULT_NAME, ...keysFrom(flags), snapshot: flags.snapshot };

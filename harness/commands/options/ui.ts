@@ -15,9 +15,9 @@ export const ui: CommandOptions = {
     '--open': 'open the page in the browser',
   },
   note: `
-The page is served on loopback until Ctrl-C or the end of the cluster. Its URL includes a token: anyone who has the URL can view the page. It never
-changes the cluster, and queries the nodes only while a page is open. To see individual chunks, let the nodes record
-chunk events:
+The page is served on loopback until Ctrl-C or the end of the cluster. Its URL includes a token: anyone who has the URL
+can view the page. It never changes the cluster, and queries the nodes only while a page is open. To see individual
+chunks, let the nodes record chunk events:
   svcnet up --trace
   svcnet ui --open
 

@@ -21,10 +21,10 @@ export const up: CommandOptions = {
       { file: { help: 'cluster file (YAML); overrides the preset, options override it' } },
     ),
     '--snapshot <name>':
-      'start from a saved snapshot; only --name, --port and --timeout may be given with it',
+      'start from a saved snapshot; only --name, --port, --fresh and --timeout may be given with it',
     ...clusterOptions(['name', 'seed', 'driver', 'profile', 'credit', 'dialect', 'coldGossip']),
     ...clusterOptions(['linkFaults', 'tap', 'underlays', 'ports', 'cors', 'otlp']),
-    '--fresh': 'first remove what is there under the name of the cluster, as down does',
+    '--fresh': 'first remove the cluster that has this name, as down does',
     '--timeout <duration>': {
       help: 'time limit for the whole start (default: grows with the number of nodes)',
       parse: limit,

@@ -24,7 +24,10 @@ export const tap: CommandOptions = {
       help: 'whole streams that name this address of a chunk or node: its first hexadecimal digits, at least 4',
       parse: address,
     },
-    '--stream <id>': 'one conversation, by the id at its opened line, such as c0/12',
+    '--stream <id>': {
+      help: 'one conversation, by the id at its opened line, such as c0/12',
+      parse: stream,
+    },
     '--write <file>':
       'write a capture for Wireshark and tshark (pcapng) instead of printing lines, until Ctrl-C, then name the dissector; - is standard output',
     '--force': 'let --write overwrite an existing file',
@@ -47,6 +50,11 @@ Chunks are shown by address and size. Text shortens values of 64 hex digits; --j
 function address(text: string): string {
   if (!/^[0-9a-f]{4,64}$/i.test(text)) throw new NotExpected('Expected 4 to 64 hexadecimal digits.');
   return text.toLowerCase();
+}
+
+function stream(text: string): string {
+  if (!/^c\d+\/\d+$/.test(text)) throw new NotExpected('Expected the id of a stream, such as c0/12.');
+  return text;
 }
 
 function nodes(text: string, before: readonly string[] = []): readonly string[] {

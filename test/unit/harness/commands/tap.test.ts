@@ -1,6 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { FlagSpec } from '../../../../harness/cluster/plan/options/flag.ts';
+import { tap as options } from '../../../../harness/commands/options/tap.ts';
 import { tap } from '../../../../harness/commands/tap.ts';
 import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
 import { MessageFile } from '../../../../harness/report/messages/message-file.ts';
@@ -84,6 +86,13 @@ test('a stream is chosen by the id that the line of its opening names', async ()
   const context = contextOf(root);
   await tap([], { read: join(folder, 'messages.jsonl.gz'), stream: 'c0/12' }, context);
   expect(context.printed()).toMatch(/^.* opened +c0\/12\n.* closed\n$/);
+});
+
+test.each(['c0', '12', 'C0/12', ''])('%j is no id of a stream', (text) => {
+  const { '--stream <id>': spec } = options.options ?? {};
+  const { parse } = spec as FlagSpec;
+  expect(() => parse?.(text, undefined as never)).toThrow('Expected the id of a stream, such as c0/12.');
+  expect(parse?.('c0/12', undefined as never)).toBe('c0/12');
 });
 
 test('a capture says how many of its messages have no bytes', async () => {

@@ -212,7 +212,6 @@ export class RunView implements Watcher {
       nowMs: this.#nowMs(cluster),
       isPaused: this.#pace.isPaused,
       rate: this.#pace.rate ?? null,
-      span: null,
     };
   }
 
@@ -237,7 +236,6 @@ function viewOf({ name, driver, seed, startedAt }: Cluster): ClusterView {
     chunkSight: 'on',
     isAsked: false,
     record: null,
-    lacks: [],
   };
 }
 

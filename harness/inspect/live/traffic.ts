@@ -91,7 +91,7 @@ export class Traffic {
     });
   }
 
-  /** Another time of a record is shown. */
+  /** Nodes have other places. */
   clear(): void {
     this.#messages = [];
     this.#moves = [];

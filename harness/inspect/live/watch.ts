@@ -220,7 +220,6 @@ function viewOf({ name, driver, seed, startedAt, chain, logged, nodes }: Watched
     chunkSight: 'off',
     isAsked: true,
     record: null,
-    lacks: [],
   };
 }
 

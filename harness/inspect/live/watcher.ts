@@ -1,4 +1,4 @@
-/** What a page shows, whatever it comes from: a cluster that is asked, one in virtual time, or the record of a run. */
+/** What a page shows, whatever it comes from: a cluster that is asked, or one in virtual time. */
 import { type Delta, type LogAnswer, PACE_RATES, type Snapshot } from '../../web/picture/live.ts';
 
 /** Where a watcher tells its changes. */

@@ -84,7 +84,6 @@ class Page {
     tabindex: 0,
     'aria-label': 'Messages',
   });
-  readonly #lacks = element('ul', { class: 'quiet' });
   #openedFrom: HTMLOrSVGElement | null = null;
   #dirty = false;
 
@@ -126,7 +125,6 @@ class Page {
         { class: 'happenings', 'aria-labelledby': 'events-title' },
         element('h2', { id: 'events-title' }, 'Events'),
         this.#facts,
-        this.#lacks,
         this.#events,
         ...(model.messages === undefined ? [] : [element('h2', {}, 'Messages'), this.#messages]),
       ),

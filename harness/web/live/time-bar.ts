@@ -1,4 +1,4 @@
-/** The controls of time: of a simulation that runs, or of a record that is played again. */
+/** The controls of a simulation's time. */
 
 import { element } from '../base/dom.ts';
 import { clock } from '../base/format.ts';
@@ -16,7 +16,6 @@ export class TimeBar {
   readonly #message = button('Next message', '.');
   readonly #second = button('One second');
   readonly #pace: HTMLSelectElement;
-  readonly #slider = element('input', { type: 'range', step: 1, 'aria-label': 'Time of the record' });
   readonly #trouble = element('span', { class: 'trouble', role: 'status' });
   #time: TimeView | undefined;
 
@@ -36,14 +35,12 @@ export class TimeBar {
       this.#message,
       this.#second,
       this.#pace,
-      this.#slider,
       this.#trouble,
     );
     this.#play.addEventListener('click', () => this.#toggle());
     this.#message.addEventListener('click', () => this.#ask('message'));
     this.#second.addEventListener('click', () => this.#ask('second'));
     this.#pace.addEventListener('change', () => this.#ask(`pace-${this.#pace.value}`));
-    this.#slider.addEventListener('input', () => this.#ask(`seek-${this.#slider.value}`));
     document.addEventListener('keydown', (event) => this.#key(event));
   }
 
@@ -51,19 +48,11 @@ export class TimeBar {
     this.root.hidden = time === undefined || phase !== 'here';
     if (time === undefined) return;
     this.#time = time;
-    const { nowMs, isPaused, rate, span } = time;
+    const { nowMs, isPaused, rate } = time;
     setText(this.#clock, clock(nowMs - startedAt));
     setText(this.#play, isPaused ? 'Continue' : 'Pause');
     const pace = rate === null ? FAST : String(rate);
     if (document.activeElement !== this.#pace) this.#pace.value = pace;
-    this.#slider.hidden = span === null;
-    // A record is not computed: there is no pace beyond that of the eye.
-    for (const choice of this.#pace.options) if (choice.value === FAST) choice.hidden = span !== null;
-    if (span === null) return;
-    this.#slider.max = String(span.toMs - span.fromMs);
-    if (document.activeElement !== this.#slider || !isPaused)
-      this.#slider.value = String(nowMs - span.fromMs);
-    this.#slider.setAttribute('aria-valuetext', clock(nowMs - startedAt));
   }
 
   #toggle(): void {

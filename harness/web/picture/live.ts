@@ -129,8 +129,6 @@ export interface TimeView {
   readonly isPaused: boolean;
   /** Per real time; `null`: as fast as possible. */
   readonly rate: number | null;
-  /** First and last time of a record; `null`: the end is not known yet. */
-  readonly span: { readonly fromMs: number; readonly toMs: number } | null;
 }
 
 /** `off`: no node records chunk events. */
@@ -160,8 +158,6 @@ export interface ClusterView {
   readonly isAsked: boolean;
   /** Folder of the record of a run that has ended; `null`: there is none. */
   readonly record: string | null;
-  /** What the record of a run lacks, a line each. */
-  readonly lacks: readonly string[];
 }
 
 export interface Snapshot {

@@ -16,7 +16,6 @@ export function clusterView(changes: Partial<ClusterView> = {}): ClusterView {
     chunkSight: 'off',
     isAsked: true,
     record: null,
-    lacks: [],
     ...changes,
   };
 }

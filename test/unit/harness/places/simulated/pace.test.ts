@@ -34,7 +34,7 @@ function watched(time: VirtualTime, pace: Pace): (act?: () => unknown) => Promis
   return async (act) => {
     if (act !== undefined) isHeld = false;
     await act?.();
-    await expect.poll(() => isHeld, { interval: 1, timeout: 60_000 }).toBe(true);
+    await expect.poll(() => isHeld, { interval: 1 }).toBe(true);
   };
 }
 

@@ -109,7 +109,7 @@ export const upgrade: CommandOptions = {
     '--mode <mode>': 'full or light',
     '--rolling': 'all nodes, one after another; each has its peers back before the next one stops',
     '--timeout <duration>': {
-      help: 'time limit of each start, and then until its peers are back (default: 60s, and by the number of nodes)',
+      help: 'time limit of each start, and of the wait for its peers after that (default: 60s, and by the number of nodes)',
       parse: limit,
     },
     ...ONE_CLUSTER,

@@ -86,7 +86,7 @@ export const run: CommandOptions = {
       parse: whole(1, PARALLEL_MAX),
     },
     '--ui': {
-      help: 'with --driver simulated: serve the live page of the run, which then begins in real time and takes the same course; the page pauses it, steps, and sets its pace',
+      help: 'with --driver simulated: serve a live page, which pauses the run, steps through it and sets its pace (at first: real time); the run takes the same course as without it',
       once: true,
     },
     '--keep': { help: 'leave the last fresh cluster running', once: true },

@@ -196,7 +196,7 @@ export function judge(
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   const [, given = '', ...rest] = pathname.split('/');
   if (!same(given, token) || rest.length === 0) {
-    return { refused: 404, why: 'open the address that svcnet ui has printed' };
+    return { refused: 404, why: 'open the address that svcnet has printed' };
   }
   return { path: rest.join('/'), query: searchParams };
 }

@@ -73,7 +73,7 @@ export class TimeBar {
   #ask(action: string): void {
     fetch(`control/${action}`, { method: 'POST' }).then(
       ({ ok, status }) => setText(this.#trouble, ok ? '' : `refused: ${status}`),
-      () => setText(this.#trouble, 'not heard'),
+      () => setText(this.#trouble, 'no answer'),
     );
   }
 }

@@ -2,6 +2,7 @@ import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
+import { expectInside } from '../base/own-folder.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
 import { simulatingProcess } from '../cluster/lifecycle/drivers.ts';
 import { type ClusterRecord, clusterFolder, findCluster, whyNotOurs } from '../cluster/state/state.ts';
@@ -63,16 +64,23 @@ function namesOf(
   return named.length > 0 ? [...new Set(named)] : nodes.map(({ name }) => name);
 }
 
-/** The files of a cluster that another process simulates, or that cannot be asked. @throws HarnessError `NODE_NOT_FOUND` */
+/**
+ * The files of a cluster that another process simulates, or that cannot be asked.
+ * @throws HarnessError `NODE_NOT_FOUND`, `STATE_INVALID` for a link out of its folder
+ */
 function filesOf(record: ClusterRecord, named: readonly string[], { stateDir }: CommandContext): Part[] {
   const folder = clusterFolder(stateDir, record.name);
   const known = [...record.nodes.map(({ name }) => name), 'chain'];
   return namesOf(named, record).map((part) => {
-    if (known.includes(part)) return { part, log: fileLog(folder.log(part)) };
-    throw new HarnessError(
-      'NODE_NOT_FOUND',
-      `no node '${part}'${suggestion(part, known)} (known: ${known.join(', ')})`,
-    );
+    if (!known.includes(part)) {
+      throw new HarnessError(
+        'NODE_NOT_FOUND',
+        `no node '${part}'${suggestion(part, known)} (known: ${known.join(', ')})`,
+      );
+    }
+    const path = folder.log(part);
+    expectInside(folder.path, path);
+    return { part, log: fileLog(path) };
   });
 }
 

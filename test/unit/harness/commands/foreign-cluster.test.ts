@@ -1,5 +1,5 @@
 /** What the record of a cluster names is asked by no command, unless svcnet wrote the record here. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -155,6 +155,16 @@ describe.each(Object.keys(WAYS))('a record that %s', (way) => {
       message: expect.stringMatching(/were not made here|are not as this version/) as string,
     });
     expect(asked).toBe(0);
+  });
+
+  test('shows no log that is a link to a file elsewhere', async () => {
+    await WAYS[way]?.();
+    const logs = join(stateDir, 'clusters', 'one', 'logs');
+    mkdirSync(logs, { recursive: true });
+    const secret = join(temporaryFolder('svcnet-asked-elsewhere'), 'secret');
+    writeFileSync(secret, 'secret');
+    symlinkSync(secret, join(logs, 'node-0.log'));
+    expect(await called(['logs', 'node-0'])).toMatchObject({ code: 'STATE_INVALID' });
   });
 
   test('is read by ps and logs, and removed by down, and nothing is asked', async () => {

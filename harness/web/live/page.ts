@@ -59,8 +59,8 @@ const LINK_COLUMNS = [
 const CONNECTIONS: Readonly<Record<Connection, string>> = {
   connecting: 'Connecting …',
   live: 'Live',
-  stale: 'No news: svcnet ui does not answer. What is shown may be old.',
-  lost: 'Connection lost. What is shown is old; trying again. Is svcnet ui still running?',
+  stale: 'No news: svcnet does not answer. What is shown may be old.',
+  lost: 'Connection lost. What is shown is old; trying again. Is svcnet still running?',
 };
 
 class Page {

@@ -190,7 +190,7 @@ export function replaceFile(path: string, content: string, mode = 0o666): void {
  * @param option that names the file or its folder @param isOurs by its content @throws HarnessError `USAGE`
  */
 export function expectReplaceable(option: string, path: string, isOurs: (content: string) => boolean): void {
-  const info = lstatSync(path, { throwIfNoEntry: false });
+  const info = statusOf(path);
   if (info === undefined || info.isSymbolicLink()) return;
   if (info.isFile() && isOurs(readFileSync(path, 'utf8'))) return;
   throw new HarnessError('USAGE', `${option}: ${path} exists, and svcnet has not written it`, {

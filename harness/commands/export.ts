@@ -1,7 +1,6 @@
-import { lstatSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
-import { makeFolder, replaceFile } from '../base/own-folder.ts';
+import { makeFolder, replaceFile, statusOf } from '../base/own-folder.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
@@ -113,9 +112,7 @@ function print(
 }
 
 function write(folder: string, files: Exported['files'], force: boolean): void {
-  const there = files
-    .map(({ path }) => join(folder, path))
-    .filter((path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined);
+  const there = files.map(({ path }) => join(folder, path)).filter((path) => statusOf(path) !== undefined);
   if (there.length > 0 && !force) {
     throw new HarnessError(
       'USAGE',

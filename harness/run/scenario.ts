@@ -4,7 +4,13 @@
  */
 import { z } from 'zod';
 import type { Clock } from '../../formats/clock.ts';
-import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../formats/units.ts';
+import {
+  durationText,
+  parseSizeBytes,
+  parseWaitMs,
+  SIZE_EXPECTED,
+  WAIT_EXPECTED,
+} from '../../formats/units.ts';
 import { textAs } from '../base/fields.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
@@ -326,8 +332,9 @@ function textOf(spec: ParameterSpec): z.ZodType<unknown, string> {
 
 function expectedOf({ kind, min, max, oneOf }: ParameterSpec): string {
   if (oneOf !== undefined) return `${kind === 'list' ? 'some' : 'one'} of ${oneOf.join(', ')}`;
-  const least = min === undefined ? '' : `, at least ${min}`;
-  const most = max === undefined ? '' : `, at most ${max}`;
+  const written = (value: number) => (kind === 'duration' ? durationText(value) : String(value));
+  const least = min === undefined ? '' : `, at least ${written(min)}`;
+  const most = max === undefined ? '' : `, at most ${written(max)}`;
   return `${KINDS[kind].expected}${least}${most}`;
 }
 

@@ -163,9 +163,11 @@ function scenarioSection(scenario: Scenario): string {
   ].join('\n\n');
 }
 
-function helpOf({ kind, help, min, oneOf }: ParameterSpec): string {
+function helpOf({ kind, help, min, max, oneOf }: ParameterSpec): string {
+  const written = (value: number) => (kind === 'duration' ? durationText(value) : String(value));
   const limits = [
-    ...(min === undefined ? [] : [`at least ${min}`]),
+    ...(min === undefined ? [] : [`at least ${written(min)}`]),
+    ...(max === undefined ? [] : [`at most ${written(max)}`]),
     ...(oneOf === undefined ? [] : [`${kind === 'list' ? 'some' : 'one'} of ${oneOf.join(', ')}`]),
   ];
   return [help, ...limits].join('; ');

@@ -3,11 +3,11 @@
  * writes their signed address records into one file, just as a restarted node has them in its address book. Left out
  * are nodes of other flavours, light nodes, and those whose advertised address is not known yet.
  */
-import { writeFileSync } from 'node:fs';
-import { fromHex } from '../../../formats/crypto/hex.ts';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
-import { formatRecords } from '../../../node/p2p/address/record-file.ts';
+import { formatRecords, parseRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
@@ -59,5 +59,17 @@ export function writePeerRecords(
       { signer: createSigner(plan.identity.keys.swarm), networkId: BigInt(plan.network.networkId) },
     ),
   );
-  writeFileSync(file, formatRecords(records), { flag: nodes.join === true ? 'a' : 'w' });
+  if (nodes.join !== true) {
+    writeFileSync(file, formatRecords(records));
+    return;
+  }
+  // An upgraded node has one already; some programs forget a peer that has two. Appended, as others may join now.
+  const networkId = BigInt(nodes.placed[0]?.plan.network.networkId ?? 0);
+  const known = existsSync(file) ? parseRecords(readFileSync(file, 'utf8'), networkId).map(placeOf) : [];
+  appendFileSync(file, formatRecords(records.filter((record) => !known.includes(placeOf(record)))));
+}
+
+/** Who is where. */
+function placeOf({ overlay, underlay }: ReturnType<typeof parseRecords>[number]): string {
+  return `${toHex(overlay)} ${toHex(underlay)}`;
 }

@@ -60,6 +60,22 @@ test('a node that listens on all interfaces is left out, as its addresses are no
   expect(written(placed({ nodes: 2 }, '0.0.0.0'))).toEqual([]);
 });
 
+test('a node that joins once more, as after an upgrade, keeps its one record', () => {
+  const file = join(temporaryFolder('records'), 'records');
+  const all = placed({ nodes: 3 });
+  const only = (...indices: number[]) => ({
+    planned: indices.flatMap((index) => all.planned[index] ?? []),
+    placed: indices.flatMap((index) => all.placed[index] ?? []),
+  });
+  const overlays = () => parseRecords(readFileSync(file, 'utf8'), 4020n).map(({ overlay }) => toHex(overlay));
+  writePeerRecords(file, only(0, 1), NOW_MS);
+  writePeerRecords(file, { ...only(1, 2), join: true }, NOW_MS + 60_000);
+  expect(overlays()).toEqual(all.planned.map(({ identity }) => identity.overlay));
+  const moved = only(1).placed.map((node) => ({ ...node, underlay: '/ip4/127.0.0.1/tcp/4' }));
+  writePeerRecords(file, { ...only(1), placed: moved, join: true }, NOW_MS + 120_000);
+  expect(overlays()).toHaveLength(4);
+});
+
 test('only our own nodes are given the path of the file', () => {
   const paths = placed({ nodes: MIXED }).placed.map(({ plan }) => plan.network.peerRecords);
   const file = '/cluster/peer-records';

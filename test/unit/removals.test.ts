@@ -15,6 +15,7 @@ const PROOFS: Readonly<Record<string, string>> = {
   'harness/cluster/snapshots/save.ts': 'is in the marked folder of all state',
   'harness/cluster/snapshots/writing.ts': 'is in the marked folder of all state',
   'harness/cluster/state/compile-cache.ts': 'is in the marked folder of all state',
+  'harness/cluster/state/failed.ts': 'is in the marked folder of all state',
   'harness/cluster/state/move.ts': 'as its callers in this table say',
   'harness/cluster/state/state.ts': 'is in the marked folder of all state',
   'harness/commands/run-seeds.ts': 'is in a folder that was new, empty or the report of an earlier run',

@@ -17,7 +17,7 @@ const parameters = {
     },
   ),
   topic: parameter('text', 'test', 'topic of the messages'),
-  size: parameter('size', 14, 'size of a message, at most 4000 bytes', { min: 12, max: 4000 }),
+  size: parameter('size', 14, 'size of a message', { min: 12, max: 4000 }),
   receiver: parameter('node', '', 'full node that receives; the first one when empty'),
   node: parameter('node', '', 'node that sends; the first other full one when empty'),
 };

@@ -23,7 +23,7 @@ import {
 } from './steps/steps.ts';
 
 const parameters = {
-  size: parameter('size', 14, 'size of the payload, at most 4096 bytes', { min: 1, max: 4096 }),
+  size: parameter('size', 14, 'size of the payload', { min: 1, max: 4096 }),
   count: parameter('integer', 5, 'number of chunks to upload, each with its own owner', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };

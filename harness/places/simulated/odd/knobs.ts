@@ -46,7 +46,7 @@ export type KnobName = (typeof KNOB_NAMES)[number];
 
 export const KNOBS: Readonly<Record<KnobName, Knob>> = {
   'frame-pieces': {
-    about: 'pieces that what it sends is cut into at most, each in a turn of its own',
+    about: 'most pieces into which a frame is cut, each sent in a turn of its own',
     least: 2,
     most: 5,
     allowed: 'a stream of bytes keeps no boundaries (yamux 1.0.0)',
@@ -58,31 +58,31 @@ export const KNOBS: Readonly<Record<KnobName, Knob>> = {
     allowed: 'a window starts with 256 KiB, and its reader decides when it grows again (yamux 1.0.0)',
   },
   'late-timers': {
-    about: 'milliseconds by which a timer fires late at most',
+    about: 'most milliseconds by which a timer fires late',
     least: 1,
     most: 60,
     allowed: 'a timer promises no more than not to fire before its time (Node.js)',
   },
   'early-timers': {
-    about: 'milliseconds by which a timer fires early at most',
+    about: 'most milliseconds by which a timer fires early',
     least: 1,
     most: 1,
     allowed: 'timers count whole milliseconds of a clock with fractions (Node.js)',
   },
   'late-turns': {
-    about: 'turns of the event loop that a task waits besides its own at most',
+    about: 'most extra turns of the event loop that a task waits',
     least: 1,
     most: 20,
     allowed: 'other work of the process decides when a turn comes',
   },
   'slow-writes': {
-    about: 'milliseconds until its disk has what it wrote at most',
+    about: 'most milliseconds until the disk has a write',
     least: 1,
     most: 60,
     allowed: 'a disk promises no time, only an order',
   },
   'slow-chain': {
-    about: 'milliseconds until its chain answers at most',
+    about: 'most milliseconds until the chain answers',
     least: 1,
     most: 400,
     allowed: 'a call may take 15 s (node/onchain/rpc.ts)',

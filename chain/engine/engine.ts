@@ -12,6 +12,9 @@ export const ENGINE_DEFAULT: EngineName = 'anvil';
 /** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
+/** Gas of a block, whichever engine. */
+export const BLOCK_GAS = 30_000_000n;
+
 export interface EngineOptions {
   readonly chainId: number;
   /** Initial state, a dump of its own. */

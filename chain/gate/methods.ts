@@ -2,6 +2,7 @@
  * What may be called through the endpoint. Anvil does anything: spends any account, moves time, rewrites state,
  * fetches URLs.
  */
+import { BLOCK_GAS } from '../engine/engine.ts';
 
 /** One call of JSON-RPC. */
 export interface Call {
@@ -91,8 +92,6 @@ const COMPUTING: ReadonlySet<string> = new Set([
   'eth_estimateGas',
   'eth_simulateV1',
 ]);
-/** A block's: a call with more would stop the chain, as its engine does one thing at a time. */
-const GAS_MAX = 30_000_000n;
 /** Calls of one request, those to simulate included; as go-ethereum does. */
 const CALLS_MAX = 1000;
 
@@ -110,7 +109,10 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
 }
 
-/** The call with at most a block's gas, wherever its parameters name some; holders of the token may use more. */
+/**
+ * The call with at most a block's gas, wherever its parameters name some. With more it would stop the chain, whose engine
+ * does one thing at a time; holders of the token may use it.
+ */
 export function withBoundedGas(call: Call): Call {
   return COMPUTING.has(call.method) ? { ...call, params: bounded(call.params) } : call;
 }
@@ -121,8 +123,8 @@ function bounded(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      (key === 'gas' || key === 'gasLimit') && isAbove(part, GAS_MAX)
-        ? `0x${GAS_MAX.toString(16)}`
+      (key === 'gas' || key === 'gasLimit') && isAbove(part, BLOCK_GAS)
+        ? `0x${BLOCK_GAS.toString(16)}`
         : bounded(part),
     ]),
   );

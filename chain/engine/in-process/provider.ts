@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { LocalChainError } from '../../errors.ts';
-import { GENESIS_TIMESTAMP_S } from '../engine.ts';
+import { BLOCK_GAS, GENESIS_TIMESTAMP_S } from '../engine.ts';
 
 /** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
 const HARDFORK = 'cancun';
-const GAS_OF_BLOCK = 30_000_000n;
 /** The first block's parent used no gas, so the first block asks an eighth less: 10^9, as Anvil's does. */
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
@@ -88,15 +87,15 @@ export async function openProvider(chainId: number): Promise<Provider> {
       bailOnTransactionFailure: false,
       chainId: BigInt(chainId),
       coinbase: new Uint8Array(ADDRESS_SIZE),
-      defaultTransactionGasLimit: GAS_OF_BLOCK,
+      defaultTransactionGasLimit: BLOCK_GAS,
       genesisState: [...genesis, owned],
       hardfork: HARDFORK,
       initialBaseFeePerGas: FIRST_BASE_FEE_WEI,
       initialParentBeaconBlockRoot: new Uint8Array(HASH_SIZE),
       minGasPrice: 0n,
-      mining: { autoMine: false, blockGasLimit: GAS_OF_BLOCK, memPool: { order: edr.MineOrdering.Fifo } },
+      mining: { autoMine: false, blockGasLimit: BLOCK_GAS, memPool: { order: edr.MineOrdering.Fifo } },
       network: {
-        genesisBlockGasLimit: GAS_OF_BLOCK,
+        genesisBlockGasLimit: BLOCK_GAS,
         genesisBlockTime: BigInt(GENESIS_TIMESTAMP_S),
         genesisBlobGas: { gasUsed: 0n, excessGas: 0n },
       },

@@ -22,7 +22,7 @@ import { RecordedFigures } from './recorded-figures.ts';
 import { UiState } from './state.ts';
 import { shortProtocol, Traffic } from './traffic.ts';
 import { type ActiveFault, faultEvents } from './watch.ts';
-import { paceIn, type Told, type Watcher } from './watcher.ts';
+import { firstView, paceIn, type Told, type Watcher } from './watcher.ts';
 
 type Scraped = Parameters<ScraperOptions['onScrape']>;
 
@@ -221,22 +221,14 @@ export class RunView implements Watcher {
   }
 }
 
-function viewOf({ name, driver, seed, startedAt }: Cluster): ClusterView {
-  return {
-    name,
-    driver,
-    seed: seed === undefined ? null : String(seed),
-    startedAt,
-    phase: 'here',
-    height: null,
+function viewOf(cluster: Cluster): ClusterView {
+  return firstView(cluster, {
     hasChain: false,
     logged: true,
     intervalMs: LOOK_MS,
-    lookedAt: null,
     chunkSight: 'on',
     isAsked: false,
-    record: null,
-  };
+  });
 }
 
 function placesOf(nodes: readonly { readonly name: string }[]): ReadonlyMap<string, number> {

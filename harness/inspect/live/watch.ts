@@ -12,6 +12,7 @@ import { replyOf } from '../status/ask.ts';
 import { MoveReader } from './moves.ts';
 import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
+import { firstView } from './watcher.ts';
 
 /** A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 every 6 s. */
 const PAUSE_PER_NODE_MS = 60;
@@ -205,22 +206,14 @@ export class ClusterWatch {
   }
 }
 
-function viewOf({ name, driver, seed, startedAt, chain, logged, nodes }: Watched): ClusterView {
-  return {
-    name,
-    driver,
-    seed: seed === undefined ? null : String(seed),
-    startedAt,
-    phase: 'here',
-    height: null,
-    hasChain: chain.rpc !== '',
-    logged,
-    intervalMs: intervalOf(nodes.length),
-    lookedAt: null,
+function viewOf(watched: Watched): ClusterView {
+  return firstView(watched, {
+    hasChain: watched.chain.rpc !== '',
+    logged: watched.logged,
+    intervalMs: intervalOf(watched.nodes.length),
     chunkSight: 'off',
     isAsked: true,
-    record: null,
-  };
+  });
 }
 
 function intervalOf(nodes: number): number {

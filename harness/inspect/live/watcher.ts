@@ -1,5 +1,12 @@
 /** What a page shows, whatever it comes from: a cluster that is asked, or one in virtual time. */
-import { type Delta, type LogAnswer, PACE_RATES, type Snapshot } from '../../web/picture/live.ts';
+import type { DriverName } from '../../places/facts.ts';
+import {
+  type ClusterView,
+  type Delta,
+  type LogAnswer,
+  PACE_RATES,
+  type Snapshot,
+} from '../../web/picture/live.ts';
 
 /** Where a watcher tells its changes. */
 export interface Told {
@@ -18,6 +25,34 @@ export interface Watcher {
   /** What a person has asked for on the page; absent: the page only looks. @returns false when it is unknown */
   readonly control?: (action: string) => boolean;
   close(): Promise<void>;
+}
+
+/** A cluster of which nothing is known yet but what it is, and how it is watched. */
+export function firstView(
+  {
+    name,
+    driver,
+    seed,
+    startedAt,
+  }: {
+    readonly name: string;
+    readonly driver: DriverName;
+    readonly seed?: bigint | undefined;
+    readonly startedAt: number;
+  },
+  how: Pick<ClusterView, 'hasChain' | 'logged' | 'intervalMs' | 'chunkSight' | 'isAsked'>,
+): ClusterView {
+  return {
+    name,
+    driver,
+    seed: seed === undefined ? null : String(seed),
+    startedAt,
+    phase: 'here',
+    height: null,
+    lookedAt: null,
+    record: null,
+    ...how,
+  };
 }
 
 /** @returns the pace that is asked for, its rate undefined: as fast as possible; undefined: it asks for something else */

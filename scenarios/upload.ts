@@ -20,7 +20,7 @@ const parameters = {
   rate: parameter(
     'integer',
     0,
-    'uploads that begin per second, however long each takes, instead of count and concurrency; one is dropped if 256 are under way',
+    'uploads that begin per second, however long each takes, instead of count and concurrency (0: those); one is dropped if 256 are under way',
     { min: 0, max: 1000 },
   ),
   duration: parameter('duration', 10_000, 'how long uploads of each size begin, with a rate', {

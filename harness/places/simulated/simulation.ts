@@ -204,7 +204,7 @@ export class Simulation implements SimulationView, AsyncDisposable {
     this.#frames.add(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `, bytes);
     this.#last[this.#noted++ % LAST_FRAMES] = { ms, frame };
     this.#frameLog?.write(this.#lineOf({ ms, frame }));
-    // One byte is the headers of a stream, of which there are none.
+    // A single byte is the empty headers of a stream.
     if (kind === 'data' && bytes.length > 1) this.#tell(frame);
   }
 

@@ -123,7 +123,7 @@ export class SimulatedDriver implements Driver {
     if (flavour.embedded === undefined) throw notSimulated(plan.name, flavour);
     const { embedded, tap } = this.#options;
     const { options, keys } = flavour.embedded(plan);
-    const odd = this.#running().simulation.odd.options(plan.name);
+    const odd = this.#running().simulation.odd.options(plan.name, options);
     writeEmbedded(plan.dataDir, {
       keys,
       // What a definition says itself stays.

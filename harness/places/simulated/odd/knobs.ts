@@ -14,7 +14,12 @@ export interface Knob {
   /** Why nodes have to work with every value in between. */
   readonly allowed: string;
   /** Option of the node that takes it; absent: it is done to what surrounds the node. */
-  readonly option?: { readonly name: OptionName; readonly unit: '' | 'ms' };
+  readonly option?: {
+    readonly name: OptionName;
+    readonly unit: '' | 'ms';
+    /** Option that the value may not exceed where a definition gives it. */
+    readonly atMost?: OptionName;
+  };
 }
 
 const milliseconds = (name: OptionName) => ({ name, unit: 'ms' }) as const;
@@ -162,7 +167,7 @@ export const KNOBS: Readonly<Record<KnobName, Knob>> = {
     least: 1,
     most: 400,
     allowed: 'a creditor may announce a higher threshold whenever it likes (pricing)',
-    option: number('threshold-growth-step'),
+    option: { ...number('threshold-growth-step'), atMost: 'threshold-growth-linear' },
   },
   'api-idle-timeout': {
     about: 'milliseconds',

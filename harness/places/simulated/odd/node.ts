@@ -27,14 +27,20 @@ function drawn({ least, most }: Knob, random: Random): number | undefined {
   return least + random.below(1 + random.below(most - least + 1));
 }
 
-/** In the form that files of options have. */
-export function oddOptions(values: OddValues): Record<string, unknown> {
+/** @param given options of the node @returns more of them, in the form that files of options have */
+export function oddOptions(
+  values: OddValues,
+  given: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(values).flatMap(([knob, value]) => {
       const { option } = KNOBS[knob as KnobName];
-      return option === undefined
-        ? []
-        : [[option.name, option.unit === '' ? value : `${value}${option.unit}`]];
+      if (option === undefined) return [];
+      const { name, unit, atMost } = option;
+      const bound = atMost === undefined ? undefined : given[atMost];
+      // What is no number the node refuses by itself.
+      const fits = bound === undefined ? value : Math.min(value, Number(bound) || value);
+      return [[name, unit === '' ? fits : `${fits}${unit}`]];
     }),
   );
 }

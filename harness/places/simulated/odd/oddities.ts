@@ -26,9 +26,9 @@ export class Oddities implements Pick<Surroundings, 'relay'> {
     this.#deps = deps;
   }
 
-  /** Options of a node, in the form that files of options have. */
-  options(node: string): Record<string, unknown> {
-    return oddOptions(this.#of(node));
+  /** @param given options of the node @returns more of them, in the form that files of options have */
+  options(node: string, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+    return oddOptions(this.#of(node), given);
   }
 
   /** @param given what surrounds a node that is not odd @param start which start of it this is */

@@ -42,12 +42,20 @@ test('a node takes both bounds of each of its options, and what peers refuse is 
   for (const name of KNOB_NAMES) {
     const { option, least, most } = KNOBS[name];
     for (const value of [least, most]) {
-      const options = oddOptions({ [name]: value });
+      const options = oddOptions({ [name]: value }, {});
       expect(Object.keys(options)).toEqual(option === undefined ? [] : [option.name]);
       checkPayments(resolved(options));
       if (option !== undefined) expect(resolved(options)[option.name], option.name).toBe(value);
     }
   }
+});
+
+test.each(['100', 100])('a value stays within what the definition says of another option: %j', (linear) => {
+  const given = { 'threshold-growth-linear': linear };
+  const beyond = oddOptions({ 'threshold-growth-step': 400 }, given);
+  expect(beyond).toEqual({ 'threshold-growth-step': 100 });
+  checkPayments(resolved({ ...given, ...beyond }));
+  expect(oddOptions({ 'threshold-growth-step': 70 }, given)).toEqual({ 'threshold-growth-step': 70 });
 });
 
 /** With what a node cannot do without. */

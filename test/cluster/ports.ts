@@ -1,4 +1,4 @@
-/** Ports that a test asks for by their numbers, because its users do: somewhere else where another program listens on one. */
+/** Users ask for these numbers. They are shifted if another program listens on one. */
 import { randomInt } from 'node:crypto';
 import { messageOf } from '../../harness/base/errors.ts';
 import { checkPortsFree } from '../../harness/base/machine/ports.ts';
@@ -6,13 +6,12 @@ import { checkPortsFree } from '../../harness/base/machine/ports.ts';
 /** Clusters pick their ports from here on. */
 const PICKED_FROM = 12_000;
 const TRIES = 20;
-/** Further than the ports of one test are apart. */
+/** Ports of one test are closer together. */
 const SHIFT_MIN = 100;
 
 /**
- * @param ports that are needed
- * @returns what to add to each of them: 0 where they are free, which is what machines of continuous integration have;
- * anything else is said, with what is in the way
+ * @returns what to add to each port: 0 if all are free, as in continuous integration. Otherwise it says what is in
+ * the way.
  */
 export async function portShift(ports: readonly number[]): Promise<number> {
   const why = await busy(ports, 0);

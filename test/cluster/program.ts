@@ -1,9 +1,8 @@
-/** A TypeScript source as a program of others, which the harness starts by its path. */
 import { writeFileSync } from 'node:fs';
 
 /**
- * Reads and leaves compiled code in the folder of this run: the harness, which knows nothing of such a program, has it do
- * without, so each start would compile all of it again.
+ * It compiles into the folder of this run: the harness does not know the program and gives it no cache, so each start would
+ * compile everything again.
  *
  * @param env variables that it is started with
  */

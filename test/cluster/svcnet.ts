@@ -1,4 +1,3 @@
-/** The command line as a person runs it: `svcnet` in a process of its own, or as quickly as it goes in this one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { runLine } from '../../harness/commands/line.ts';
@@ -6,7 +5,6 @@ import { runLine } from '../../harness/commands/line.ts';
 export const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
 
 export interface Finished {
-  /** Null when a signal has ended it. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -14,7 +12,6 @@ export interface Finished {
 
 export interface Started {
   readonly child: ChildProcess;
-  /** What it has written so far. */
   readonly output: { readonly stdout: string; readonly stderr: string };
   readonly finished: Promise<Finished>;
 }
@@ -36,7 +33,7 @@ export function startSvcnet(
   return { child, output, finished: promise };
 }
 
-/** Here, without the time that a process takes to start: where the command matters and its process does not. */
+/** In this process, without the time that another one takes to start. */
 export async function svcnetHere(
   args: readonly string[],
   { stateDir }: { readonly stateDir: string },

@@ -1,4 +1,3 @@
-/** APIs on real sockets, in front of a node that is simulated. */
 import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { listen } from '../../../node/api/listen.ts';
@@ -27,7 +26,7 @@ const PLAIN: ApiOptions = {
   idleTimeoutMs: 120_000,
 };
 
-/** One that has not been started, and that nobody stops. */
+/** Not started; nothing stops it. */
 export async function newApi(
   options: Partial<ApiOptions>,
   clock: Clock = systemClock(),
@@ -37,7 +36,6 @@ export async function newApi(
   return { api: createApi({ ...PLAIN, ...options }, services, listen), services, turn };
 }
 
-/** One that listens until the test ends. */
 export async function startApi(options: Partial<ApiOptions>, clock?: Clock): Promise<Running> {
   const made = await newApi(options, clock);
   await made.api.start();

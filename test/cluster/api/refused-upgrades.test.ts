@@ -1,4 +1,3 @@
-/** Servers that refuse to continue as a WebSocket, and what the client and the conformance check make of that. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -19,12 +19,12 @@ async function start(clock?: Clock): Promise<Running & { main: string }> {
   return { ...started, main: `http://${started.address}` };
 }
 
-/** Opens a socket, which ends with the test, and writes. */
+/** The socket ends with the test. */
 async function raw(port: number, bytes: string | Buffer): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
   await new Promise((resolve) => socket.once('connect', resolve));
-  // The server may cut the connection, which some of the tests expect.
+  // The server may cut the connection.
   socket.on('error', () => undefined);
   socket.write(bytes);
   return socket;
@@ -97,7 +97,7 @@ describe('uploads that break off', () => {
     const { port } = await start();
     const waiting = await raw(port, '');
     const endless = await raw(port, 'GET /health HTTP/1.1\r\n');
-    // Both are accepted before the stall, which spans a look of Node.js at its connections.
+    // Node.js looks at its connections during the stall, and both must be accepted before.
     await new Promise((resolve) => setTimeout(resolve, 100));
     // Timers come next in the event loop, sockets after them.
     await new Promise(setImmediate);
@@ -228,7 +228,7 @@ describe('downloads', () => {
       },
       { interval: 200, timeout: 120_000 },
     );
-    // Sockets buffer a few megabytes of the 64; every leaf is fetched on its own.
+    // Sockets buffer a few megabytes of the 64.
     expect(fetched).toBeLessThan((size / CHUNK_PAYLOAD_SIZE) * 0.75);
     let received = 0;
     socket.on('data', (part: Buffer) => {

@@ -1,4 +1,3 @@
-/** WebSockets on real sockets: the handshake, and clients that are slow, rude or gone. */
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
@@ -40,7 +39,6 @@ const GOOD = {
   'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
 };
 
-/** The answer to a handshake whose connection the server ends; a header that is undefined is not sent. */
 async function handshake(
   port: number,
   changes: Record<string, string | undefined>,
@@ -290,12 +288,11 @@ describe('a subscription', () => {
   });
 });
 
-/** As a client masks it, with a mask of zeros: not the last of its message, and empty; a ping; a whole message. */
+/** Masked as a client masks it, with a mask of zeros: an empty fragment, not the last; a ping; a whole message. */
 const EMPTY_FRAGMENT = Buffer.from('008000000000', 'hex');
 const PING = Buffer.from('8980000000008a8000000000', 'hex');
 const MESSAGE = Buffer.concat([Buffer.from('82fe040000000000', 'hex'), Buffer.alloc(1024)]);
 const FIRST_FRAGMENT = Buffer.from('028000000000', 'hex');
-/** Bytes: far more than a connection may bring for nothing. */
 const FLOOD = 16 * 1024 * 1024;
 
 async function subscriber(port: number, path: string, more = ''): Promise<Socket> {
@@ -306,7 +303,7 @@ async function subscriber(port: number, path: string, more = ''): Promise<Socket
   return socket;
 }
 
-/** Resolves when the connection has ended; fails when all of the flood was taken. */
+/** Fails if all of the flood was taken. */
 async function flooded(socket: Socket, frame: Buffer): Promise<void> {
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const part = Buffer.concat(Array.from({ length: Math.ceil(60_000 / frame.length) }, () => frame));

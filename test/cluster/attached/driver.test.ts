@@ -11,7 +11,6 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** An endpoint whose status is set by the test. */
 async function endpoint(): Promise<{ url: string; asked: () => number; answer: (status: number) => void }> {
   let status = 200;
   let asked = 0;

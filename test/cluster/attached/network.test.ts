@@ -1,5 +1,3 @@
-/** A network of one state folder, attached from another: like a network started elsewhere. */
-
 import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +15,7 @@ import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts'
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { svcnetHere } from '../svcnet.ts';
 
-/** Of a scenario, or of a few commands: on a loaded machine each takes long to start. */
+/** On a loaded machine each command takes long to start. */
 const SCENARIO_MS = 300_000;
 const SEED = 771n;
 
@@ -128,7 +126,7 @@ describe('from the command line', { timeout: SCENARIO_MS }, () => {
   test('it can be inspected like any other cluster', async () => {
     expect((await svcnet('ps')).stdout).toMatch(/field-net +attached · chain/);
     const healthy = { problems: [], nodes: [{ peers: 3 }, { peers: 3 }, { peers: 3 }, { peers: 3 }] };
-    // On a loaded machine a node may not answer within the second that a command gives it.
+    // A loaded node may not answer within a command's second.
     const status = async () => JSON.parse((await svcnet('status', '--json')).stdout) as typeof healthy;
     await expect.poll(status, { timeout: SCENARIO_MS / 2 }).toMatchObject(healthy);
     expect((await svcnet('env')).stdout).toContain(`export SVCNET_BATCH_2=${theirs.node(2).batch}`);

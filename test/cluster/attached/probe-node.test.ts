@@ -1,5 +1,3 @@
-/** How endpoints are recognised by their answers. */
-
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -19,7 +17,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** @returns URL of a server with these answers, and 404 for all other paths */
+/** @returns URL of a server that answers 404 for all other paths */
 async function endpoint(answers: Answers): Promise<string> {
   const server = createServer(({ url = '' }, response) => {
     const answer = answers[url];

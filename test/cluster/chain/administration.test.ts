@@ -1,4 +1,3 @@
-/** Administration of the contracts by their owner while the chain runs. */
 import { describe, expect, test } from 'vitest';
 import { player, TOKENS, useNetwork } from './network.ts';
 

@@ -16,7 +16,7 @@ const FIXED_GAS = { deploy: 175_000, transfer: 90_000, withdraw: 95_000, cash: 3
 const DEPOSIT = 1_000_000n;
 const TIMEOUT_S = 60n;
 
-/** The player's chequebook, with the deposit in it, at the address of the vectors. */
+/** Its address is that of the vectors. */
 const net = useNetwork(async (network) => {
   const args = [player.address, 0, deployment.salt];
   await network.send(network.factory, 'deploySimpleSwap', args, { from: player, gas: FIXED_GAS.deploy });
@@ -63,7 +63,6 @@ const cheque = (
   { signer = player, beneficiary = second.address, chequebook = deployment.address } = {},
 ) => signer.signTypedData(domain(), TYPES.cheque, { chequebook, beneficiary, cumulativePayout: payout });
 
-/** The second account cashes a cheque of the player. */
 async function cash(payout: bigint, { recipient = third.address } = {}) {
   const args = [recipient, payout, await cheque(payout)];
   return net.current.send(book(), 'cashChequeBeneficiary', args, { from: second, gas: FIXED_GAS.cash });
@@ -143,7 +142,6 @@ describe('the signed data', () => {
     }
   });
 
-  /** Puts an initialised chequebook to an address of the vectors. */
   async function chequebookAt(address: string, issuer: string): Promise<Contract> {
     await net.current.rpc.call('anvil_setCode', address, deployment.code);
     const contract = net.current.chequebook(address);

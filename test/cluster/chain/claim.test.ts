@@ -1,4 +1,3 @@
-/** The complete round of the vectors, and every error that its claim can have. */
 import { concat, keccak256, toBeHex } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
@@ -22,7 +21,7 @@ interface Play {
   seed?: string;
 }
 
-/** Stake, commit and reveal in the blocks of the vectors, then the seed of the vectors. */
+/** In the blocks of the vectors, then with their seed. */
 async function play(options: Play = {}) {
   const { seed = scenario.seed, ...part } = options;
   const parts = [{ from: player, ...part }];
@@ -94,7 +93,6 @@ describe('a claim with one wrong field', () => {
   const flip = (hex: string): string => `${hex.slice(0, -1)}${hex.endsWith('0') ? '1' : '0'}`;
   const transformed = (n: number) =>
     scenario.claimEvents.filter((e) => e.startsWith('transformed'))[n]?.slice(-67, -1);
-  /** For each proof: its place in the claim, whether it is a single-owner chunk, its computed transformed address. */
   const elements = [
     { name: 'proof 1', place: 0, computed: transformed(1) },
     { name: 'proof 2', place: 1, computed: transformed(2) },
@@ -204,7 +202,7 @@ describe('a claim with one wrong field', () => {
       notMatching,
     );
     expect(await withSoc({ chunkAddr: flip(chunkAddr) })).toMatch(/^InclusionProofFailed\(3,/);
-    // An invalid signature recovers to the zero address, which is no owner either.
+    // It recovers to the zero address, which is no owner either.
     const zero = { signer: '0x0000000000000000000000000000000000000000', signature: `0x${'00'.repeat(65)}` };
     expect(await withSoc(zero)).toBe(unverified);
     const missing = proofs();
@@ -247,7 +245,7 @@ describe('a sample', () => {
   });
 
   test('is refused with chunks outside the neighbourhood', async () => {
-    // An overlay that shares its first bit with the anchor (0), so that depth 1 can be revealed.
+    // It shares its first bit with the anchor (0), so that depth 1 can be revealed.
     const stakeNonce = nearNonce();
     const { x1, x2, last } = scenario.indexes;
     const near = vectorSample.filter(({ chunkAddress }) => BigInt(chunkAddress) >> 255n === 0n);

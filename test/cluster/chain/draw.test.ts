@@ -1,4 +1,3 @@
-/** Rounds with several players: which one is drawn, which are frozen, and what the next rounds require. */
 import { concat, keccak256, toBeHex, type Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
@@ -36,7 +35,7 @@ interface Player extends Part {
   silent?: boolean;
 }
 
-/** The draw as specified: index of the chosen one among candidates with these densities. */
+/** As specified: the index of the chosen candidate. */
 function chosen(seed: string, draw: '0' | '1', candidates: { number: number; density: bigint }[]): number {
   let sum = 0n;
   let result = -1;
@@ -130,7 +129,7 @@ describe('the draw among three players', () => {
     expect(seen.size).toBe(3);
   });
 
-  /** The first seed with which the true sample is chosen and one player wins it. */
+  /** With it the true sample is chosen and one player wins. */
   const seedFor = (winner: Wallet, list: readonly Player[] = players): string => {
     for (let n = 0; ; n++) {
       const outcome = expectedOutcome(seedOf(n), list);
@@ -152,7 +151,6 @@ describe('the draw among three players', () => {
       frozen(second, overlays[1], 1),
     ]);
     expect(events.find((event) => event.startsWith('PotWithdrawn'))).toContain(winner.address);
-    // Two agreeing players of four: the price rises less than with one.
     expect(events).toContain('PriceUpdate(24067)');
   });
 

@@ -1,7 +1,4 @@
-/**
- * The engine in the process against Anvil, call by call: both get what nodes, testbed and tools send, and must answer
- * alike but for what is named here.
- */
+/** Calls what nodes, testbed and tools call. The engines must answer alike but for what is named here. */
 import { Interface, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
@@ -38,9 +35,8 @@ const options = {
   chequebooks: [{ issuer: buyer.address, deposit: 10n ** 17n }],
 };
 
-/** Fields of answers in which the engines differ. */
 const OWN: ReadonlySet<string> = new Set([
-  // They begin with other states, and draw other random words for the games of contracts.
+  // They begin with other states, and draw other random words.
   'stateRoot',
   'mixHash',
   'parentBeaconBlockRoot',
@@ -89,7 +85,7 @@ function data(signature: string, ...values: readonly AbiValue[]): string {
   return encodeCall(selectorOf(signature), ...values);
 }
 
-/** The answer of each engine, without what is its own; of a refused call its code and the contract's words. */
+/** Of a refused call: its code and the contract's words. */
 async function answers(method: string, ...params: readonly unknown[]): Promise<Record<EngineName, unknown>> {
   const told = async ({ rpc }: Side) => {
     try {
@@ -119,20 +115,17 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, of]) => [key, plain(of)]));
 }
 
-/** @returns what both answer */
 async function both(method: string, ...params: readonly unknown[]): Promise<unknown> {
   const { anvil, 'in-process': here } = await answers(method, ...params);
   expect(here, `${method} ${JSON.stringify(params)}`).toEqual(anvil);
   return here;
 }
 
-/** A block at the next second, for both. */
 async function mine(): Promise<void> {
   await both('evm_setNextBlockTimestamp', ++timeS);
   await both('evm_mine');
 }
 
-/** Sends one, mines it, and compares its receipt and what it has changed. */
 async function transact(
   from: Wallet,
   to: string | undefined,
@@ -157,7 +150,6 @@ const batchId = () => String((sides.get('anvil') as Side).chain.batches[0]?.id);
 const newBatch = (amount: bigint, nonce: number) =>
   data(FUNCTIONS.createBatch, buyer.address, amount, 17, 16, word(nonce), false);
 
-/** The payee cashes a cheque of the buyer. */
 function cashing(cumulativePayout: bigint): string {
   const beneficiary = hexBytes(payee.address, 'payee');
   const cheque = { chequebook: hexBytes(chequebook(), 'chequebook'), beneficiary, cumulativePayout };
@@ -166,7 +158,6 @@ function cashing(cumulativePayout: bigint): string {
   return Interface.from(chequebookArtifact.abi).encodeFunctionData('cashChequeBeneficiary', args);
 }
 
-/** What nodes, their owners and others send, in an order in which they can. */
 const SENT: readonly [what: string, expected: 'succeeds' | 'fails', () => Sent][] = [
   [
     'an approval',
@@ -271,14 +262,13 @@ test.each(SENT)(
   },
 );
 
-/** Both search for the limit, and end a little apart: within a hundredth. */
+/** Both search for the limit, and end within a hundredth. */
 async function expectEstimates(asked: object): Promise<void> {
   const { anvil, 'in-process': here } = await answers('eth_estimateGas', asked);
   if (typeof anvil !== 'string') expect(here).toEqual(anvil);
   else expect(Math.abs(Number(here) / Number(anvil) - 1)).toBeLessThan(0.01);
 }
 
-/** The head, all events so far, and what the accounts and contracts have. */
 async function expectAlike(): Promise<void> {
   const head = String(await both('eth_blockNumber'));
   await both('eth_getBlockByNumber', 'latest', false);
@@ -368,7 +358,6 @@ test('replaced blocks lose their transactions, and are as many', async () => {
   expect(Number(await both('eth_getTransactionCount', buyer.address, 'latest'))).toBe(nonce);
 });
 
-/** One that differs between the engines. */
 async function sided(method: string): Promise<[EngineName, unknown][]> {
   return Promise.all(
     Array.from(sides, async ([name, { rpc }]) => [name, await rpc.call(method)] as [EngineName, unknown]),

@@ -1,4 +1,3 @@
-/** The rules of the redistribution game up to the claim: phases, anchors, commits, reveals. */
 import { concat, keccak256, toBeHex } from 'ethers';
 import { describe, expect, test } from 'vitest';
 import artifact from '../../../chain/artifacts/Redistribution.json' with { type: 'json' };

@@ -1,5 +1,3 @@
-/** The way to the chain's endpoint: who comes in, what may be called, and how it fails on purpose. */
-
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'undici';
@@ -111,7 +109,6 @@ test('faults of one client add up, and each counts the calls it has affected', a
   gate.setFault('f3', { client: 'node-0', fault: { kind: 'error', percent: 50 } });
   await ask('node-1');
   for (let i = 0; i < 8; i++) await ask('node-0');
-  // Half of the calls, and half of the rest.
   expect(Object.fromEntries(gate.met)).toEqual({ f1: 9, f2: 4, f3: 2 });
   expect(gate.counts.get('node-0')).toEqual({ requests: 8, met: 8, byKind: { slow: 8, error: 6 } });
   gate.setFault('f1', undefined);
@@ -276,7 +273,7 @@ test('a page may call only from an origin of the list, and under a name that is 
   // What a page sends without asking first.
   expect(await post({ origin: 'null', 'content-type': 'text/plain' })).toEqual([403, refused, undefined]);
   expect(await post({ 'sec-fetch-site': 'cross-site' })).toEqual([403, refused, undefined]);
-  // A name that was made to lead here: the browser takes the page for one of this very site.
+  // To the browser, whose name leads here, the page is of this very site.
   const rebound = { host: 'evil.example:8545', origin: 'http://evil.example:8545' };
   expect((await post(rebound)).slice(0, 2)).toEqual([403, unknown]);
   expect(await post({ host: 'chain:8545' })).toEqual([200, `echo ${call(7)}`, undefined]);
@@ -301,7 +298,6 @@ test('what Anvil does for its master needs the token, and forking is for no one'
   const without = expect.stringContaining("without the chain's token") as string;
   expect(await post({}, call(1, 'evm_mine'))).toEqual([200, without, undefined]);
   expect(await post({}, call(1, 'eth_sendTransaction'))).toEqual([200, without, undefined]);
-  // None of a batch runs when one of it may not.
   await post({}, `[${call(1)},${call(2, 'anvil_setBalance')}]`);
   expect(await post(token, fork)).toEqual([200, expect.stringContaining('forks no other'), undefined]);
   expect(await post({ authorization: 'Bearer wrong' })).toEqual([

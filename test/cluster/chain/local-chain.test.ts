@@ -35,7 +35,7 @@ const batchFor = (owner: string, n: number, amount = 2_073_600_000n) => ({
 const block = async (network: Network, number: string) =>
   Object(await network.rpc.call('eth_getBlockByNumber', number, false));
 
-/** Waits for a height; the test's own deadline ends it. */
+/** The test's own deadline ends it. */
 async function reaches(chain: LocalChain, height: number): Promise<void> {
   while ((await chain.head()) < height) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -1,4 +1,3 @@
-/** The chain as a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
@@ -62,7 +61,6 @@ async function startWith(
   return { child, ready };
 }
 
-/** One chain for all tests of a block, which change nothing. */
 function shared(options: Record<string, unknown> = {}): { ready: Ready } {
   const folder = temporaryFolder('svcnet-chain');
   const chain: Partial<Awaited<ReturnType<typeof startWith>>> = {};
@@ -76,7 +74,6 @@ function shared(options: Record<string, unknown> = {}): { ready: Ready } {
   return chain as { ready: Ready };
 }
 
-/** Exit code and what was written to standard error. */
 async function endOf(child: ChildProcess): Promise<{ code: unknown; text: string }> {
   let text = '';
   child.stderr?.on('data', (part: Buffer) => {
@@ -87,7 +84,6 @@ async function endOf(child: ChildProcess): Promise<{ code: unknown; text: string
   return { code, text };
 }
 
-/** Waits until nothing answers; the deadline of the test ends it. */
 async function silent(url: string): Promise<void> {
   for (;;) {
     const rpc = createRpcClient(url);
@@ -102,7 +98,7 @@ async function silent(url: string): Promise<void> {
   }
 }
 
-/** Makes Anvil write into its folder, which it does only for this. */
+/** Makes Anvil write into its folder. */
 async function rewind(ready: Ready): Promise<void> {
   const rpc = createRpcClient(ready.rpc, () => authorization);
   await rpc.call('anvil_rollback', 3);

@@ -1,7 +1,4 @@
-/**
- * A local chain without a clock for contract tests: every block is mined on request, every transaction in
- * a block of its own, and each test starts from the same snapshot.
- */
+/** Every block is mined on request, every transaction has its own block, and each test starts from the same snapshot. */
 import { Interface, type InterfaceAbi, type LogDescription, Result, Wallet } from 'ethers';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
@@ -23,7 +20,7 @@ import { createRpcClient, type RpcClient, RpcError } from '../../../chain/rpc.ts
 
 export const NETWORK_ID = 4020n;
 export const TOKENS = 10n ** 19n;
-/** Keys of the players of the vectors, and a few more accounts. Account 0 deploys and administers. */
+/** Of the players of the vectors, and a few more. Account 0 deploys and administers. */
 export const deployer = new Wallet(LOCAL_CHAIN_DEFAULTS.deployerKey);
 export const player = new Wallet('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d');
 export const second = new Wallet('0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a');
@@ -31,7 +28,7 @@ export const third = new Wallet('0x7c852118294e51e653712a81e05800f419141751be58f
 /** Owns native coin only. */
 export const stranger = new Wallet('0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a');
 
-/** More than any call needs: the limit that clients use in their debug mode. */
+/** The limit that clients use in their debug mode. */
 const GAS = 1_000_000;
 
 export interface Contract {
@@ -42,7 +39,7 @@ export interface Contract {
 export interface Receipt {
   block: number;
   gasUsed: number;
-  /** As `Name(arg,…)`, of all contracts, in order. */
+  /** As `Name(arg,…)`, of all contracts. */
   events: string[];
   hash: string;
 }
@@ -99,14 +96,14 @@ export class Network {
     return this.chain.head();
   }
 
-  /** Mines until the next block is `block`: what is sent next lands in it. */
+  /** What is sent next lands in this block. */
   async before(block: number): Promise<void> {
     const missing = block - 1 - (await this.head());
     if (missing < 0) throw new Error(`block ${block} has passed`);
     if (missing > 0) await this.chain.mine(missing);
   }
 
-  /** Sends a transaction, mines it, and fails with the contract's reason if it failed. */
+  /** Mines it too, and fails with the contract's reason. */
   async send(
     contract: Contract,
     method: string,
@@ -119,7 +116,7 @@ export class Network {
     return this.#read(receipt);
   }
 
-  /** The reason why a transaction in the next block would fail; an empty one is a failure of the test. */
+  /** Fails if a transaction in the next block would succeed or would give no reason. */
   async refusal(
     contract: Contract,
     method: string,
@@ -137,7 +134,7 @@ export class Network {
     throw new Error(`${method} was not refused`);
   }
 
-  /** The result of a view at the head; a single value stands for itself. */
+  /** At the head. A single value stands for itself. */
   async view(
     contract: Contract,
     method: string,
@@ -152,7 +149,6 @@ export class Network {
     return decoded.length === 1 ? decoded[0] : decoded;
   }
 
-  /** Deploys a further contract. */
   async deploy(
     artifact: { abi: InterfaceAbi; bytecode: string },
     args: readonly unknown[],
@@ -178,7 +174,7 @@ export class Network {
     return rawReceipt(await this.rpc.call('eth_getTransactionReceipt', hash));
   }
 
-  /** Sends a call from an address whose key is not available here. */
+  /** The key of the address is not needed. */
   async sendAs(from: string, contract: Contract, method: string, args: readonly unknown[]): Promise<Receipt> {
     await this.rpc.call('anvil_setBalance', from, '0xde0b6b3a7640000');
     await this.rpc.call('anvil_impersonateAccount', from);
@@ -240,7 +236,7 @@ function reason(data: unknown): string {
 }
 
 /**
- * One network for all tests of a file, reset to its start after each of them.
+ * Resets the network to its start after each test of the file.
  * @param prepare what all tests of the file build on
  */
 export function useNetwork(

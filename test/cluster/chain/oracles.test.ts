@@ -13,7 +13,6 @@ describe('PriceOracle', () => {
   const refusal = (method: string, args: unknown[] = [], from = player) =>
     net.current.refusal(oracle(), method, args, { from });
 
-  /** Moves to the first block of a round and lets the player adjust the price there. */
   async function adjustInRound(round: number, redundancy: number) {
     await net.current.send(oracle(), 'grantRole', [roles.PRICE_UPDATER_ROLE, player.address]);
     await net.current.before(round * ROUND_LENGTH);

@@ -1,4 +1,3 @@
-/** A PostageStamp contract with a price. */
 import { MaxUint256, zeroPadValue } from 'ethers';
 import { batchId } from '../../../chain/deployment/deploy.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
@@ -12,7 +11,6 @@ export const { roles, postageScenario: scenario } = vectors;
 
 let net: { readonly current: Network };
 
-/** For the tests of the file that calls it, and what it does with them below. */
 export function usePostage(): { readonly current: Network } {
   net = useNetwork(async (network) => {
     for (const owner of [deployer, player, second]) {
@@ -65,5 +63,4 @@ export const counts = async () => ({
   lastExpiryBalance: String(await view('lastExpiryBalance')),
 });
 
-/** Total payment per chunk at the next block. */
 export const paidNext = () => net.current.view(stamp(), 'currentTotalOutPayment', [], { at: 'pending' });

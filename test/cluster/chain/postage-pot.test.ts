@@ -28,7 +28,7 @@ describe('expiry', () => {
     const before = BigInt((await counts()).pot);
     const { events } = await net.current.send(stamp(), 'expireLimited', [MaxUint256], { from: stranger });
     expect(events).toEqual([]);
-    // The first batch paid for one more block after the second one was created.
+    // The first batch paid for one more block.
     const pot = before + 2n ** 17n * PRICE + 2n ** 17n * (paid - since);
     expect(await counts()).toEqual({
       validChunkCount: '131072',
@@ -73,7 +73,7 @@ describe('expiry', () => {
     expect(await view('isBatchesTreeEmpty')).toBe(true);
     const deposited = 2n ** 17n * (amounts.reduce((sum, amount) => sum + amount, 0n) + 217n * PRICE);
     const rounding = deposited - BigInt((await counts()).pot);
-    // Dilution divides by two, and may lose the odd unit of each chunk.
+    // Dilution may lose the odd unit of each chunk.
     expect(rounding).toBeGreaterThanOrEqual(0n);
     expect(rounding).toBeLessThanOrEqual(2n ** 17n);
   });

@@ -1,4 +1,4 @@
-/** Rounds of the redistribution game as in the vectors: stake, commit and reveal in their blocks. */
+/** In the blocks of the vectors. */
 import { MaxUint256, toBeHex, type Wallet } from 'ethers';
 import { beforeAll } from 'vitest';
 import { compileSources } from '../../../chain/compile.ts';
@@ -8,7 +8,7 @@ import { type Network, player, type Receipt, second, third } from './network.ts'
 const { redistributionScenario: scenario } = vectors;
 const { setup } = scenario;
 
-/** The actions of one player in a round; by default the player of the vectors. */
+/** By default of the player of the vectors. */
 export interface Part {
   from: Wallet;
   commitment?: string;
@@ -33,14 +33,14 @@ interface StorageLayout {
 
 let slots: Map<string, string> | undefined;
 
-/** The storage layout of Redistribution as reported by the compiler, once for all variables of a test file. */
+/** As reported by the compiler, once per test file. */
 function storageSlots(): Map<string, string> {
   const output = compileSources(['storageLayout']);
   const { storage }: StorageLayout = output.contracts['Redistribution.sol'].Redistribution.storageLayout;
   return new Map(storage.map(({ label, slot }) => [label, toBeHex(BigInt(slot), 32)]));
 }
 
-/** The storage slot of a state variable of Redistribution, known once the compiler has run. */
+/** Known once the compiler has run. */
 export function slotOf(label: string): () => string {
   let slot: string | undefined;
   beforeAll(() => {
@@ -53,7 +53,7 @@ export function slotOf(label: string): () => string {
   };
 }
 
-/** The batch of the vectors, allowances, and a head just before the vectors' stake. */
+/** Leaves the head just before the vectors' stake. */
 export async function preparePlayer(network: Network): Promise<void> {
   for (const from of [player, second, third]) {
     for (const { address } of [network.postageStamp, network.stakeRegistry]) {
@@ -78,7 +78,7 @@ export async function stakeAll(network: Network, parts: readonly Part[]): Promis
   return overlays;
 }
 
-/** Commits one block after the other, from the vectors' block on. */
+/** One block after the other, from the vectors' block on. */
 export async function commitAll(network: Network, parts: readonly Part[]): Promise<Receipt[]> {
   await network.before(setup.blocks.commit);
   const receipts: Receipt[] = [];
@@ -99,7 +99,6 @@ export async function commit(network: Network, part: Part, round: number): Promi
   return network.send(game, 'commit', [obfuscated, round], { from });
 }
 
-/** Reveals one block after the other, from the vectors' block on. */
 export async function revealAll(network: Network, parts: readonly Part[]): Promise<Receipt[]> {
   await network.before(setup.blocks.reveal);
   const receipts: Receipt[] = [];

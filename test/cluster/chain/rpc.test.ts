@@ -1,5 +1,3 @@
-/** The client of a chain's endpoint, where connections end while they are idle. */
-
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Reserve samples and proofs for their elements, built from the specification for the tests of the game. */
+/** Built from the specification. */
 import { concat, keccak256, toBeHex, toUtf8Bytes } from 'ethers';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 
@@ -19,21 +19,19 @@ export interface Proof {
   socProof: { signer: string; signature: string; identifier: string; chunkAddr: string }[];
 }
 
-/** The sample of the vectors, in order. */
 export const vectorSample: readonly Element[] = sample;
 
-/** The 16 pairs of chunk address and transformed address. */
 function commitmentPayload(elements: readonly Element[]): Uint8Array {
   return Buffer.from(concat(elements.flatMap((e) => [e.chunkAddress, e.transformedAddress])).slice(2), 'hex');
 }
 
-/** Address of the chunk that holds a sample: what players commit to. */
+/** Address of the chunk that holds a sample. */
 export function reserveCommitment(elements: readonly Element[]): string {
   const payload = commitmentPayload(elements);
   return chunkAddress(tree(payload), payload.length);
 }
 
-/** The three proofs of a claim (`x1`, `x2`, last) for a sample, drawn by the seed. */
+/** `x1`, `x2` and last, drawn by the seed. */
 export function claimProofs(
   elements: readonly Element[],
   seed: string,
@@ -44,7 +42,6 @@ export function claimProofs(
   return [proof(x1), proof(x2), proof(15)];
 }
 
-/** The elements and the segment of their payload that a seed selects. */
 function drawn(seed: string): { x1: number; x2: number; segment: number } {
   const x1 = Number(BigInt(seed) % 15n);
   const other = Number(BigInt(seed) % 14n);
@@ -75,7 +72,7 @@ function elementProof(elements: readonly Element[], index: number, segment: numb
   };
 }
 
-/** All levels of the tree over 128 segments, the leaves first. @param anchor prefix of every hash input */
+/** All levels over 128 segments, the leaves first. @param anchor prefix of every hash input */
 function tree(payload: Uint8Array, anchor = '0x'): string[][] {
   const padded = new Uint8Array(SEGMENTS * SEGMENT);
   padded.set(payload);

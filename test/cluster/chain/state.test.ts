@@ -1,5 +1,3 @@
-/** A chain that continues where it was: after a stop, after `kill -9`, and from a saved state of another chain. */
-
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -39,7 +37,6 @@ async function start(more: Partial<LocalChainOptions> = {}): Promise<{ chain: Lo
   return { chain, rpc };
 }
 
-/** The process that keeps the state dies with Anvil: nothing more is written. */
 async function crash(chain: LocalChain): Promise<void> {
   process.kill(Number(chain.anvilPid), 'SIGKILL');
   await chain.exited;
@@ -50,7 +47,6 @@ function transfer(token: string, nonce: number): string {
   return account.sign({ nonce, to: token, gas: 100_000, data }, 31_337);
 }
 
-/** Everything that nodes read of the past. */
 async function pastOf(rpc: RpcClient, head: number): Promise<unknown> {
   const numbers = Array.from({ length: head + 1 }, (_, number) => `0x${number.toString(16)}`);
   const blocks = await rpc.batch(

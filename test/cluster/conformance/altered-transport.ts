@@ -1,4 +1,4 @@
-/** A transport whose streams differ from the node above it: messages are changed on their way, one by one. */
+/** Messages are changed on their way, one by one. */
 
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
@@ -16,15 +16,12 @@ export interface Alteration {
   readonly sent?: Change;
 }
 
-/** How else the transport may differ. */
 export interface Habits {
-  /** Protocol ids that it agrees to beside those of the node. */
+  /** Beside those of the node. */
   readonly agrees?: (protocolId: string) => boolean;
-  /** Ends all connections of a peer with any of them. */
   readonly oneForAll?: boolean;
 }
 
-/** Changes streams that the node is asked for. */
 export function altered(
   transport: Transport,
   alterations: readonly Alteration[],

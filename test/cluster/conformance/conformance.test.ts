@@ -1,4 +1,3 @@
-/** Our node and our contracts have no red row, on the wire and on the chain; wrong contracts have their red rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -30,7 +29,6 @@ afterAll(() => net.stop());
 
 const options = () => ({ clock: net.clock, level: 'money' as const, signal: AbortSignal.timeout(RUN_MS) });
 
-/** @param spare number of the account that pays */
 const wireReport = (node: ClusterNode, spare: number) =>
   grade(
     wireConformance({
@@ -52,7 +50,7 @@ const LIGHT_ONLY = ['retrieval', 'pushsync', 'pullsync'].map(
 test('our nodes have no red row on the wire', { timeout: RUN_MS }, async () => {
   const [full, , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   await full.bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
-  // In parallel: a run spends most of its time waiting.
+  // A run mostly waits.
   const [ofFull, ofLight] = await Promise.all([wireReport(full, 0), wireReport(light, 1)]);
   expect(told(ofFull, ['failed', 'error', 'skipped'])).toEqual(LIGHT_ONLY);
   expect(told(ofLight, ['failed', 'error'])).toEqual([]);

@@ -1,4 +1,3 @@
-/** What is reported before grading, for storage nodes and for other servers. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,11 +8,10 @@ import { spokenDialect } from '../../../harness/conformance/http/probe-target.ts
 
 const GOOD = 'ab'.repeat(32);
 const run = { clock: MACHINE_CLOCK, signal: new AbortController().signal };
-/** What the server answers, by path; 404 in HTML for every other path. */
+/** 404 in HTML for every other path. */
 let answers: Readonly<Record<string, readonly [status: number, body: object]>>;
 let server: Server;
 let target: string;
-/** Interfaces of the last one opened. */
 let places: readonly string[];
 
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * Our node has no red row over HTTP, in either dialect; and each row is red as soon as one thing that it claims is
- * otherwise: the answers are given to it again, each claim broken once.
+ * Each row must be red as soon as one thing that it claims is otherwise: the kept answers are given to it again, each claim
+ * broken once.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -79,7 +79,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     expect(results.filter(isRed).map(({ id, reason }) => `${id}: ${reason}`)).toEqual([]);
     const skipped = results.filter(({ verdict }) => verdict === 'skipped').map(({ id }) => id);
     expect(skipped).toEqual([]);
-    // Two batches were bought and cannot be returned; a batch without a label cannot lose one again.
+    // Batches cannot be returned, and a batch without a label cannot lose one again.
     const left = (await close()).map((what) => what.replace(/[0-9a-f]{64}.*/, 'ID'));
     expect(left).toEqual(['batch ID', 'batch ID', 'label of ID']);
   });

@@ -1,5 +1,3 @@
-/** A cluster whose reserves hold enough, for long enough, to be sampled. */
-
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import { until } from '../../../harness/scenario.ts';
 import { nextSecond } from '../../../scenarios/steps/steps.ts';
@@ -8,12 +6,12 @@ import { bytesOf } from '../node/kit.ts';
 /** Some twenty chunks: a sample has sixteen. */
 const SIZE = 80_000;
 const CHUNK_SIZE = 4096;
-/** Blocks of a round of the storage game. A sample contains what was stamped before the last round. */
+/** In blocks. A sample contains what was stamped before the last round. */
 const ROUND_BLOCKS = 152;
-/** Pull syncing takes seconds, and a Bee reports a new round only with a new phase. */
+/** A Bee reports a new round only with a new phase. */
 const TIMEOUT_MS = 180_000;
 
-/** Uploads to every full node, waits until all of them hold everything, and lets two rounds pass. */
+/** Waits until all full nodes hold everything, and lets two rounds pass. */
 export async function sampled(net: Cluster): Promise<void> {
   const nodes = net.nodes.filter(({ mode }) => mode === 'full');
   for (const node of nodes) await node.bytes.upload(bytesOf(`sampled of ${node.name}`, SIZE));
@@ -27,7 +25,7 @@ export async function sampled(net: Cluster): Promise<void> {
     },
     { timeoutMs: TIMEOUT_MS },
   );
-  // A sample leaves out what was stamped after its block, and blocks count whole seconds.
+  // Blocks count whole seconds.
   await nextSecond(net.clock, AbortSignal.timeout(TIMEOUT_MS));
   const rounds = () =>
     Promise.all(

@@ -1,4 +1,3 @@
-/** Endpoints that answer like a chain on which one thing differs from what nodes need. */
 import { RpcError } from '../../../chain/rpc.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -17,7 +16,7 @@ export interface WrongChain {
 const word = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`;
 const other = `0x${'ab'.repeat(20)}`;
 
-/** Changes what a view of a contract answers. @param also what the call begins with after its selector */
+/** @param also what the call begins with after its selector */
 function view(name: keyof Contracts, signature: string, change: Change, also = ''): WrongChain['around'] {
   return (ask, contracts) => async (method, params) => {
     const answer = await ask(method, params);
@@ -30,7 +29,6 @@ function view(name: keyof Contracts, signature: string, change: Change, also = '
   };
 }
 
-/** Takes a selector or a topic out of the code of a contract. */
 function codeWithout(name: keyof Contracts, piece: string): WrongChain['around'] {
   return (ask, contracts) => async (method, params) => {
     const answer = await ask(method, params);
@@ -47,7 +45,6 @@ function answering(wanted: string, change: (answer: unknown) => unknown): WrongC
   };
 }
 
-/** Events of one kind. */
 function events(signature: string, change: (found: readonly EventLog[]) => unknown): WrongChain['around'] {
   return (ask) => async (method, params) => {
     const answer = await ask(method, params);

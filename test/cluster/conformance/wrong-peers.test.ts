@@ -1,4 +1,3 @@
-/** Each peer with one fault turns the rows red that check for it, and no others. */
 import { beforeAll, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import type { RowResult } from '../../../harness/conformance/row.ts';
@@ -7,7 +6,6 @@ import { openWire } from '../../../harness/conformance/wire/conformance.ts';
 import { WIRE_ROWS } from '../../../harness/conformance/wire/rows/rows.ts';
 import { NOT_PAID_FOR, startPeer, WRONG_PEERS, type Wrong } from './wrong-peers.ts';
 
-/** Those that wait on purpose are for the node itself. */
 const WAITING = ['stranger stays', 'silence', 'headers silence'];
 const ROWS = WIRE_ROWS.filter(
   ({ id, group }) => group !== 'hostile' && ![...WAITING, ...NOT_PAID_FOR].includes(id),
@@ -36,7 +34,7 @@ function idsOf(results: readonly RowResult[], verdicts: readonly RowResult['verd
 const RIGHT = 'right';
 const found = new Map<string, RowResult[]>();
 
-// All in parallel: a run spends most of its time waiting for what must not come.
+// A run mostly waits for what must not come.
 beforeAll(async () => {
   const peers = [{ name: RIGHT, wrong: {} }, ...WRONG_PEERS];
   await Promise.all(peers.map(async ({ name, wrong }) => found.set(name, await graded(wrong))));

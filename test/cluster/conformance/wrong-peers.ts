@@ -1,4 +1,3 @@
-/** Nodes on loopback that are right in everything but one thing, and one that is right. */
 import { randomBytes } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { decodeStamp } from '../../../formats/chunk/stamp.ts';
@@ -48,7 +47,6 @@ import { protocolSet } from '../../unit/protocols/protocol-set.ts';
 import { SNAPSHOT } from '../../unit/protocols/target-node.ts';
 import { type Alteration, altered, type Habits } from './altered-transport.ts';
 
-/** What an accounting unit costs at the node. */
 const EXCHANGE = 10_000n;
 const BATCH = {
   id: new Uint8Array(32).fill(0xba),
@@ -61,17 +59,14 @@ const BATCH = {
 
 export interface Wrong extends Habits {
   readonly alterations?: readonly Alteration[];
-  /** It accepts any stamp. */
   readonly anyStamp?: boolean;
-  /** It accepts anything called a cheque. */
   readonly anyCheque?: boolean;
-  /** Its chain key, where what is wrong is signed with it; default: any. */
+  /** Signs what is wrong, where that is signed; default: any. */
   readonly key?: Uint8Array;
-  /** It identifies itself with another key. */
   readonly otherKey?: boolean;
 }
 
-/** Rows of the level `money` spend from it: its batch is known to the peers of this file, and its cheques to none. */
+/** Rows of the level `money` spend from it. The peers of this file know its batch, and not its cheques. */
 function pretendedFunds(): Funds {
   const signer = createSigner(testKey(77));
   return {
@@ -82,7 +77,7 @@ function pretendedFunds(): Funds {
   };
 }
 
-/** A node with chunks in its reserve, started. @returns how to reach it, and its end */
+/** @returns how to reach it, and its end */
 export async function startPeer(
   wrong: Wrong = {},
 ): Promise<{ options: WireOptions; stop: () => Promise<void> }> {
@@ -179,7 +174,7 @@ export async function startPeer(
 
 const SWAP_SPEC = { id: SWAP.id, inboundStreamsMax: 2 } as const;
 
-/** Changes the fields of one message of a protocol; the headers are number 0. */
+/** The headers are number 0. */
 function says<T extends MessageTable>(
   protocolId: string,
   table: T,
@@ -199,7 +194,7 @@ function says<T extends MessageTable>(
 const inBothHandshakes = (alteration: (id: string) => Alteration) =>
   HANDSHAKE_DIALECTS.map(({ id }) => alteration(id));
 
-/** What is wrong with a peer, and the rows that have to say so, no others. */
+/** The rows that have to say so, no others. */
 export const WRONG_PEERS: readonly {
   readonly name: string;
   readonly wrong: Wrong;
@@ -322,7 +317,6 @@ export const WRONG_PEERS: readonly {
         ),
       ],
     },
-    // The chunk that was pushed is asked for again.
     red: ['retrieval of a held chunk', 'pushsync receipt'],
   },
   {
@@ -441,7 +435,7 @@ export const WRONG_PEERS: readonly {
   },
 ];
 
-/** Rows that the pretended account cannot pay for: no peer here accepts its cheques. */
+/** No peer here accepts the cheques of the pretended account. */
 export const NOT_PAID_FOR: readonly string[] = ['swap cheque'];
 
 function alteredSynAck(change: (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>) {

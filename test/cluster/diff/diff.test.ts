@@ -1,4 +1,3 @@
-/** `svcnet diff` with programs of our node that are changed in one line. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,7 +7,6 @@ import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 const folder = temporaryFolder('svcnet-diff');
-/** @param change as `other.ts` names it @returns our flavour with that program */
 function other(change: string): string {
   const program = join(folder, change);
   writeProgram(program, join(import.meta.dirname, 'other.ts'), { OTHER_CHANGE: change });
@@ -22,7 +20,7 @@ async function diff(flavours: readonly string[], ...words: readonly string[]) {
   return { code, ...(JSON.parse(stdout) as { compared: readonly Compared[]; report: string }) };
 }
 
-/** What a network answered otherwise, as a report names it: what, ours, its own. */
+/** As a report names it: what, ours, its own. */
 function named({ differences = [] }: Partial<Compared>, flavour: string) {
   return differences.map(({ what, seen }) => [what, seen['svc'], seen[flavour]]);
 }
@@ -48,7 +46,6 @@ test('what is equal but for its program has no difference; wrong prices and a wr
       `${price + 1} accounting units`,
     ]);
   expect(pushes.map(([what]) => what).filter((what) => what?.startsWith('retrieval'))).toEqual([]);
-  // Its nodes pay less than is charged.
   const ends = 'file-retrieval: both ends of each link';
   expect(pushes).toContainEqual([
     ends,

@@ -1,14 +1,13 @@
-/** Our node with a small change in its sources that its variable `OTHER_CHANGE` names: another implementation, nearly. */
+/** `OTHER_CHANGE` names the change in its sources. */
 import type { Edit } from '../../planted/bugs.ts';
 import { plant } from '../../planted/plant.ts';
 
-/** What a node charges for a chunk of a peer. @param more accounting units */
+/** @param more accounting units */
 function served(protocol: string, more: string): Edit {
   const from = 'accounting.price(host.overlay, address)';
   return { file: `protocols/${protocol}/serving.ts`, from, to: `${from} + ${more}` };
 }
 
-/** What it forgives a peer per second. @param more accounting units */
 function refreshed(more: string): Edit {
   const from = 'rate: forClass(this.#options.refreshRate, peer.fullNode, this.#options.lightFactor)';
   return { file: 'protocols/pseudosettle/pseudosettle.ts', from, to: `${from} + ${more}` };

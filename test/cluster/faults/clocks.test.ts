@@ -1,5 +1,3 @@
-/** A node whose clock is wrong, and what becomes of its peers when it is started again. */
-
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { askNodes } from '../../../harness/inspect/status/ask.ts';
@@ -32,7 +30,6 @@ function peersOfAll(): Promise<number[]> {
   return Promise.all(net.nodes.map(async ({ client }) => (await client.peers()).length));
 }
 
-/** What `status` says of nodes without peers. */
 async function isolated(): Promise<Readonly<Record<string, string>>> {
   const answers = await askNodes(net.nodes, signal);
   const faults = await net.faults.list();

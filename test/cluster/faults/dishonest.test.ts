@@ -1,5 +1,3 @@
-/** Dishonest nodes: each behaviour acts, and the honest nodes among them keep serving correct data to each other. */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -9,9 +7,9 @@ import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const HONEST = 4;
-/** Garbage needs connections whose bytes can be spoilt, which processes have. */
+/** It needs connections whose bytes can be spoilt. */
 const BEHAVIOURS = BEHAVIOUR_NAMES.filter((name) => name !== 'handshake-garbage');
-/** Chunks are only in their neighbourhood, so that content has to be requested. */
+/** Content has to be requested. */
 const options = { 'minimum-storage-radius': 1, 'cache-capacity': 0 };
 const folder = temporaryFolder('svcnet-dishonest');
 
@@ -42,7 +40,6 @@ describe('a node for every behaviour among a few honest ones', () => {
         ...BEHAVIOURS.map((name) => ({ dishonest: [name], options, batches: false as const })),
       ],
     });
-    // A start has a limit of its own, which names what is missing.
   });
   afterAll(async () => {
     await net.stop();
@@ -56,7 +53,7 @@ describe('a node for every behaviour among a few honest ones', () => {
     for (const reader of net.nodes.slice(1, HONEST)) {
       expect(await reader.bytes.download(reference)).toEqual(data);
     }
-    // A node that owes nothing cannot refuse to pay, and a dishonest node may get nothing.
+    // A node that owes nothing cannot refuse to pay.
     const debtor = net.node(HONEST + BEHAVIOURS.indexOf('refuse-to-pay'));
     await Promise.allSettled([debtor.bytes.download(reference)]);
   });

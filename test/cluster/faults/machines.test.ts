@@ -1,5 +1,3 @@
-/** Every fault of machines and of the chain that the drivers of this package support, on one cluster: what it counts, and that it heals. */
-
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
@@ -34,14 +32,12 @@ afterAll(() => net.stop());
 
 let uploads = 0;
 
-/** @returns the reference; rejects when the node does not accept it */
 async function upload(name = 'node-1'): Promise<string> {
   const data = new TextEncoder().encode(`upload ${uploads++} `.repeat(2_000));
   const node = net.node(name);
   return (await node.bytes.upload(data, { batch: node.batch as string })).reference;
 }
 
-/** The fault, with the effect that it has in time. */
 async function begun(request: FaultRequest): Promise<{ effect: () => Promise<Fault['effect']> }> {
   const fault = await net.faults.begin(request);
   return {
@@ -106,7 +102,7 @@ test.each([
       soon,
     )
     .not.toBe('running');
-  // While it waits, the node is away; before that it might still be asked to stop.
+  // Before it waits, it might still be asked to stop.
   await expect.poll(() => effectNow().then((effect) => effect['nodes that left']), soon).toBe(1);
   run.child.kill(signal);
   const { code, stderr } = await run.finished;
@@ -143,7 +139,6 @@ test('a cluster that ends with its process refuses a restart of a node from outs
   expect((await own.node(0).observe()).state).toBe('running');
 });
 
-/** Of the only fault that is active. */
 async function effectNow(): Promise<Fault['effect']> {
   return (await net.faults.list())[0]?.effect ?? {};
 }
@@ -268,7 +263,6 @@ describe('the chain', () => {
     const refusing = await begun({ kind: 'rpc-errors', percent: 50 });
     await expect.poll(async () => (await slow.effect())['answers delayed'], soon).toBeGreaterThan(1);
     await expect.poll(async () => (await refusing.effect())['requests refused'], soon).toBeGreaterThan(1);
-    // Healing one leaves the other in place.
     const [first] = await net.faults.list();
     await net.faults.heal(first?.id);
     const before = (await refusing.effect())['requests refused'] ?? 0;

@@ -1,9 +1,8 @@
-/** Every kind of fault has a test that measures its effect: the file by layer, and whether it was measured. */
 import { expect } from 'vitest';
 import { type Fault, type FaultLayer, hadEffect } from '../../../harness/cluster/faults/fault.ts';
 import { FAULT_KINDS } from '../../../harness/cluster/faults/table.ts';
 
-/** Each of these files calls `everyKindMeasured` for its layers. */
+/** Each of these files calls `everyKindMeasured`. */
 export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   link: 'test/cluster/harness/links/faults.test.ts',
   message: 'test/cluster/harness/links/message-faults.test.ts',
@@ -16,7 +15,7 @@ export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   memory: 'test/docker/cluster.test.ts',
 };
 
-/** @param history all faults begun by the tests of a file; called by the last of these tests */
+/** @param history all faults begun by the tests of a file; the last test calls this */
 export function everyKindMeasured(history: readonly Fault[], ...layers: readonly FaultLayer[]): void {
   const kinds = FAULT_KINDS.filter(({ layer }) => layers.includes(layer)).map(({ name }) => name);
   const measured = new Set(history.filter(hadEffect).map(({ kind }) => kind));

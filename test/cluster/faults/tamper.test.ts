@@ -1,5 +1,3 @@
-/** A node with surroundings that can fail, while they change. */
-
 import { expect, test } from 'vitest';
 import { endNodeFault } from '../../../harness/flavours/tampered/control.ts';
 import { serveControl } from '../../../harness/flavours/tampered/serve.ts';

@@ -1,7 +1,4 @@
-/**
- * A node program in another style than ours: settings in variables and in a TOML file, keys as hex, raw bytes and PEM.
- * Inside it is our node, so that it can take part in a network.
- */
+/** Reads settings from variables and from a TOML file, keys as hex, raw bytes and PEM. Inside it is our node. */
 import { createPrivateKey } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

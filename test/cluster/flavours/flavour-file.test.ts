@@ -1,7 +1,3 @@
-/**
- * A program that svcnet does not know takes part by its flavour file alone: `ant.ts`, which is told what it needs by
- * variables and a TOML file, and reads its keys as hex, raw bytes and PEM.
- */
 import { randomBytes } from 'node:crypto';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,13 +96,12 @@ test('one joins by a file that the network has never heard of', async () => {
   await expect(net.add({ flavour: { ...flavour, name: 'wasp', redial: '3s' } })).rejects.toThrow(
     "add: the cluster has another flavour file for 'wasp'",
   );
-  // What it knows now goes by its name, and the same file again is no other one.
+  // The same file again is no other flavour.
   const other = await Cluster.attach(net.name, { stateDir: join(folder, 'state') });
   const [again] = await other.add({ flavour: 'wasp' });
   await other.detach();
   await net.remove('node-5', { forGood: true });
   await net.remove(again?.name ?? '', { forGood: true });
-  // No node runs by the first file any more.
   const [changed] = await net.add({ flavour: { ...flavour, name: 'wasp', redial: '3s' } });
   await net.remove(changed?.name ?? '', { forGood: true });
 });

@@ -1,4 +1,3 @@
-/** Nodes that join and leave for good as faults and as events of schedules: what was acknowledged stays. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-/** `svcnet add`, `remove` and `scale`, as a person types them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +13,6 @@ interface Answer {
   readonly [change: string]: unknown;
 }
 
-/** Of a command that prints JSON. */
 async function answerOf(line: string): Promise<Answer> {
   const { code, stdout, stderr } = await svcnet(`${line} --json`);
   expect(code, stderr).toBe(0);

@@ -1,4 +1,3 @@
-/** Faults and nodes that leave for good: what was removed stays away. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -26,7 +25,6 @@ test('a restart of all nodes brings back none that was removed meanwhile', async
   const restarting = net.faults.begin({ kind: 'rolling-restart', down: 1000 });
   await net.clock.sleep(500);
   expect(net.node(0).state).toBe('stopped');
-  // One that is away just now, and one whose turn has not come.
   await net.remove(0, { forGood: true });
   await net.remove(3, { forGood: true });
   const { effect } = await restarting;

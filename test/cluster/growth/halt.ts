@@ -1,4 +1,3 @@
-/** What a power cut leaves of a cluster. */
 import { join } from 'node:path';
 import { killProcess } from '../../../harness/base/machine/processes.ts';
 import type { Cluster } from '../../../harness/cluster/cluster.ts';

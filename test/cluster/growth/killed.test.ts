@@ -1,4 +1,3 @@
-/** `svcnet add` that is killed: the next command on its cluster removes what it has left behind. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -28,7 +27,7 @@ test.each(['process', 'process --tap', 'embedded'])(
     await until(
       'node-2 has not been launched',
       async () => {
-        // It stands still while it is looked at, so that it cannot come to its end before it is killed.
+        // It stands still, so that it does not end before it is killed.
         adding.child.kill('SIGSTOP');
         if ((await found()).length > 0) return { done: true };
         adding.child.kill('SIGCONT');

@@ -1,4 +1,3 @@
-/** Clusters of processes that get nodes and lose them while they are used, and go on as what they have become. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -9,7 +8,7 @@ import { expectRead, use } from './used.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
-  // The last one that was opened has the cluster as it is.
+  // The last one opened knows the cluster as it is.
   for (const net of opened.splice(0).toReversed()) await net.stop();
 });
 

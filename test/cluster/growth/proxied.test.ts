@@ -1,4 +1,3 @@
-/** Clusters whose nodes reach each other through a link proxy: it knows at once who has come, changed and gone. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ import { expectRead, use } from './used.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
-  // The last one that was opened has the cluster as it is.
+  // The last one opened knows the cluster as it is.
   for (const net of opened.splice(0).toReversed()) await net.stop();
 });
 

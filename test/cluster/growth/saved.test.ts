@@ -1,4 +1,3 @@
-/** A cluster that has grown and shrunk, saved and continued: it keeps its numbers. */
 import { afterEach, expect, test } from 'vitest';
 import type { ClusterOptions } from '../../../harness/cluster/opening.ts';
 import { Cluster } from '../../../harness/index.ts';

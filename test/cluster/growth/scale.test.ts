@@ -1,4 +1,3 @@
-/** A network that becomes eight times as large and as small again, in virtual time, while it is used. */
 import { expect, test } from 'vitest';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -53,7 +52,6 @@ test('5 nodes become 40 and 5 again at radius 1 under load: every acknowledged c
   expect(radii.map(({ storageRadius }) => storageRadius)).toEqual([1, 1, 1, 1, 1]);
 });
 
-/** Until these chunks are where they belong now. */
 async function whole(net: Cluster, chunks: readonly string[]): Promise<void> {
   const watch = new PlacementWatch(chunks, net.nodes);
   await until('chunks are not where they belong', (signal) => watch.probe(signal), {
@@ -62,9 +60,8 @@ async function whole(net: Cluster, chunks: readonly string[]): Promise<void> {
   });
 }
 
-/** Chunks for one node after the other, at a pace that waits for no answer. */
+/** It waits for no answer. */
 class Load implements AsyncDisposable {
-  /** Acknowledged. */
   readonly all: string[] = [];
   readonly refused: unknown[] = [];
   readonly #net: Cluster;
@@ -97,7 +94,6 @@ class Load implements AsyncDisposable {
     await Promise.all(this.#underWay);
   }
 
-  /** Those acknowledged since it was last asked. */
   take(): string[] {
     const taken = this.all.slice(this.#taken);
     this.#taken = this.all.length;

@@ -1,4 +1,3 @@
-/** Clusters that get nodes and lose them, in virtual time: what they are then, and what is refused. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -24,7 +23,6 @@ async function start(options: ClusterOptions = {}): Promise<Cluster> {
   return net;
 }
 
-/** What a node is to others. */
 async function identitiesOf(net: Cluster): Promise<unknown[]> {
   return Promise.all(
     net.nodes.map(async (node) => {

@@ -1,4 +1,3 @@
-/** Nodes that get another program or mode while their network runs: the same keys, ports and data. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ import { haltAll } from './halt.ts';
 
 const MAIN = fileURLToPath(new URL('../../../node/main.ts', import.meta.url));
 
-/** Our own node as a program of others, which reads and writes the very same data directory. */
+/** It reads and writes the very same data directory. */
 function ownProgram(folder: string, name: string): FlavourInput {
   const program = join(folder, name);
   writeProgram(program, MAIN);
@@ -92,7 +91,6 @@ test('a node goes on under another program and back again, with all that it had'
   expect(await node.bytes.download(more.reference)).toEqual(data.subarray(1));
   await net.settled();
 
-  // What it was told on the way counts as well, whatever it was in between.
   await net.upgrade(1, { options: { 'cache-capacity': 78 } });
   await net.upgrade(1, { flavour: 'later' });
   await net.upgrade(1, { flavour: 'svc' });
@@ -176,7 +174,7 @@ test('a mode is changed; what would leave the network without what it needs is r
   expect(await second?.client.node()).toMatchObject({ mode: 'full' });
 });
 
-/** Happens while a node of an embedded cluster is stopped for its upgrade, before its files change. */
+/** While the node is stopped, before its files change. */
 function whileUpgrading(work: () => Promise<void>): Disposable {
   const spy = vi.spyOn(EmbeddedDriver.prototype, 'create').mockImplementationOnce(async function (
     this: EmbeddedDriver,

@@ -1,11 +1,10 @@
-/** Uploads to the first node of a cluster while nodes come and go, and a look for all that it acknowledged. */
 import { expect } from 'vitest';
 import type { Cluster, ClusterNode } from '../../../harness/index.ts';
 
-/** Data of acknowledged uploads by reference. */
+/** By reference. */
 export interface Use {
   readonly acknowledged: ReadonlyMap<string, Uint8Array>;
-  /** Ends with the upload that is under way. */
+  /** Ends with the upload under way. */
   end(): Promise<void>;
 }
 
@@ -28,7 +27,6 @@ export function use(net: Cluster): Use {
   return { acknowledged, end };
 }
 
-/** Each upload has reached its neighbourhood, and this node reads it. */
 export async function expectRead(net: Cluster, node: ClusterNode, { acknowledged }: Use): Promise<void> {
   for (const [reference, data] of acknowledged) {
     await net.synced(reference);

@@ -1,5 +1,3 @@
-/** What browser applications need: fixed ports, allowed origins, accounts with keys. */
-
 import { Contract, FetchRequest, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';

@@ -1,7 +1,4 @@
-/**
- * What the testbed prepares for a Bee, without one: a script that lists options stands for the program. With a real one
- * see `test/interop`.
- */
+/** Without a Bee: a script that lists options stands for the program. */
 
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +28,7 @@ const OPTIONS = [
   'cache-capacity',
 ];
 
-/** A program that knows some options and dies when it is actually started. */
+/** It dies when it is actually started. */
 function program(name: string, options: readonly string[] = OPTIONS): string {
   const path = join(folder, name);
   const help = options.map((option) => `      --${option} string   an option`).join('\n');
@@ -195,7 +192,6 @@ function plainFile(name: string, content: string | Buffer): string {
   return path;
 }
 
-/** The head of a program for a processor that no Node.js runs on. */
 function elf(machine: number): string {
   const header = Buffer.alloc(64);
   header.write('\x7fELF', 'latin1');

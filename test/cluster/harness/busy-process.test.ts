@@ -1,4 +1,3 @@
-/** Calls to a process of the harness whose event loop stands still. */
 import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -22,7 +21,7 @@ const CALLS = fileURLToPath(new URL('../../../harness/base/calls.ts', import.met
 /** More than the queue of a listening socket takes. */
 const MANY = 600;
 
-/** Its event loop stands still from a call of `stand` until the file is there. */
+/** From a call of `stand` until the file is there. */
 const PROGRAM = `
   import { existsSync } from 'node:fs';
   import { serveCalls } from ${JSON.stringify(CALLS)};
@@ -61,7 +60,7 @@ async function busyProcess() {
   return { child, pid, port, call, standing, goOn: () => writeFileSync(until, '') };
 }
 
-/** What undici says of its connections to a port, or of its requests to it, until the test has finished. */
+/** What undici says of a port until the test has finished. */
 function heard(what: 'client:beforeConnect' | 'request:create', port: number): readonly object[] {
   const messages: object[] = [];
   const channel = `undici:${what}`;

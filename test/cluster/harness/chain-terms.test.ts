@@ -1,5 +1,3 @@
-/** A chain with its own price and block time. */
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { batchAmount } from '../../../harness/cluster/plan/definition.ts';

@@ -1,5 +1,3 @@
-/** What tests and scenarios do to the chain of a running cluster. */
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -20,12 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** What it has read, without asking the chain. */
+/** Without asking the chain. */
 async function blockOf(node: ClusterNode, signal?: AbortSignal): Promise<number> {
   return (await node.client.status(signal)).lastSyncedBlock;
 }
 
-/** Waits until the node has read a block. */
 function reads(node: ClusterNode, block: number): Promise<true> {
   return until<true>(
     `${node.name} does not follow the chain`,

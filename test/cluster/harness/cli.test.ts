@@ -1,5 +1,3 @@
-/** The command line as scripts and people use it. */
-
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,4 +1,3 @@
-/** The client against a server that misbehaves in every way that a node or the network path can. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';

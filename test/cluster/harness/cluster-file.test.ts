@@ -1,5 +1,3 @@
-/** `svcnet init` and `svcnet schema`, as used by people and editors. */
-
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,3 @@
-/** Whole clusters of real nodes, through the library. */
-
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -133,12 +131,11 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
-  // A signal to an embedded node is one to this process.
   if (driver === 'process') {
     test('a wait says which node could not be asked', async () => {
       const pid = net.node(1).pid as number;
       process.kill(pid, 'SIGSTOP');
-      // Before another look at the node sees that it is paused: then it would not be asked.
+      // Before another look sees that the node is paused: it would not be asked then.
       const frozen = await failure(net.synced('ab'.repeat(32), { timeoutMs: 1500 }));
       process.kill(pid, 'SIGCONT');
       expect(frozen.code).toBe('WAIT_TIMEOUT');
@@ -199,7 +196,6 @@ test('clusters with the same seed have the same keys, overlays, contracts and ba
   expect(new Set(ports).size).toBe(4);
 });
 
-/** Every process that was started for the cluster. */
 function processesOf(name: string): ProcessId[] {
   return labelled(readRecord(stateDir, name)?.token ?? '');
 }
@@ -217,13 +213,13 @@ test('stopping leaves no process and no folder', async () => {
 });
 
 test('a node that cannot start fails the cluster with its own message, and nothing is left', async () => {
-  // Each value is allowed by itself, so it is the node that refuses them.
+  // Each value is allowed by itself: the node refuses them.
   const options = { 'threshold-growth-linear': 1 };
   const error = await failure(Cluster.start({ nodes: [{ count: 2, options }], name: 'ill', stateDir }));
   expect(error.code).toBe('PROCESS_FAILED');
   expect(error.hint).toContain('threshold-growth-step');
   expect(clusters()).toEqual([]);
-  // Its output is where the message says. The other node may have been ended before it said anything.
+  // The other node may have been ended before it said anything.
   const kept = /Logs and state of this start: (.*-ill-.*)$/.exec(error.hint ?? '')?.[1] ?? '';
   const failed = /node-\d/.exec(error.message)?.[0];
   expect(readFileSync(join(kept, 'logs', `${failed}.log`), 'utf8')).toContain('threshold-growth-step');
@@ -232,7 +228,7 @@ test('a node that cannot start fails the cluster with its own message, and nothi
 
 test.each([
   ['node-1', 'nodes', 'PROCESS_FAILED', 'node-1 has ended (SIGKILL)'],
-  // Once the nodes are ready too, the start may be over before the system has ended the process.
+  // Once the nodes are ready, the start may be over first.
   ['chain', 'chain', 'CHAIN_FAILED', 'the chain has ended (SIGKILL)'],
 ])(
   '%s ends after it was ready: the start fails with that, not with what is missing',
@@ -312,7 +308,7 @@ test('a cluster does not outlive its killed program', async () => {
   expect(processes).toHaveLength(5);
   const gone = once(program, 'exit');
   program.kill('SIGKILL');
-  // Its files are closed before it has ended, which its nodes may notice sooner than others see its end.
+  // Its files close before it ends: its nodes may notice that first.
   await gone;
   await until(
     'the cluster is still there',
@@ -324,7 +320,6 @@ test('a cluster does not outlive its killed program', async () => {
     },
     { timeoutMs: 120_000 },
   );
-  // The next start in the same folder removes what the dead program could not.
   await using _next = await Cluster.start({ nodes: 1, batches: false, stateDir });
   expect(clusters()).not.toContain('doomed');
 });

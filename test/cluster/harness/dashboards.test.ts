@@ -1,5 +1,3 @@
-/** `svcnet dashboards` with programs that only answer: how they are found, watched and ended. */
-
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -16,7 +14,6 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Started, startSvcnet } from '../svcnet.ts';
 
 const WITHIN = { timeoutMs: 60_000 };
-/** There is no engine. */
 const NO_ENGINE = 'tcp://127.0.0.1:1';
 
 const folder = temporaryFolder('svcnet-dashboards');
@@ -27,7 +24,7 @@ const grafana = join(folder, 'grafana', 'bin', 'grafana');
 let net: Cluster;
 const children: ChildProcess[] = [];
 
-/** Answers everything with 200, at the given address; ends at once when asked to. */
+/** Ends at once when asked to. */
 const PROGRAM = `
 import { createServer } from 'node:http';
 const given = process.argv.find((each) => each.startsWith('--web.listen-address='));
@@ -71,7 +68,6 @@ interface Document {
   readonly servers: readonly { readonly name: string; readonly url: string; readonly source: string }[];
 }
 
-/** A command that has said where its servers are. */
 async function running(...args: string[]): Promise<Started & { document: Document; processes: ProcessId[] }> {
   const command = svcnet(['--json', '--port', '0', '--grafana-port', '0', ...args]);
   await until(
@@ -93,7 +89,6 @@ const targets = () =>
     labels: { node: string };
   }[];
 
-/** Host and port of the first target. */
 function addressIn(file: string): string {
   const [first] = JSON.parse(readFileSync(file, 'utf8')) as { targets: string[] }[];
   return first?.targets[0] ?? '';

@@ -1,5 +1,3 @@
-/** What a definition says about nodes, checked on running clusters. */
-
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -75,7 +73,7 @@ test('a ring keeps exactly its links, even after a node was away, and carries up
   const data = randomBytes(300_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
-  // For some chunks no node is closer than those in between, until these have pulled them.
+  // For some chunks no node is closer than those in between.
   for (const node of net.nodes) {
     await until(
       `${node.name} cannot read it`,

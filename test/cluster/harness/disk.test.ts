@@ -1,5 +1,3 @@
-/** Disks and outputs that cannot be written: starts end with the folder, the reason and a remedy, and leave nothing behind. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';

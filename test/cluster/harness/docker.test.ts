@@ -1,5 +1,3 @@
-/** The docker driver without a usable engine: every start ends with the problem and what to do. */
-
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
@@ -16,7 +14,6 @@ afterEach(() => vi.unstubAllEnvs());
 const start = (definition: DefinitionInput = {}) =>
   Cluster.start({ driver: 'docker', nodes: 1, stateDir, ...definition });
 
-/** An engine that answers as the listener does; its address for DOCKER_HOST. */
 async function engine(answer: RequestListener): Promise<AsyncDisposable & { readonly address: string }> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -87,7 +84,7 @@ test('a cluster whose image is not available is not started, and the image is na
     const path = request.url ?? '';
     if (path.startsWith('/version'))
       return json({ ApiVersion: '1.41', Os: 'linux', Arch: 'amd64' })(request, response);
-    // Its own image is there; the named one is neither present nor available.
+    // The named image is neither present nor available.
     if (path.startsWith('/images/json')) return json([{ Id: 'sha256:1', Created: 1 }])(request, response);
     if (path.startsWith('/images/'))
       return json({ message: 'pull access denied for none/such' }, 404)(request, response);

@@ -1,5 +1,3 @@
-/** Clusters whose nodes are all in one process: this one, or one in the background. */
-
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -196,7 +194,7 @@ test.each([true, false])('embedded nodes share results of pure functions: %s', a
     const content = randomBytes(40_000);
     const { reference } = await net.node(0).bytes.upload(content);
     expect(Buffer.compare(await net.node(2).bytes.download(reference), content)).toBe(0);
-    // The nodes of this process sign everything except transactions and the address records that they begin with.
+    // Transactions and the first address records are signed elsewhere.
     if (shareResults) expect(recovered.mock.calls.length).toBeLessThanOrEqual(net.nodes.length);
     else expect(recovered.mock.calls.length).toBeGreaterThan(net.nodes.length);
   } finally {
@@ -250,7 +248,7 @@ describe('nodes held in the background', () => {
 });
 
 describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%s)', (driver) => {
-  /** All parts of the second cluster, which is started beside it. */
+  /** Watches a second cluster, started beside the test's own. */
   async function untouched(work: () => Promise<void>): Promise<void> {
     await using beside = await Cluster.start({
       nodes: 1,
@@ -291,7 +289,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
       const [line] = (await once(program.stdout, 'data')) as [Buffer];
       const processes = processesOf(name);
       program.kill('SIGKILL');
-      // The chain, which ends with it, may end a moment earlier.
+      // The chain may end a moment earlier.
       await once(program, 'exit');
       await allGone(processes);
       for (const api of JSON.parse(line.toString()) as string[]) expect(await listens(api)).toBe(false);
@@ -305,7 +303,6 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
     await untouched(async () => {
       const name = `half-${driver}`;
       const starting = startSvcnet(['up', '-n', '3', '--driver', driver, '--name', name], { stateDir });
-      // The chain runs, and nodes are about to start.
       await until(
         'nothing has been started',
         async () => (processesOf(name).length >= 3 ? { done: true } : { missing: 'no process' }),
@@ -335,7 +332,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
         '--json',
       );
       const { nodes } = JSON.parse(stdout) as { nodes: { api: string; pid: number }[] };
-      // The one process of all nodes, or the first of them; and the chain, whose Anvil has no record.
+      // The one process of all nodes, or the first node; and the chain.
       const first = processOf(nodes[0]?.pid ?? 0);
       process.kill(first?.pid ?? 0, 'SIGKILL');
       const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));

@@ -1,5 +1,3 @@
-/** The end of a program that has not stopped its clusters: what is left of them does not keep it alive, and goes with it. */
-
 import { spawn } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,13 +5,12 @@ import { beforeEach, expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const LIBRARY = new URL('../../../harness/index.ts', import.meta.url).href;
-/** Far more than the programs take: one that goes on is ended then. */
+/** Far more than the programs take; ends those that go on. */
 const LIMIT_MS = 300_000;
 
 let folder: string;
 beforeEach(() => void (folder = temporaryFolder('svcnet-end')));
 
-/** @returns how it ended, and the clusters that it has left */
 async function play(source: string, ...flags: readonly string[]) {
   const file = join(folder, 'program.mjs');
   writeFileSync(file, `import { Cluster } from ${JSON.stringify(LIBRARY)};\n${source}`);

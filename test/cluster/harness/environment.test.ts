@@ -1,4 +1,3 @@
-/** Which variables reach a program that is started. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

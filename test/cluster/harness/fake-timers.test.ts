@@ -1,4 +1,3 @@
-/** A test that fakes the timers and the clock of its process still has a network that answers. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,5 +1,3 @@
-/** Batches that belong to the key of a client: bought by the testbed, used for stamps by the client. */
-
 import { randomBytes } from 'node:crypto';
 import { Bee, MerkleTree, Stamper } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,7 +25,7 @@ afterAll(() => net.stop());
 
 const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
-/** Uploads a chunk through a node that does not own the batch. @returns its reference */
+/** The node does not own the batch. @returns its reference */
 async function uploadStamped(batch: string, key: Uint8Array, text: string): Promise<string> {
   const client = new Bee(net.node(2).api);
   const envelope = Stamper.fromBlank(key, batch, DEPTH).stamp(await MerkleTree.root(Buffer.from(text)));

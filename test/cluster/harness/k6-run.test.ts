@@ -1,5 +1,3 @@
-/** k6 as a child process, replaced by a small program. */
-
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -11,7 +9,7 @@ let folder: string;
 
 beforeEach(() => void (folder = temporaryFolder('k6-run')));
 
-/** @param work lines of a shell, where `$out` is the file of the console */
+/** @param work lines of shell; `$out` is the file of the console */
 async function run(
   work: string,
   signal: AbortSignal = new AbortController().signal,
@@ -74,12 +72,11 @@ test('a script that calls the test failed has run to its end', async () => {
 
 test('an interrupted load leaves no process behind', async () => {
   const interruption = new AbortController();
-  // Its id is on disk before it is interrupted.
   const work = 'until [ -s "${out%/*}/k6.pid" ]; do sleep 0.05; done; echo begun >>"$out"; exec sleep 60';
   const ended = run(work, interruption.signal, () => interruption.abort());
   await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
   const pid = Number(readFileSync(join(folder, 'k6.pid'), 'utf8'));
   expect(pid).toBeGreaterThan(0);
-  // It is no child of ours: its new parent may take a moment to notice its end.
+  // Its new parent may take a moment to notice its end.
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), { timeout: 120_000 });
 });

@@ -1,12 +1,10 @@
-/** Clusters that other machines can reach: where nodes and chain listen, and how the testbed reaches them. */
-
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Definition } from '../../../harness/cluster/plan/schema.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-/** An address of this machine at which listeners on 127.0.0.1 are not reached. */
+/** Listeners on 127.0.0.1 are not reached here. */
 const OTHER = '127.0.0.2';
 
 const stateDir = temporaryFolder('svcnet-listen');

@@ -1,4 +1,3 @@
-/** The matchers on a small network: what holds passes, and what does not is named. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { matchers } from '../../../harness/matchers.ts';

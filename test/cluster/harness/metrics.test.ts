@@ -1,5 +1,3 @@
-/** Metrics of a cluster for people and for Prometheus: `svcnet metrics`, and a run with its file and its port. */
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

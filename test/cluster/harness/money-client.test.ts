@@ -1,4 +1,3 @@
-/** What nodes report about their money, in both dialects. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -18,7 +17,7 @@ afterEach(async () => {
   server?.close();
 });
 
-/** @param bodies answers by method and path, as text: amounts beyond 2^53 must not pass through a number */
+/** @param bodies by method and path, as text: amounts beyond 2^53 must not pass through a number */
 async function answering(dialect: Dialect, bodies: Readonly<Record<string, string>>): Promise<NodeClient> {
   server = createServer((request, response) => {
     const body = bodies[`${request.method} ${request.url}`];
@@ -31,7 +30,6 @@ async function answering(dialect: Dialect, bodies: Readonly<Record<string, strin
   return node;
 }
 
-/** An amount and an address as each dialect writes them. */
 const SPELLINGS = [
   ['svc', DIALECTS.svc, (value: bigint) => `${value}`, 'aB'.repeat(20).toLowerCase()],
   ['swarm', DIALECTS.swarm, (value: bigint) => `"${value}"`, `0x${'aB'.repeat(20)}`],

@@ -1,4 +1,3 @@
-/** What nodes of a fresh cluster know of each other from the start, and what they learn by gossip. */
 import { afterEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { stateFolder } from '../node/kit.ts';

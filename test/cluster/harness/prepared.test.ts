@@ -1,5 +1,3 @@
-/** The state that a definition prepares, as shown by nodes and chain, and as reported later. */
-
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,5 +1,3 @@
-/** Processes that outlive, or must not outlive, the process that started them; ports for them. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
@@ -40,7 +38,7 @@ afterEach(async () => {
   for (const id of started.splice(0)) await killProcess(id);
 });
 
-/** Says `up` and waits; `deaf` does not notice the end of its parent, `stubborn` ignores requests to stop. */
+/** `deaf` does not notice the end of its parent, `stubborn` ignores requests to stop. */
 const PROGRAM = {
   patient: `console.log('up ' + process.pid); setInterval(() => {}, 1000);
     if (process.env.SVC_STOP_WITH_PARENT === '1') process.stdin.on('end', () => process.exit(0)).resume();`,
@@ -147,7 +145,7 @@ test('the ports of a killed program are free, even when its threads end after ea
     require('node:net').createServer().listen(${port}, '127.0.0.1', () => setTimeout(() => console.log('child ' + process.pid), 200));`;
   for (let time = 0; time < 4; time++) {
     rmSync(join(folder, 'program.log'), { force: true });
-    // A grandchild: its parent ends first, so nobody here collects it.
+    // A grandchild whose parent ends first: nobody here collects it.
     const parent = await start(
       `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(threads)}],
         { detached: true, stdio: 'inherit' }); console.log('up'); setInterval(() => {}, 1000);`,
@@ -169,7 +167,7 @@ test('a process that merely has the pid of another is left alone', async () => {
   expect(isAlive(id)).toBe(true);
 });
 
-/** Starts a node as a library does, says its pid, and waits to be killed itself. */
+/** Waits to be killed itself. */
 function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
     import { ProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/places/process.ts'))};
@@ -224,7 +222,7 @@ describe('compiled code', () => {
   const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without') + ' ' + process.argv[1]); setInterval(() => {}, 1000);`;
   const ENTRY = `import { appendFileSync } from 'node:fs'; appendFileSync('MADE', 'x');`;
   const made = () => join(folder, 'made');
-  /** One program, as `compile` and as `start` run it. */
+  /** As `compile` and as `start` run it. */
   function program(compiling: string): void {
     const body = compiling.replace('MADE', made());
     writeFileSync(
@@ -232,7 +230,6 @@ describe('compiled code', () => {
       `if (process.argv[2] === 'compile') { await import('./compiling.ts'); } else { ${SAY} }`,
     );
     writeFileSync(join(folder, 'compiling.ts'), body);
-    // A file written just now might change while it is read.
     for (const name of ['program.ts', 'compiling.ts']) utimesSync(join(folder, name), 1, 1);
   }
   const run = (word: string) => () => ({
@@ -244,7 +241,7 @@ describe('compiled code', () => {
   const cacheOf = () => join(folder, 'cache');
   const SOURCE = 'without SOURCE';
 
-  // That of the run would be the nodes' as well.
+  // The nodes would get that of the run.
   beforeEach(() => void vi.stubEnv('NODE_COMPILE_CACHE', undefined));
   afterEach(() => void vi.unstubAllEnvs());
 

@@ -1,4 +1,4 @@
-/** Calls to parts of a cluster where the environment names a proxy, which only a new process can try. */
+/** Only a new process can try this. */
 import { execFile } from 'node:child_process';
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -66,7 +66,7 @@ test('calls to the link proxy, to the host of embedded nodes and to a node do no
   expect(asked).toEqual(['POST /effect', 'POST /prepare']);
 });
 
-/** A proxy that sends everything to the part, whatever its name, and says what it was asked for. */
+/** Sends everything to the part, whatever its name. */
 async function proxy(): Promise<{ url: string; names: string[]; close: () => void }> {
   const names: string[] = [];
   const { port } = part.address() as AddressInfo;
@@ -91,7 +91,6 @@ async function proxy(): Promise<{ url: string; names: string[]; close: () => voi
       onward.write(head);
       onward.pipe(socket).pipe(onward);
     });
-    // The process that asks ends without a farewell.
     const end = () => void [socket, onward].map((one) => one.destroy());
     socket.on('error', end);
     onward.on('error', end);
@@ -104,7 +103,7 @@ async function proxy(): Promise<{ url: string; names: string[]; close: () => voi
   };
 }
 
-/** Names without an address, so that only a proxy reaches them. */
+/** They have no address, so only a proxy reaches them. */
 const ATTACHED = `
   import { NodeClient } from ${JSON.stringify(source('client/node-client.ts'))};
   import { Chain } from ${JSON.stringify(source('chain/chain.ts'))};

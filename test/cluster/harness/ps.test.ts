@@ -1,5 +1,3 @@
-/** The list of clusters when one of them cannot be inspected. */
-
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';

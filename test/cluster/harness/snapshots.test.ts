@@ -1,5 +1,3 @@
-/** Clusters that are saved, and others that continue from there. */
-
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +25,7 @@ async function start(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** Whether a node can get content at all; one that cannot get it answers within its own limits. */
+/** A node that cannot get it answers within its own limits. */
 async function has(cluster: Cluster, node: number, reference: string): Promise<boolean> {
   const [outcome] = await Promise.allSettled([cluster.node(node).bytes.download(reference)]);
   return outcome.status === 'fulfilled';
@@ -70,7 +68,7 @@ describe.each([
     ]);
     expect(new Set(endpoints).size).toBe(endpoints.length);
 
-    // What one of them stores from now on is never seen by the others: the overlays are the same, but there is no connection.
+    // The overlays are the same, but there is no connection: the others never see what one stores.
     const after = data(9000, 2);
     const upload = await one.node(1).bytes.upload(after, { deferred: false });
     for (const node of one.nodes) expect(await node.bytes.download(upload.reference)).toEqual(after);
@@ -275,7 +273,6 @@ describe('on the command line', () => {
       child.kill('SIGKILL');
       await finished;
       expect(listSnapshots(stateDir).map(({ record }) => record.name)).not.toContain('cut');
-      // The stopped nodes can be started like any others.
       for (const node of ['node-0', 'node-1']) await svcnet('start', node, '--name', 'cut');
       expect((await svcnet('snapshot', 'save', 'cut', '--name', 'cut')).code).toBe(0);
       expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toEqual([]);

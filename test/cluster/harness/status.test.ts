@@ -1,5 +1,3 @@
-/** `status` of a cluster whose nodes freeze and die, once and repeatedly. */
-
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -42,7 +40,6 @@ async function statusNow(): Promise<StatusDocument> {
   return JSON.parse(stdout) as StatusDocument;
 }
 
-/** The lines that it prints while it runs. */
 function documents(child: ChildProcess): AsyncIterator<string> {
   return createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
 }
@@ -101,7 +98,7 @@ test('a watch without a terminal, as nohup starts it, outlives the end of one', 
   const lines = documents(child);
   await next(lines, () => true);
   child.kill('SIGHUP');
-  // More than the pipe may hold from before the signal.
+  // The pipe may hold some from before the signal.
   for (let looks = 0; looks < 5; looks++) await next(lines, () => true);
   child.kill('SIGTERM');
   expect((await finished).code).toBe(130);

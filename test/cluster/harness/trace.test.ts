@@ -1,4 +1,4 @@
-/** `trace` on a network whose links force every push through several nodes. */
+/** Links force every push through several nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -13,7 +13,7 @@ import { svcnetHere } from '../svcnet.ts';
 
 const SIGNAL = new AbortController().signal;
 const EVENTS = 50_000;
-/** Blocks after which the initial batches of the cluster have expired: a day. */
+/** In blocks: a day, after which the initial batches have expired. */
 const LIFETIME = 87;
 
 const stateDir = stateFolder();
@@ -24,12 +24,12 @@ beforeAll(async () => {
     name: 'traced',
     driver: 'embedded',
     seed: 11,
-    // Blocks are mined only by the tests, so that a batch lives as long as they want.
+    // Blocks are mined only by the tests, so that batches live as long as they want.
     chain: { blockTime: '1000s' },
     nodes: [
       {
         count: 8,
-        // From the first node on, each is closer to what begins with 0000 than the one before.
+        // Each is closer to 0000 than the one before.
         neighbourhoods: ['111', '10', '01', '001', '0001', '0000', '0000', '0000'],
         options: { 'minimum-storage-radius': 4, 'chunk-events': EVENTS },
       },
@@ -73,7 +73,7 @@ function chunkNamed(name: string): Chunk {
   }
 }
 
-/** Nodes from the first hop to the last, along first attempts. */
+/** Along first attempts. */
 function path({ node, attempts }: Hop): string[] {
   const [first] = attempts;
   return [node, ...(first?.hop === undefined ? [] : path(first.hop))];
@@ -109,13 +109,12 @@ test('the route of a chunk leads over every forwarder to its storers', async () 
   expect(way.slice(0, 5)).toEqual(['node-0', 'node-1', 'node-2', 'node-3', 'node-4']);
   expect(way).toHaveLength(6);
   expect(push).toMatchObject({ outcome: 'synced', storer: expect.stringMatching(/^node-[567]$/) });
-  // The last forwarder is beside the neighbourhood: it asks three of it at once.
+  // The last forwarder asks three of the neighbourhood at once.
   const last = all(push).find(({ node }) => node === 'node-4');
   expect(last?.outcome).toBe('forwarded');
   expect(last?.attempts.map(({ number }) => number)).toEqual([1, 2, 3]);
   expect(last?.attempts.map(({ peer }) => peer).sort()).toEqual(['node-5', 'node-6', 'node-7']);
   for (const hop of all(push)) expect(hop.ms, hop.node).toBeGreaterThan(0);
-  // The part of each node lies within the attempt that led to it.
   for (const { attempts } of all(push)) {
     for (const { ms, hop } of attempts)
       if (ms !== undefined && hop?.ms !== undefined) expect(hop.ms).toBeLessThan(ms);
@@ -132,7 +131,7 @@ test('a read is traced the same way, including the copies it leaves in caches', 
   const [request] = chunks[0]!.route.requests as [Hop];
   const way = path(request);
   expect(way.slice(0, 4)).toEqual(['node-1', 'node-2', 'node-3', 'node-4']);
-  // One that takes its time is not waited for: another storer is asked as well, and may come too late.
+  // A slow storer is not waited for: another one is asked, and may come too late.
   const delivered = all(request).filter(({ outcome }) => outcome === 'delivered');
   expect(delivered.slice(0, 4).map(({ node }) => node)).toEqual(way.slice(0, 4));
   expect(['node-5', 'node-6', 'node-7']).toContain(delivered[4]?.node);
@@ -191,7 +190,7 @@ test('a wrong key is reported, with what is known of the root', async () => {
   for (const key of ['5a', '5b', '5c', '5d', '5e', '5f', '60', '61']) {
     const { content } = await traced(reference.slice(0, 64) + key.repeat(32));
     expect(content.found).toBe(1);
-    // One of about sixteen wrong keys makes a span that fits a tree, whose chunks nobody has.
+    // One of about sixteen wrong keys makes a span that fits a tree.
     if (content.chunks > 1) {
       expect(content.missing.length).toBeGreaterThan(0);
       continue;
@@ -240,7 +239,6 @@ test('a failed search shows the nodes asked', async () => {
   const [request] = chunks[0]!.route.requests as [Hop];
   expect(request).toMatchObject({ node: 'node-3', outcome: 'not-delivered' });
   expect(request.attempts.some(({ peer, outcome }) => peer === 'node-4' && outcome === 'failed')).toBe(true);
-  // What a ledger would report about such a loss.
   const lines = await waysOfLost([address], net.nodes, { began: net.startedAt, signal: SIGNAL });
   expect(lines.join('\n')).toMatch(/node-3 ✖ did not get it/);
   expect(

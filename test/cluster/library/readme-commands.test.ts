@@ -1,5 +1,3 @@
-/** The quick start and the guide to money do what they say. */
-
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,12 +7,11 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CLI = join(ROOT, 'harness/cli.ts');
-/** A tour starts a cluster, moves megabytes and waits for blocks. */
 const TOUR_TIMEOUT_MS = 240_000;
 
 /**
- * Commands as written, except: no package manager in between, an error answer of a node ends the tour, a command that
- * would follow a log for ever shows it once, and `<reference>` is the last reference returned by an upload.
+ * As written, except: no package manager, an error answer ends the tour, logs are not followed, and `<reference>` is the
+ * last one that an upload returned.
  */
 const SHELL = `
 set -euo pipefail

@@ -1,4 +1,4 @@
-/** The examples of the README and of the library guide, as written there except for the import. */
+/** As written there, except for the import. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-/** Bad input at every entrance of a running node: each gets its answer, nothing stays behind, and the node keeps working. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +26,6 @@ afterAll(async () => {
 });
 
 let uploads = 0;
-/** The purpose of a node: an upload that another node reads. */
 async function works(): Promise<void> {
   const data = bytesOf(`works ${++uploads}`, 40_000);
   const { reference } = await node.bytes.upload(data);
@@ -35,7 +33,6 @@ async function works(): Promise<void> {
   expect(sameBytes(await net.node(1).bytes.download(reference, { cache: false }), data)).toBe(true);
 }
 
-/** The same process, with about as many open files as before. */
 async function recovered(): Promise<void> {
   expect(node.pid).toBe(pid);
   await works();
@@ -52,13 +49,12 @@ function addressOf(door: 'api' | 'p2p'): { host: string; port: number } {
 
 async function open(door: 'api' | 'p2p'): Promise<Socket> {
   const socket = connect(addressOf(door));
-  // A reset by the node is one of the answers that are tested.
+  // The tests expect resets by the node.
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   return socket;
 }
 
-/** Resolves when the connection has ended in any way. */
 function ending(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed) resolve();
@@ -66,7 +62,7 @@ function ending(socket: Socket): Promise<void> {
   });
 }
 
-/** Everything received until the node closes, or until nothing more can arrive. */
+/** Until the node closes, or until nothing more can arrive. */
 async function answerTo(door: 'api' | 'p2p', request: string | Uint8Array): Promise<string> {
   const socket = await open(door);
   const pieces: Buffer[] = [];
@@ -222,7 +218,6 @@ describe('an archive', () => {
 describe('a client that disappears in the middle of an upload', () => {
   const data = bytesOf('vanishes', MIB);
 
-  /** Sends half of what it announced, and is gone. */
   async function vanish(head: string, body: Uint8Array, how: 'end' | 'reset'): Promise<void> {
     const socket = await open('api');
     const closed = ending(socket);
@@ -250,7 +245,7 @@ describe('a client that disappears in the middle of an upload', () => {
     await eventually('the upload is not rolled back', async () => {
       const opened = (await node.tags.list()).slice(tags);
       if (opened.length !== 1) return `${opened.length} tags were opened`;
-      // One after another: connections of this client would count as open files of the node.
+      // Each connection of this client would count as an open file of the node.
       for (const chunk of chunks.slice(0, 50))
         if (await node.chunks.has(chunk)) return 'chunks are still there';
       return undefined;
@@ -274,7 +269,7 @@ describe('a client that disappears in the middle of an upload', () => {
       }
       await recovered();
     };
-    // The first rounds make the process as large as an upload needs it to be.
+    // The first rounds make the process as large as uploads need.
     await vanishTimes(20);
     const before = residentBytes(pid);
     await vanishTimes(40);

@@ -1,4 +1,3 @@
-/** Access control among nodes: a publisher without a reserve, grantees and a stranger. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import type { Uploaded } from '../../../harness/client/types.ts';
@@ -29,7 +28,6 @@ afterAll(async () => {
 
 const keyOf = (node: ClusterNode) => keys.get(node) as string;
 
-/** What a node gets for a reference: bytes or an error class. */
 async function read(
   node: ClusterNode,
   { reference, history = '' }: Uploaded,
@@ -83,7 +81,7 @@ test('a grantee can read and a stranger cannot; after revocation only earlier co
   await expectRead(grantee, old, before);
   expect(await read(stranger, old)).toBe('http.404');
 
-  // Entries of a history last a second: the change is made in a later one than the read with `then`.
+  // Entries of a history last a second: the change must come in a later one.
   const then = Math.floor(net.clock.now() / 1000);
   await net.clock.sleep(1000);
   const change = { add: [keyOf(stranger)], revoke: [keyOf(grantee)] };

@@ -1,4 +1,3 @@
-/** The life of a batch: topped up, diluted, repriced, full, expired. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -9,7 +8,7 @@ import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 const INSUFFICIENT = 'insufficient amount for 24h minimum validity';
 const stateDir = stateFolder();
 const BLOCK_SECONDS = 1000;
-/** Per chunk: 100,000 blocks at the price that the chain starts with. */
+/** 100,000 blocks at the chain's first price, per chunk. */
 const AMOUNT = 24_000n * 100_000n;
 const BLOCKS = 3;
 let net: Cluster;
@@ -19,7 +18,7 @@ let other: ClusterNode;
 
 beforeAll(async () => {
   net = await Cluster.start({
-    // A node must not keep in its cache what it gives up.
+    // What a node gives up must not stay in its cache.
     nodes: [{ count: 3, options: { 'usable-blocks': BLOCKS, 'cache-capacity': 0, 'reserve-wake-up': '1s' } }],
     driver: 'simulated',
     seed: 21,
@@ -48,7 +47,6 @@ function upload(batch: string, body: Uint8Array, on = node): Promise<HttpReply> 
   return http(on, '/bytes', { method: 'POST', headers, body });
 }
 
-/** The batch as a node sees it among all batches of the network. */
 async function seenBy(on: ClusterNode, batch: string): Promise<Record<string, unknown>> {
   return (await http(on, `/batches/${batch}`)).json;
 }
@@ -57,7 +55,7 @@ async function stampOf(batch: string): Promise<Record<string, unknown>> {
   return (await http(node, `/stamps/${batch}`)).json;
 }
 
-/** The remaining balance per chunk according to the contract. */
+/** Per chunk, according to the contract. */
 function left(batch: string): Promise<bigint> {
   return net.chain.view(net.chain.contracts.postageStamp, 'remainingBalance(bytes32)', [`0x${batch}`]);
 }
@@ -139,7 +137,7 @@ describe('a dilution', () => {
     for (const each of net.nodes) expect(await seenBy(each, batch)).toMatchObject({ depth: 18 });
     const buckets = (await http(node, `/stamps/${batch}/buckets`)).json;
     expect(buckets).toMatchObject({ depth: 18, bucketUpperBound: 4 });
-    // Every chunk is counted once, whatever the depth was when it arrived.
+    // Chunks count once, whatever the depth at their arrival.
     const contents = await Promise.all(bodies.map((body) => expectBytes(body)));
     const expected = new Map<number, number>();
     for (const address of new Set(contents.flatMap(({ chunks }) => chunks))) {
@@ -203,7 +201,7 @@ test('a new price changes the remaining time of every batch', async () => {
   await setPrice(net, node, 24_000n);
 });
 
-/** Content with three chunks in the same bucket, and the first and last of them to be stamped. */
+/** Three chunks share a bucket; the first and last of them are to be stamped. */
 async function threeInOneBucket() {
   for (let i = 0; ; i++) {
     const body = bytesOf(`wraps ${i}`, 1200 * 4096);
@@ -246,7 +244,7 @@ test('an expired batch is gone from lists, uploads and envelopes, and so are its
   const stamp = `${batch}${String(envelope['index'])}${String(envelope['timestamp'])}${String(envelope['signature'])}`;
   expect((await stampOf(batch))['batchTTL']).toBeLessThan(40 * BLOCK_SECONDS);
 
-  // Every node has read the blocks then: nothing is taken for the batch any more.
+  // Every node has read the blocks then.
   expect(await net.chain.mine(40)).toEqual([]);
   const refused = await upload(batch, later);
   expect([refused.status, refused.json['message']]).toEqual([422, 'batch not usable yet or does not exist']);
@@ -281,7 +279,7 @@ test('an expired batch is gone from lists, uploads and envelopes, and so are its
     const kept = held.filter(Boolean).length;
     return kept === 0 ? undefined : `${kept} of ${held.length} chunks`;
   });
-  // The uploader too, which continues to serve what it has just handed over, no longer serves any of it.
+  // The uploader keeps serving what it has just handed over.
   for (const each of net.nodes) {
     const { status, json: answer } = await http(each, `/bytes/${reference}`);
     expect([status, answer], each.name).toEqual([404, { code: 404, message: 'Not Found' }]);

@@ -1,4 +1,3 @@
-/** Debts between nodes are paid by cheques, and cheques are cashed on the chain. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -8,11 +7,11 @@ import { bytesOf, eventuallyIn, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 const DEPOSIT = 10n ** 15n;
-/** Chunks of one upload: several times what a peer lends. */
+/** Several times what a peer lends. */
 const CHUNKS = 150;
 /**
  * Two dozen chunks are more than a peer lends, and more than a second forgives. A node that leaves with a debt is refused
- * for as long as time would take to forgive it, which is some ten seconds here.
+ * until time would have forgiven it: some ten seconds here.
  */
 const CREDIT = {
   'payment-threshold': 8_000_000,
@@ -20,7 +19,7 @@ const CREDIT = {
   'payment-minimum': 100_000,
   'payment-retry-pause': '1s',
 };
-/** A node killed while in debt comes back after being refused for a while. */
+/** Such a node is refused for a while. */
 const KILLED_MS = 150_000;
 let net: Cluster;
 const eventually = eventuallyIn(() => net);
@@ -41,7 +40,7 @@ afterAll(async () => {
 
 let uploads = 0;
 
-/** Makes a node owe its peers more than they lend; nothing is being pushed when it is over. */
+/** Nothing is being pushed when it is over. */
 async function traffic(from: ClusterNode, chunks = CHUNKS): Promise<void> {
   expect((await upload(from, chunks)).status).toBe(201);
 }
@@ -66,13 +65,13 @@ interface Link {
 async function settled(node: ClusterNode, peer: ClusterNode): Promise<{ sent: bigint; received: bigint }> {
   const answer = await http(node, `/settlements/${peer.overlay}`);
   if (answer.status === 404) return { sent: 0n, received: 0n };
-  // The digits themselves: a payout may be too large for a double.
+  // A payout may be too large for a double.
   const text = Buffer.from(answer.body).toString();
   const digits = (name: string) => BigInt(new RegExp(`"${name}":(\\d+)`).exec(text)?.[1] ?? '-1');
   return { sent: digits('sent'), received: digits('received') };
 }
 
-/** Every direction between two nodes, with what each side says about it. */
+/** With what each side says about it. */
 async function links(): Promise<Link[]> {
   const all: Link[] = [];
   for (const from of net.nodes) {
@@ -88,7 +87,7 @@ async function links(): Promise<Link[]> {
 
 const payouts = (all: readonly Link[]) => all.map(({ sent }) => sent).join();
 
-/** Waits until both sides of every link say the same, twice, and at least `least` has been paid from a node. */
+/** Both sides of every link must say the same, twice, and a node must have paid at least `least`. */
 async function agreed(from: ClusterNode, least = 1n): Promise<Link[]> {
   let seen: Link[] = [];
   await eventually('the cheques', async () => {
@@ -111,7 +110,6 @@ const paidOut = async (from: ClusterNode, to: ClusterNode) =>
   net.chain.view(await bookOf(from), 'paidOut(address)', [`0x${to.ethereum}`]);
 const tokensOf = async (node: ClusterNode) => net.chain.tokenBalance(await bookOf(node));
 
-/** Cashes what `node` got from `peer` and waits for the result. */
 async function cash(node: ClusterNode, peer: ClusterNode) {
   const hash = await node.chequebook.cash(peer.overlay);
   await eventually('the cashing', async () => {
@@ -167,7 +165,6 @@ describe('a node with large debts', () => {
     const second = await cash(payee, payer);
     expect(second.result).toMatchObject({ lastPayout: 0n, bounced: false });
     expect(await tokensOf(payer)).toBe(before - payout);
-    // The cashed amount is no longer promised, and no longer there.
     const issued = sum(seen.filter(({ from }) => from === payer).map((link) => link.sent));
     expect((await payer.chequebook.balance()).availableBalance).toBe(DEPOSIT - issued);
     const other = payees.find((node) => node !== payee)!;
@@ -221,7 +218,7 @@ describe('a payee that cannot see the chain', () => {
     await traffic(payer);
     const before = await agreed(payer);
     for (const { name } of payees) await net.chain.setRpcFault({ kind: 'down' }, name);
-    // Less than what is lent and forgiven: no peer waits.
+    // Less than what is lent and forgiven.
     await traffic(payer, 60);
     const given = async () => {
       const refused = await Promise.all(
@@ -231,7 +228,6 @@ describe('a payee that cannot see the chain', () => {
       const failed = await metric({ api: payer.debug ?? '' }, 'accounting_payment_error_count');
       return failed > 0 ? undefined : 'the payer still waits';
     };
-    // The payees keep asking the chain, and the payer waits as long.
     await eventually('a cheque was given up', given, 2 * PAYMENT_MS);
     for (const payee of payees) {
       const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
@@ -259,11 +255,10 @@ describe('kill -9', () => {
       );
       await net.clock.sleep(afterMs);
       await payer.kill();
-      // Finished before the kill, or cut off by it.
       expect([201, 'UND_ERR_SOCKET', 'ECONNRESET']).toContain(await paying);
       await payer.start();
       await together();
-      // A cheque that was recorded but not sent is handed over now; no peer holds one that is not recorded.
+      // A cheque that was recorded but not sent is handed over now.
       await agreed(payer);
     },
   );
@@ -275,7 +270,6 @@ describe('kill -9', () => {
     const paying = upload(payer);
     await net.clock.sleep(600);
     await payee.kill();
-    // A chunk that it was about to store is refused.
     expect([201, 500]).toContain((await paying).status);
     await payee.start();
     await together();
@@ -287,7 +281,6 @@ describe('kill -9', () => {
     expect(await paidOut(payer, payee)).toBe(received);
   });
 
-  /** Every node has every other one as a peer. */
   function together(): Promise<true> {
     return until<true>(
       'all nodes together again',
@@ -326,13 +319,12 @@ describe('a chequebook whose tokens are gone', () => {
     const bounced = await cash(payee, payer);
     expect(bounced.result).toMatchObject({ lastPayout: rest, bounced: true });
     expect(await tokensOf(payer)).toBe(0n);
-    // A payer that cannot back its cheques cannot issue any.
     expect((await payer.chequebook.balance()).availableBalance).toBeLessThan(0n);
     await net.chain.fund(book, { tokens: DEPOSIT });
     expect((await cash(payee, payer)).result).toMatchObject({ lastPayout: claim - rest, bounced: false });
   });
 
-  /** What a dishonest issuer does behind the back of its node. */
+  /** Its node does not know. */
   async function asIssuer(node: ClusterNode, book: string, amount: bigint): Promise<void> {
     const from = `0x${node.ethereum}`;
     await net.chain.call('anvil_impersonateAccount', [from]);

@@ -1,5 +1,3 @@
-/** `node/main.ts db`: the commands as a process, with their exit codes. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,3 @@
-/** What a web page, a stranger without a token and the holder of a limited one can do to a running node. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -23,7 +22,6 @@ afterAll(() => net.stop());
 const port = () => new URL(net.node(0).api).port;
 const bearer = (name: keyof typeof TOKENS) => ({ authorization: `Bearer ${TOKENS[name]}` });
 
-/** Possible targets of a page. */
 async function possessions() {
   const node = net.node(0);
   const { body } = await http(node, '/chequebook/balance', { headers: bearer('api-token') });
@@ -31,7 +29,6 @@ async function possessions() {
   return { chequebook: Buffer.from(body).toString(), batches: (stamps.json['stamps'] as unknown[]).length };
 }
 
-/** Status of a handshake. */
 function subscribes(headers: Record<string, string>): Promise<number> {
   const url = `${net.node(0).api.replace(/^http/, 'ws')}/pss/subscribe/topic`;
   return new Promise((resolve, reject) => {

@@ -1,4 +1,3 @@
-/** Encrypted content: stored on one node, read on the others by anyone who has the key. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -54,7 +53,7 @@ test('without the right key nothing can be read, and the answer is immediate', a
   const { reference } = await uploader.bytes.upload(data, { encrypt: true, deferred: false });
   for (const node of net.nodes) {
     const seen = await http(node, `/bytes/${wrongKey(reference)}`);
-    // By chance, a wrong key may open something that looks like references to other chunks.
+    // By chance, a wrong key may open what looks like references.
     const isOpened = seen.json['message'] === 'joiner failed';
     if (!isOpened) expect(seen.json['message']).toMatch(/^malformed tree: /);
     expect(seen.status).toBe(isOpened ? 500 : 404);

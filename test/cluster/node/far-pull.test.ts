@@ -1,4 +1,3 @@
-/** A node gets what was stored far from its neighbourhood while it was away. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';

@@ -1,4 +1,3 @@
-/** Feeds: updated on one node, read on any other, with any number of updates. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -27,7 +26,7 @@ function urlOf(topic: Uint8Array): string {
   return `/feeds/${toHex(owner.address)}/${toHex(topic)}`;
 }
 
-/** Pushed immediately. @param payload of the wrapped chunk */
+/** @param payload of the wrapped chunk */
 async function update(
   node: ClusterNode,
   topic: Uint8Array,
@@ -47,7 +46,6 @@ function indexOf(number: number): string {
   return number.toString(16).padStart(16, '0');
 }
 
-/** Chunks that the node has asked the network for since it started. */
 async function requestsOf(node: ClusterNode): Promise<number> {
   const line = /^svc_retrieval_request_count (\d+)$/m.exec(await node.client.metrics());
   if (line?.[1] === undefined) throw new Error('there is no such counter');
@@ -87,7 +85,6 @@ describe('a feed', () => {
     }
     for (let index = 0; index < 5; index++) {
       await update(net.node(index % 3), topic, index, Buffer.from(`update ${index}`));
-      // Every node has just asked for this update in vain.
       for (const node of net.nodes) {
         expect((await http(node, urlOf(topic))).headers['svc-feed-index'], node.name).toBe(indexOf(index));
       }

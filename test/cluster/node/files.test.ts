@@ -1,4 +1,3 @@
-/** The first promise: content uploaded on one node is read byte for byte from every other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';

@@ -1,5 +1,3 @@
-/** `node/main.ts forget-peers`: data of stopped nodes that is about to be used elsewhere. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';

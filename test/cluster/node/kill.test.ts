@@ -1,4 +1,3 @@
-/** `kill -9` at any moment: the next start needs no repair, and what was acknowledged is there. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
@@ -12,7 +11,7 @@ import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
-/** Batch → every address that this file has had stamped with it. */
+/** Batch → every address that this file had stamped with it. */
 const stamped = new Map<string, Set<string>>();
 let net: Cluster;
 let uploader: ClusterNode;
@@ -32,7 +31,7 @@ function batch(): string {
   return uploader.batch;
 }
 
-/** Content with its chunk addresses, which are remembered for the check of the stamps. */
+/** The addresses are kept for the check of the stamps. */
 async function content(name: string, size: number) {
   const data = bytesOf(name, size);
   const { reference, chunks } = await expectBytes(data);
@@ -47,13 +46,13 @@ async function restart(node: ClusterNode): Promise<void> {
   await net.meshed();
 }
 
-/** A body that begins, and then neither continues nor ends. */
+/** It neither continues nor ends. */
 async function* stalling(data: Uint8Array, released: AbortSignal): AsyncGenerator<Uint8Array> {
   yield data;
   await new Promise<void>((resolve) => released.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** An upload that is under way until its node dies. */
+/** Goes on until its node dies. */
 function begun(data: Uint8Array, options: { deferred: boolean }) {
   const released = new AbortController();
   const ended = uploader.bytes.upload(stalling(data, released.signal), options).then(
@@ -79,7 +78,7 @@ async function countersOf(): Promise<Map<number, number>> {
   return new Map(buckets.map(({ bucketID, collisions }) => [bucketID, collisions]));
 }
 
-/** Every chunk that others hold used an index of its bucket, so the bucket must have counted it. */
+/** Every chunk that others hold used an index of its bucket. */
 async function expectCounted(held: readonly string[]): Promise<void> {
   const counters = await countersOf();
   const used = new Map<number, number>();
@@ -176,7 +175,7 @@ test('at any moment, repeatedly: acknowledged uploads are synced, others leave n
     await restart(uploader);
     const tags = await uploader.tags.list();
     expect(tags.filter((each) => !consistent(each))).toEqual([]);
-    // The answer may have been lost while the upload was kept: the tag shows which.
+    // The answer may have been lost: the tag shows what was kept.
     const kept = tags.find((each) => each.address === reference);
     if (tag !== undefined) expect(kept?.uid).toBe(tag);
     if (kept !== undefined) {

@@ -1,5 +1,3 @@
-/** What the tests on running clusters share: a folder for their state, plain HTTP, and looks at processes. */
-
 import { createCipheriv, createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,19 +14,18 @@ import { wantedPorts } from '../../../harness/cluster/plan/ports.ts';
 import type { ChunkHolder } from '../../../harness/inspect/ledger/ledger.ts';
 import { until } from '../../../harness/scenario.ts';
 
-/** The longest that a test waits for something that takes a moment on an idle machine. */
+/** For what takes a moment on an idle machine. */
 const EVENTUALLY_MS = 120_000;
-/** Requests for single chunks under way at once. */
 const HEADS_AT_ONCE = 64;
 
-/** A state folder used only by this test file, removed after its last test. */
+/** Removed after the last test of the file. */
 export function stateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-node-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Restarts a node of our own in the dialect of the public network; the testbed's own speak the other. */
+/** Restarts one of our nodes in the dialect of the public network. */
 export async function speakSwarm(node: ClusterNode): Promise<void> {
   await node.stop();
   const file = join(node.dataDir, 'config.yaml');
@@ -48,7 +45,6 @@ export interface HttpReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Of a JSON answer. */
   readonly json: Record<string, unknown>;
 }
 
@@ -58,7 +54,7 @@ interface Asked {
   readonly body?: Uint8Array | string;
 }
 
-/** One request as any HTTP client would send it; every status is an answer. */
+/** Every status is an answer. */
 export async function http(
   node: Pick<ClusterNode, 'api'>,
   path: string,
@@ -80,7 +76,6 @@ export async function http(
   };
 }
 
-/** The nodes as the ledger asks them. */
 export function holders(nodes: readonly ClusterNode[]): ChunkHolder[] {
   return nodes.map(({ name, overlay, chunks }) => ({
     name,
@@ -89,7 +84,6 @@ export function holders(nodes: readonly ClusterNode[]): ChunkHolder[] {
   }));
 }
 
-/** Chunks that at least one of the nodes has on its disk. */
 export async function heldBy(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<string[]> {
   const signal = AbortSignal.timeout(60_000);
   const held: string[] = [];
@@ -110,7 +104,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** Waits until `look` returns nothing; its last result is the message of the failure. */
+/** Waits until `look` returns nothing; its last result is in the failure. */
 export function eventually(
   what: string,
   probe: () => Promise<string | undefined>,
@@ -127,7 +121,7 @@ export function eventually(
   );
 }
 
-/** The same in the time of a cluster. @param cluster which may not have started yet */
+/** Waits in the time of a cluster. @param cluster which may not have started yet */
 export function eventuallyIn(cluster: () => Pick<Cluster, 'clock'>) {
   return (what: string, probe: () => Promise<string | undefined>, timeoutMs = EVENTUALLY_MS) =>
     eventually(what, probe, timeoutMs, cluster().clock);
@@ -137,20 +131,19 @@ export function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Resident memory without the pages of files, which are the system's cache, bytes. */
+/** In bytes, without the pages of files, which are the system's cache. */
 export function residentBytes(pid: number): number {
   const line = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   if (line?.[1] === undefined) throw new Error(`process ${pid} has no memory`);
   return Number(line[1]) * 1024;
 }
 
-/** The process of a node that runs. */
 export function pidOf(node: ClusterNode): number {
   if (node.pid === undefined) throw new Error(`${node.name} does not run`);
   return node.pid;
 }
 
-/** A metric without labels, as the node exposes it now; NaN when it does not. @param name without the prefix */
+/** NaN if the node does not expose it. @param name without labels and prefix */
 export async function metric(node: Pick<ClusterNode, 'api'>, name: string): Promise<number> {
   const text = Buffer.from((await http(node, '/metrics')).body).toString();
   return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);
@@ -160,7 +153,7 @@ export async function reserveSize(node: ClusterNode): Promise<number> {
   return Number((await http(node, '/status')).json['reserveSize']);
 }
 
-/** First port of a range that is free for two nodes and a chain. */
+/** For two nodes and a chain. */
 export async function freeRange(): Promise<number> {
   for (const ports of await pickFreePorts(10)) {
     const isFree = await checkPortsFree(wantedPorts(parseDefinition({ nodes: 2, ports }, 'options'))).then(

@@ -1,4 +1,4 @@
-/** Loaded ahead of a program: writes the packages that it loads, a line each, into the file that `LOADED_PACKAGES` names. */
+/** Loaded ahead of a program: writes the packages that it loads into the file that `LOADED_PACKAGES` names, one a line. */
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

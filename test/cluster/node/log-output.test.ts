@@ -1,4 +1,3 @@
-/** What a process has on its standard output, which may be a full disk. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { expect, test } from 'vitest';

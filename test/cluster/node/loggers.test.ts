@@ -1,4 +1,3 @@
-/** The log of a real node, whose verbosity is set over HTTP. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** Routes of the requests in the log. */
 function answered(): unknown[] {
   const entries = readFileSync(net.node(0).log, 'utf8').split('\n').map(logEntry);
   return entries
@@ -22,7 +20,7 @@ function answered(): unknown[] {
     .map((entry) => entry?.fields['route']);
 }
 
-/** A node writes it after it has answered, possibly after the answer was read. */
+/** A node may write it after the answer was read. */
 function tells(route: string): Promise<true> {
   return eventually(`the log does not tell of ${route}`, async () =>
     answered().includes(route) ? undefined : answered().join(' '),

@@ -1,4 +1,3 @@
-/** Messages between three real nodes: pss and gsoc. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -50,7 +49,7 @@ describe('a pss message', () => {
     await a.messages.send('hello', [target(b)], 'for b', { recipient: await keyOf(b) });
     await heard(mine, ['for b']);
     await heard(again, ['for b']);
-    // A message that every node can open follows it: then the first one has passed everywhere.
+    // It follows the first message: that one has passed everywhere.
     await a.messages.send('hello', [target(c)], 'for all');
     await heard(stranger, ['for all']);
     await a.messages.send('another topic', [target(b)], 'the end');

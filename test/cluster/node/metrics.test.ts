@@ -1,7 +1,4 @@
-/**
- * What nodes count in a cluster that works: every name that dashboards rely on is there with its kind and labels, and
- * moves when its thing happens. Names that stay 0 here stand in a list with the reason.
- */
+/** Names that stay 0 here stand in a list with the reason. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -11,12 +8,12 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { bytesOf } from './kit.ts';
 
 const CHUNK = 4096;
-/** More than the reserves of five nodes hold with all copies. */
+/** More than the reserves of five nodes hold. */
 const RESERVE_CHUNKS = 150;
 const FILE_CHUNKS = 150;
 const FILES = 4;
 const WAIT = { timeoutMs: 120_000 };
-/** Times that the last events are repeated before a metric counts as one that does not move. */
+/** A metric that has not moved after as many rounds does not move. */
 const ROUNDS = 4;
 
 /** `scenarios.md` 8.5: names without the prefix, by kind; labels behind a colon. */
@@ -85,7 +82,7 @@ const RELIED_ON: Readonly<Record<'counter' | 'gauge' | 'histogram' | 'summary', 
   summary: 'retrieval_chunk_price',
 };
 
-/** Families that may be 0 at the end of this test, and why. All others have moved on some node. */
+/** All other families have moved on some node. */
 const MAY_REST: Readonly<Record<string, string>> = {
   'workers_(threads|operations_count)': 'no upload is long enough for threads; workers.test.ts',
   'log_(error|warn|debug|trace)_count': 'nothing goes wrong, and single requests are not logged',
@@ -129,7 +126,6 @@ const MAY_REST: Readonly<Record<string, string>> = {
   hive_timestamp_rejected_total: 'whether a record comes twice depends on the pace',
 };
 
-/** The light node, after the full ones. */
 const LIGHT = 5;
 
 const stateDir = temporaryFolder('svcnet-metrics');
@@ -142,7 +138,7 @@ beforeAll(async () => {
       { count: 5, options: { 'reserve-capacity': RESERVE_CHUNKS, 'cache-capacity': 20 } },
       { mode: 'light', count: 1 },
     ],
-    // Nodes that begin with each other's records neither announce nor probe each other.
+    // Such nodes announce and probe each other.
     coldGossip: true,
     credit: 'low',
     seed: 7,
@@ -159,7 +155,7 @@ async function expositions(): Promise<Map<string, Exposition>> {
   return new Map(texts);
 }
 
-/** Largest value of each family over all nodes; of a histogram or a summary, how many values it holds. */
+/** Of a histogram or a summary, how many values it holds. */
 async function largest(): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const { families, samples } of (await expositions()).values()) {
@@ -182,7 +178,7 @@ test('every metric of a node moves when its event happens', async () => {
   const batch = a.batch as string;
   const first = await a.bytes.upload(bytesOf('metrics', FILE_CHUNKS * CHUNK));
   await net.synced(first.reference, WAIT);
-  // Full nodes may hold all of it themselves by now.
+  // Full nodes may hold all of it by now.
   await net.node(LIGHT).bytes.download(first.reference);
   await expect(c.bytes.download('ab'.repeat(32))).rejects.toMatchObject({ status: 404 });
   await a.client.pingpong(b.overlay);
@@ -215,7 +211,7 @@ test('every metric of a node moves when its event happens', async () => {
     [...(await largest())]
       .filter(([name, value]) => value === 0 && reasonOf(name) === undefined)
       .map(([name]) => name);
-  // On a busy machine what happens once may happen too early or too late to be counted: then it happens again.
+  // On a busy machine one event may come too early or too late to be counted.
   for (let round = 1; ; round++) {
     // What it has missed is history to be pulled.
     await d.kill();

@@ -1,4 +1,3 @@
-/** Light nodes and boot nodes among full ones, with the credit limits of the public network. */
 import { expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -39,7 +38,7 @@ test('a light node uploads and downloads through full nodes', async () => {
   };
   expect(peerData[light.overlay]?.thresholdGiven).toBe('1350000');
 
-  // It may owe each of them 1,350,000 and then 450,000 a second: four or five chunks, and then three every two seconds.
+  // It may owe each 1,350,000 and then 450,000 a second: four or five chunks, then three every two seconds.
   const data = bytesOf('light', 12 * 4096);
   const { reference } = await light.bytes.upload(data);
   expect(await net.synced(reference)).toMatchObject({ split: 13, synced: 13 });
@@ -49,7 +48,6 @@ test('a light node uploads and downloads through full nodes', async () => {
   const direct = await full.bytes.upload(others, { deferred: false });
   expect(sameBytes(await light.bytes.download(direct.reference, { cache: false }), others)).toBe(true);
 
-  // It keeps nothing for others, and no node asked it to.
   expect(await light.client.status()).toMatchObject({
     mode: 'light',
     reserveSize: 0,
@@ -85,7 +83,7 @@ test('a light node finds a restarted node at once, though no node dials a light 
   const lostAt = net.clock.monotonic();
   await full.start();
   await connected(2);
-  // One that was not given the other's record would try again only 20 s after the loss.
+  // Without the other's record it would try again only 20 s after the loss.
   expect(net.clock.monotonic() - lostAt).toBeLessThan(2000);
 });
 
@@ -113,7 +111,6 @@ test('a boot node introduces peers and takes part in nothing else', async () => 
     return sizes.every((size) => size === 51) ? undefined : sizes.join(', ');
   });
   expect(await boot.client.status()).toMatchObject({ mode: 'full', reserveSize: 0 });
-  // As on the public network, it takes part in settlements, and has nothing to settle.
   expect(await boot.client.settlements()).toMatchObject({ settlements: [] });
   await expectNobodyBlocked(net.nodes);
 });

@@ -1,7 +1,6 @@
 /**
- * Money while nodes are killed, blocks are replaced and the endpoint fails: afterwards books, cheques and chain agree.
- * Moments are found by the calls of a node to its endpoint, whose answers are slowed down; the writes between two of them
- * are swept by test/unit/protocols/swap/crash.test.ts and test/cluster/onchain/kill.test.ts.
+ * Calls of a node to its endpoint, whose answers are slow, mark the moments. `test/unit/protocols/swap/crash.test.ts` and
+ * `test/cluster/onchain/kill.test.ts` sweep the writes between two of them.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Books, type LinkGap, violations } from '../../../harness/cluster/books/books.ts';
@@ -12,10 +11,10 @@ import { bytesOf, eventuallyIn, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 
 const stateDir = stateFolder();
-/** Chunks of one upload, half of which are pushed: several times what a peer lends. */
+/** Half of them are pushed: several times what a peer lends. */
 const CHUNKS = 60;
 const AMOUNT = 1_000n;
-/** An answer slow enough to kill the node while it waits. */
+/** Slow enough to kill the node while it waits. */
 const SLOW_MS = 500;
 /** What peers lend each other on the public network, accounting units. */
 const UNDER_WAY_MAX = 13_500_000n;
@@ -42,7 +41,6 @@ afterAll(async () => {
 let uploads = 0;
 let kills = 0;
 
-/** Makes the payer owe. */
 async function traffic(chunks = CHUNKS): Promise<number> {
   const headers = {
     'svc-postage-batch-id': payer.batch ?? '',
@@ -64,12 +62,12 @@ async function taken(): Promise<bigint> {
   return settlements.find(({ peer }) => peer === payer.overlay)?.received ?? 0n;
 }
 
-/** A payment by time that was under way when its payer was killed is counted only by the payee. */
+/** A payment by time under way at its payer's death is counted only by the payee. */
 function isUnderWay({ what, gap }: LinkGap): boolean {
   return what !== 'by cheques' && gap <= BigInt(kills) * UNDER_WAY_MAX;
 }
 
-/** Waits until the books are consistent, and no cheque has shrunk. */
+/** And until no cheque has shrunk. */
 async function booksAgree(before?: Books): Promise<Books> {
   let books: Books | undefined;
   await eventually('the books do not agree', async () => {
@@ -85,7 +83,7 @@ async function paysAgain(): Promise<void> {
     await traffic();
     return (await promised()) > before && (await promised()) === (await taken()) ? undefined : 'no cheque';
   });
-  // On a busy machine the last chunks are paid for a moment after they were accepted.
+  // On a busy machine the last chunks are paid for later.
   let last = 0n;
   await eventually('cheques keep coming', async () => {
     const [now, arrived] = [await promised(), await taken()];
@@ -102,7 +100,6 @@ async function together(): Promise<void> {
   });
 }
 
-/** Resolves once the node has begun a call of this kind, which takes a while. */
 async function asking(node: ClusterNode, kind: string, work: () => void): Promise<void> {
   const name = `eth_backend_calls_${kind}`;
   const before = await metric(node, name);
@@ -160,7 +157,7 @@ describe('kill -9 while a cheque is issued', () => {
 interface Operation {
   readonly node: () => ClusterNode;
   readonly path: () => string;
-  /** Its trace on the chain: a number that grows by `units` once it has happened. */
+  /** A number on the chain that grows by `units` once it has happened. */
   readonly seen: () => Promise<bigint>;
   readonly units: () => Promise<bigint>;
 }
@@ -204,7 +201,6 @@ async function allMined(node: ClusterNode): Promise<void> {
   });
 }
 
-/** The last cashing reported by the node agrees with the chain. */
 async function expectCashing(hash?: string): Promise<void> {
   await eventually('the cashing is not known', async () => {
     const { result, uncashedAmount, transactionHash } = await payee.chequebook.cashout(payer.overlay);
@@ -217,7 +213,6 @@ async function expectCashing(hash?: string): Promise<void> {
 describe('kill -9 while a transaction is made', () => {
   const MOMENTS = ['it is prepared', 'it is sent', 'it waits', 'it is mined'] as const;
 
-  /** @returns when the node has got there */
   async function reach(moment: (typeof MOMENTS)[number], { node, path }: Operation): Promise<void> {
     const start = () => void http(node(), path(), { method: 'POST' }).catch(() => 'cut off');
     if (moment === 'it is prepared') return asking(node(), 'suggest_gas_tip_cap', start);
@@ -246,7 +241,7 @@ describe('kill -9 while a transaction is made', () => {
       await restart(node());
       await allMined(node());
       const done = (await sent(net, node())).all - all;
-      // A recorded transaction is sent once, an unrecorded one is not sent.
+      // A recorded transaction is sent once.
       expect(done).toBe(moment === 'it is prepared' ? 0 : 1);
       expect((await seen()) - shown).toBe(done === 0 ? 0n : worth);
       if (done === 0) {
@@ -298,7 +293,6 @@ describe('an endpoint', () => {
     const failed = await metric(payer, 'accounting_payment_error_count');
     await net.chain.setRpcFault({ kind: 'down' });
     const paid = await promised();
-    // The peers wait until time pays what no cheque does.
     for (let n = 0; n < 2; n++) expect(await traffic(CHUNKS / 2)).toBe(201);
     expect(await metric(payer, 'accounting_payment_error_count')).toBeGreaterThan(failed);
     for (const [node, path] of [

@@ -1,18 +1,17 @@
-/** Operations that wait for the chain, on a chain whose blocks are mined only by the tests. */
+/** Only the tests mine blocks. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { eventuallyIn, type HttpReply, http } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];
 
-/** Transactions of the node's account: mined, and including pending ones. */
 export async function sent(net: Cluster, node: ClusterNode): Promise<{ mined: number; all: number }> {
   const count = async (state: 'latest' | 'pending') =>
     Number(await net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, state]));
   return { mined: await count('latest'), all: await count('pending') };
 }
 
-/** Sends the request, and mines a block for each transaction until it is answered. */
+/** Mines a block for each transaction until the answer comes. */
 export async function mining(
   net: Cluster,
   node: ClusterNode,
@@ -32,7 +31,6 @@ export async function mining(
   return answer;
 }
 
-/** @returns id of a batch that its node may stamp with */
 export async function usableBatch(
   net: Cluster,
   node: ClusterNode,
@@ -49,7 +47,6 @@ export async function usableBatch(
   return seen.json['batchID'] as string;
 }
 
-/** All running nodes have read the last block of the chain. */
 export async function caughtUp(net: Cluster, nodes: readonly ClusterNode[] = net.nodes): Promise<void> {
   const height = await net.chain.height();
   await eventuallyIn(() => net)('the nodes are behind the chain', async () => {
@@ -61,7 +58,7 @@ export async function caughtUp(net: Cluster, nodes: readonly ClusterNode[] = net
   });
 }
 
-/** Sets the price of storage, and mines until the node has read it. */
+/** Mines until the node has read it. */
 export async function setPrice(net: Cluster, node: ClusterNode, price: bigint): Promise<void> {
   const setting = net.chain.setStoragePrice(price);
   await eventuallyIn(() => net)('the price is not set', async () => {

@@ -1,4 +1,4 @@
-/** A receiver of traces that keeps them: OTLP over HTTP, as JSON. */
+/** OTLP over HTTP, as JSON. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,13 +26,11 @@ export interface ReceivedSpan {
 export interface OtlpReceiver extends AsyncDisposable {
   /** `http://HOST:PORT` */
   readonly url: string;
-  /** In the order in which they came. */
   readonly spans: readonly ReceivedSpan[];
-  /** Method and path of every request. */
   readonly requests: readonly string[];
 }
 
-/** Fields of an export request that are read here. 64-bit numbers are text. */
+/** 64-bit numbers are text. */
 interface ExportRequest {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly WireAttribute[] };
@@ -63,7 +61,7 @@ interface WireSpan {
   readonly status: { readonly code: number };
 }
 
-/** @param host address that it is reached at, and listens at */
+/** @param host address to listen at */
 export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: string[] = [];

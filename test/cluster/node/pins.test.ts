@@ -1,7 +1,3 @@
-/**
- * Content that is kept: a light node with a small cache pins what two full nodes store, still has it when they
- * are gone, and brings it back when they have lost it. And many chunks over one connection.
- */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -139,7 +135,6 @@ test('content lost by the network is reported as lost, and restored by the node 
   ).toBe(true);
   for (const node of fullNodes())
     expect(sameBytes(await node.bytes.download(pinned.reference, { cache: false }), pinned.data)).toBe(true);
-  // Now there is a usable batch again.
   await keeper.stewardship.reupload(pinned.reference);
 });
 

@@ -1,4 +1,3 @@
-/** Purchases and batches while nodes are killed, the endpoint fails, and the chain replaces its blocks. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -6,7 +5,7 @@ import { bytesOf, eventuallyIn, type HttpReply, http, sameBytes, stateFolder } f
 import { caughtUp, mining, sent, setPrice, usableBatch } from './onchain.ts';
 
 const stateDir = stateFolder();
-/** Per chunk: 100,000 blocks at the price that the chain starts with. */
+/** 100,000 blocks at the chain's first price, per chunk. */
 const AMOUNT = 24_000n * 100_000n;
 const TOTAL = AMOUNT << 18n;
 const BLOCKS = 3;
@@ -14,7 +13,7 @@ const TAIL = 4;
 let net: Cluster;
 const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
-/** Follows the chain directly, as the first one does. */
+/** Follows the chain directly. */
 let other: ClusterNode;
 /** Stays a few blocks behind the chain. */
 let careful: ClusterNode;
@@ -62,7 +61,6 @@ async function everythingMined(): Promise<void> {
 const left = (batch: string) =>
   net.chain.view(net.chain.contracts.postageStamp, 'remainingBalance(bytes32)', [`0x${batch}`]);
 
-/** Price and payout as reported by the nodes agree with the contract. */
 async function expectTruth(nodes: readonly ClusterNode[] = [node, other]): Promise<void> {
   const { postageStamp } = net.chain.contracts;
   for (const each of nodes) {
@@ -87,8 +85,8 @@ interface Operation {
 }
 
 /**
- * Begins the operation and kills the node after that many of its transactions, the last one either still pending
- * or mined without the node's knowledge; then the node is started again, and pending transactions are mined.
+ * Kills the node after that many of its transactions, the last one pending or mined without the node's knowledge. Then the
+ * node starts again, and pending transactions are mined.
  */
 async function killAt(
   { path, method }: Operation,
@@ -139,7 +137,7 @@ describe('kill -9 in the middle of', () => {
     expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? TOTAL : 0n);
     for (const { batchID } of own) expect((await upload(batchID, bytesOf(label, 5000))).status).toBe(201);
 
-    // Requested again: one more batch, which approves for itself even when an unused approval is left.
+    // It approves for itself even if an unused approval is left.
     expect((await mining(net, node, purchase.path, purchase)).status).toBe(201);
     expect(tokens - (await net.chain.tokenBalance(node.ethereum))).toBe(bought ? 2n * TOTAL : TOTAL);
     expect((await sent(net, node)).mined - from).toBe(bought ? 4 : 3);
@@ -225,7 +223,7 @@ describe('a reorganisation', () => {
       422,
       'batch not usable yet or does not exist',
     ]);
-    // Longer than the reserve sleeps: chunks of a batch that may come back are not deleted.
+    // Longer than the reserve sleeps: the batch may come back.
     await net.clock.sleep(2500);
     expect(sameBytes(await other.bytes.download(reference), data)).toBe(true);
 
@@ -257,7 +255,7 @@ describe('a reorganisation', () => {
       return currentPrice === 24_000n ? undefined : `the price is ${currentPrice}`;
     });
     expect(await listed(batch)).toMatchObject({ depth: 18, amount: String(AMOUNT) });
-    // Both nodes send their transactions again; the price of the deployer is lost.
+    // The price of the deployer is lost.
     await eventually('not everything is mined again', async () => {
       await net.chain.mine();
       const stamp = await listed(batch);
@@ -318,7 +316,7 @@ describe('a reorganisation', () => {
     const late = await usableBatch(net, other, { amount: AMOUNT, depth: 18, blocks: BLOCKS, label: 'late' });
     for (let part = 0; part < 3; part++) {
       await net.chain.mine(70);
-      // Blocks without any event are one page, however many they are.
+      // Blocks without any event are one page.
       await setPrice(net, node, 24_001n + BigInt(part));
       await direct();
     }
@@ -333,7 +331,7 @@ describe('a reorganisation', () => {
     const metrics = Buffer.from((await http(node, '/metrics')).body).toString();
     expect(metrics).toContain('svc_postage_listener_rebuilds 1');
     await expectTruth([node]);
-    // The node that was away finds a different chain at its start, on which it has bought nothing.
+    // At its start it finds a chain on which it has bought nothing.
     await other.start();
     await direct();
     await expectTruth();

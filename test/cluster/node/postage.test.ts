@@ -1,4 +1,3 @@
-/** Batches as seen by a client of the API: bought, young, usable, filling up. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -6,14 +5,14 @@ import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventuallyIn, type HttpReply, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
-/** Per chunk: a day at the price that the chain starts with, one block a second. */
+/** Per chunk: a day at the chain's first price, one block a second. */
 const AMOUNT = 24_000n * 86_400n;
 let net: Cluster;
 const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 
 beforeAll(async () => {
-  // Blocks are mined only by the tests, so that an age in blocks is exact.
+  // Only the tests mine, so that an age in blocks is exact.
   net = await Cluster.start({
     driver: 'simulated',
     nodes: [{ count: 2, options: { 'usable-blocks': 3 } }],
@@ -40,7 +39,7 @@ function transactions(state: 'latest' | 'pending'): Promise<string> {
   return net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, state]);
 }
 
-/** Mines one block for each transaction of the purchase, until it is answered. */
+/** One block for each transaction, until the answer comes. */
 async function buy(path: string, headers: Record<string, string> = {}): Promise<HttpReply> {
   let answered = false;
   const answer = http(node, path, { method: 'POST', headers }).finally(() => {
@@ -54,7 +53,6 @@ async function buy(path: string, headers: Record<string, string> = {}): Promise<
   return answer;
 }
 
-/** The node has read the chain's last block. */
 async function caughtUp(): Promise<void> {
   const height = await net.chain.height();
   await eventually('the nodes are behind the chain', async () => {
@@ -158,7 +156,7 @@ describe('a batch bought over the API', () => {
   });
 });
 
-/** Content with three chunks in the same bucket, which is true of every third of this size. */
+/** Every third content of this size has three chunks in one bucket. */
 async function threeInOneBucket(): Promise<{ body: Uint8Array; chunks: readonly string[] }> {
   for (let i = 0; ; i++) {
     const body = bytesOf(`too many ${i}`, 2000 * 4096);
@@ -177,7 +175,7 @@ describe('an immutable batch', () => {
     const batch = bought.json['batchID'] as string;
     await net.chain.mine(3);
     await caughtUp();
-    // Two slots per bucket: the third chunk of a bucket is too many.
+    // Two slots per bucket: its third chunk is too many.
     const { body, chunks } = await threeInOneBucket();
     const tags = (await node.tags.list()).length;
     const seen = await uploadWith(batch, { body });

@@ -1,4 +1,3 @@
-/** Nodes that were away, or were interrupted, end with the same chunks as those that were present. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BINS } from '../../../formats/chunk/address.ts';
@@ -10,7 +9,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, http, metric, reserveSize, stateFolder } from './kit.ts';
 
-/** Several pages of the lowest bins: 2,065 chunks, for which a peer needs some seconds at its rate. */
+/** Several pages of the lowest bins: 2,065 chunks. */
 const SIZE = 8 * 2 ** 20;
 const PEERS = 3;
 
@@ -34,7 +33,6 @@ function sizesAre(nodes: readonly ClusterNode[], size: number): Promise<true> {
   });
 }
 
-/** Uploads while `late` is away, until every other node has everything. */
 async function uploadWithoutLate(name: string): Promise<void> {
   await late.stop();
   const { reference } = await net.node(0).bytes.upload(bytesOf(name, SIZE));
@@ -42,7 +40,6 @@ async function uploadWithoutLate(name: string): Promise<void> {
   await sizesAre(net.nodes.slice(0, PEERS), stored);
 }
 
-/** Every peer has offered what it has, and nothing is being pulled. */
 function isDone(node: ClusterNode): Promise<true> {
   return eventually(`${node.name} is not done with what was there`, async () => {
     const told = await metric(node, 'libp2p_protocol_bytes_total{protocol="pullsync",direction="received"}');
@@ -79,7 +76,7 @@ test('a node that is killed in the middle continues where it was', async () => {
     const pulled = (await reserveSize(late)) - before;
     const workers = await metric(late, 'puller_worker');
     workersMax = Math.max(workersMax, workers);
-    // The progress of a bin is recorded after each of its pages: all first pages together are half of everything.
+    // The progress of a bin is recorded after each page: all first pages are half of everything.
     const isBinDone = workers < workersMax;
     return pulled > (stored - before) / 3 && isBinDone ? undefined : `${pulled} chunks, ${workers} workers`;
   });

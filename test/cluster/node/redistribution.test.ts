@@ -1,7 +1,4 @@
-/**
- * The storage game on real nodes and a real chain, whose blocks are mined only by the test: rounds are played and won,
- * through crashes and without an endpoint; a node that lacks a chunk pays for it; and no token comes from nowhere.
- */
+/** Blocks are mined only by the test. */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { open } from 'lmdb';
@@ -17,15 +14,14 @@ const ROUND_LENGTH = 152;
 const REVEAL = 38;
 const CLAIM = 76;
 const PLAYERS = 3;
-/** The minimum; the others stake so much more that they always decide the truth. */
+/** The others stake so much more that they always decide the truth. */
 const SMALL_STAKE = 10n ** 17n;
 const LARGE_STAKE = 10n ** 26n;
-/** More than half of what the reserve is made for. */
 const CONTENT = 130 * 4096;
 
 const stateDir = stateFolder();
 let net: Cluster;
-/** The next round to play; the head is in the claim phase before that round. */
+/** The head is in the claim phase before it. */
 let round: number;
 
 beforeAll(async () => {
@@ -39,7 +35,7 @@ beforeAll(async () => {
     seed: 5,
     stateDir,
     chain: { blockTime: '1000s', gate: true },
-    // At this block time a batch must be paid for a very long time to outlive some rounds.
+    // At this block time a batch must be paid for very long.
     batches: { ttl: '2000h', depth: 18 },
   });
 });
@@ -54,7 +50,6 @@ async function mineTo(block: number): Promise<void> {
   await net.chain.mine(missing);
 }
 
-/** Waits for a number of transactions in the pool, and mines them. */
 async function mined(count: number, what: string): Promise<void> {
   await inPool(count, what);
   await net.chain.mine();
@@ -83,7 +78,6 @@ function allStates(
   });
 }
 
-/** How the tokens are spread. */
 async function tokens(): Promise<{ nodes: bigint[]; postage: bigint; stakes: bigint }> {
   const { postageStamp, stakeRegistry } = net.chain.contracts;
   return {
@@ -95,7 +89,6 @@ async function tokens(): Promise<{ nodes: bigint[]; postage: bigint; stakes: big
 
 const digits = (word: bigint, bytes: number) => word.toString(16).padStart(2 * bytes, '0');
 
-/** Hashes that the players of the round have revealed, by account. */
 async function revealed(count: number): Promise<Map<string, string>> {
   const hashes = new Map<string, string>();
   for (let n = 0; n < count; n++) {
@@ -114,7 +107,7 @@ async function toSample(players = net.nodes): Promise<void> {
       const messages = (await node.logs({ lines: 10_000 }))
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter(({ module }) => module === 'incentives');
-      // A node killed between storing it and acknowledging it has it when it starts.
+      // A node killed before it acknowledged the message has it when it starts.
       const taken = messages.some(
         ({ msg, round: of }) =>
           (msg === 'sample taken' || msg === 'sample of the round was taken before') && of === round - 1,
@@ -124,7 +117,6 @@ async function toSample(players = net.nodes): Promise<void> {
   }
 }
 
-/** The winner of the round, whose claim is in the pool. */
 async function winnerOf(): Promise<ClusterNode> {
   let winners: ClusterNode[] = [];
   await eventually('nobody wins', async () => {
@@ -137,7 +129,6 @@ async function winnerOf(): Promise<ClusterNode> {
   return winners[0]!;
 }
 
-/** Everything that must hold when a round has been claimed by `winner`. */
 async function expectPaid(
   winner: ClusterNode,
   before: Awaited<ReturnType<typeof tokens>>,
@@ -207,7 +198,7 @@ describe('before the game', () => {
     const { reference } = await net.node(0).bytes.upload(bytesOf('content', CONTENT));
     await net.synced(reference);
     await allStates('not every node is synced', (state) => state.isFullySynced && state.isHealthy);
-    // A sample omits what was stamped after its block, and blocks count whole seconds.
+    // A sample omits what was stamped after its block.
     await nextSecond(net.clock, AbortSignal.timeout(120_000));
     const head = await height();
     // Two rounds after the stake and after the uploads.
@@ -306,7 +297,6 @@ test('an endpoint that is away at the beginning of every phase costs no round', 
   round++;
 });
 
-/** Removes the bytes of a chunk from a stopped node. */
 async function lose({ dataDir }: ClusterNode, address: string): Promise<void> {
   const environment = open({ path: join(dataDir, 'store', 'index.mdb'), maxDbs: 32 });
   const chunks = environment.openDB('chunks', { encoding: 'binary', keyEncoding: 'binary' });
@@ -321,7 +311,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   await mined(PLAYERS, 'commit');
   await mineTo(start() + REVEAL);
   await mined(PLAYERS, 'reveal');
-  // From the reveals on, the next anchor is known, and so is what it will select.
+  // From the reveals on, the next anchor is known.
   const seed = (await net.chain.view(game(), 'nextSeed()')).toString(16).padStart(64, '0');
   const { json } = await http(careless!, `/rchash/0/${seed}/${seed}`);
   const { proofLast } = json['proofs'] as { proofLast: { proveSegment: string } };
@@ -346,7 +336,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   await mineTo(start() + CLAIM);
   const winner = await winnerOf();
   expect(winner).not.toBe(careless);
-  // A node looks at its stake once per phase: one that looks only after the claim is frozen a round earlier.
+  // A node that looks at its stake only after the claim is frozen a round earlier.
   await allStates('not every node has checked its stake', (state) => state.lastSelectedRound === round + 1);
   await net.chain.mine();
 

@@ -1,7 +1,4 @@
-/**
- * Redundant content: stored on one, read on another, with as many chunks missing as its level promises
- * to survive, and with one more.
- */
+/** Stored on one, read on another, with as many chunks missing as the level survives, and with one more. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -30,7 +27,6 @@ afterAll(async () => {
   await net.stop();
 });
 
-/** Chunks uploaded at the same time. */
 const PARALLEL = 8;
 
 interface Made {

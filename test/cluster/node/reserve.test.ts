@@ -1,4 +1,3 @@
-/** A reserve on real nodes: it grows its radius when it is full, and gives up what has expired. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,14 +11,14 @@ import { bytesOf, eventually, http, metric, sameBytes, stateFolder } from './kit
 const CAPACITY = 700;
 /** More than one reserve holds, less than two. */
 const CONTENT = 1000 * 4096;
-/** Blocks after which the initial batches of the cluster have expired: a day. */
+/** In blocks: a day, after which the initial batches have expired. */
 const LIFETIME = 87;
-/** Per chunk, at the price that the chain starts with: much longer. */
+/** Much longer: per chunk, at the chain's first price. */
 const AMOUNT = 24_000n * 100_000n;
 
 const stateDir = stateFolder();
 let net: Cluster;
-/** In the order of the tests: what one leaves is there for the next. */
+/** What one test leaves is there for the next. */
 let content: { data: Uint8Array; reference: string; chunks: readonly string[] };
 let remaining: readonly string[];
 
@@ -39,7 +38,7 @@ beforeAll(async () => {
     ],
     seed: 2,
     stateDir,
-    // Blocks are mined only by the tests, so that a batch lives as long as they want.
+    // Blocks are mined only by the tests, so that batches live as long as they want.
     chain: { blockTime: '1000s' },
   });
   expect(net.nodes.filter(({ overlay }) => overlay < '8')).toHaveLength(2);
@@ -62,7 +61,6 @@ async function counters(node: ClusterNode): Promise<Counters> {
   return (await http(node, '/debugstore')).json as unknown as Counters;
 }
 
-/** Chunks within the radius of a node that it does not have. */
 async function missing(
   node: ClusterNode,
   { chunks, radius }: { chunks: readonly string[]; radius: number },
@@ -150,7 +148,7 @@ test('a node that lost its store begins with the radius of the network, and gets
   expect((await counters(node)).Reserve.Epoch).toBeGreaterThan(epoch);
 });
 
-/** Buys a batch that outlives the others, one block for each transaction. */
+/** One block for each transaction. */
 async function buy(node: ClusterNode): Promise<string> {
   const transactions = (state: 'latest' | 'pending') =>
     net.chain.call<string>('eth_getTransactionCount', [`0x${node.ethereum}`, state]);
@@ -196,7 +194,6 @@ test('an expired batch takes its chunks with it, even within the radius, and no 
     expect(await node.chunks.has(content.reference)).toBe(false);
   }
 
-  // Killed before the batches expired, it learns of it when it starts.
   await down!.start();
   await eventually(`${down!.name} keeps chunks of expired batches`, () => onlyWhatStays(down!));
   expect(await metric(down!, 'localstore_reserve_missing_batch')).toBeGreaterThan(CAPACITY / 2);

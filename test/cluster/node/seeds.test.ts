@@ -1,4 +1,3 @@
-/** Clusters side by side: the same seed gives the same network, another seed a different one, and none disturbs the others. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +24,6 @@ afterAll(async () => {
   await Promise.all([...twins, stranger].map((net) => net.stop()));
 });
 
-/** Everything about a cluster that its seed decides. */
 async function identity(net: Cluster) {
   const nodes = await Promise.all(
     net.nodes.map(async (node) => {

@@ -1,4 +1,3 @@
-/** Single-owner chunks and stamps made by clients: made on one node, used on another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -81,12 +80,10 @@ describe('a single-owner chunk', () => {
   });
 });
 
-/** The account of a node, which owns its batch. */
 function accountOf(node: ClusterNode): Signer {
   return createSigner(deriveNode({ seed: BigInt(SEED), index: node.index, networkId: 0 }).keys.swarm);
 }
 
-/** A stamp as made by a client that holds the key of the owner. */
 function clientStamp(batch: string, address: Uint8Array, signer: Signer, position = 0): Stamp {
   const batchId = fromHex(batch);
   const index = stampIndex(bucketOf(address, 16), position);

@@ -1,4 +1,3 @@
-/** A node that cannot start says why in one line, with an exit code, and leaves nothing running. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +11,6 @@ import { eventually, http, stateFolder } from './kit.ts';
 const MAIN = join(import.meta.dirname, '../../../node/main.ts');
 const folder = stateFolder();
 let net: Cluster;
-/** A foreign listener, on a port that a node cannot have. */
 let taken: Server;
 let takenAddress: string;
 
@@ -31,7 +29,7 @@ afterAll(async () => {
 type Options = Readonly<Record<string, string | undefined>>;
 let folders = 0;
 
-/** Options of a node that starts. Its key files are those of the cluster's node, which are quick to open. */
+/** The key files are those of the cluster's node: quick to open. */
 function goodOptions(): Options {
   const dataDir = join(folder, `data-${++folders}`);
   mkdirSync(dataDir);
@@ -78,7 +76,6 @@ function start(
   return { child, ended };
 }
 
-/** One line on standard error that begins with `svc:` and is no stack trace. */
 function expectOneLine(stderr: string): void {
   expect(stderr).toMatch(/^svc: .+\n$/);
   expect(stderr).not.toMatch(/^\s+at /m);
@@ -232,7 +229,6 @@ beforeAll(async () => {
 });
 
 describe('a node started by hand', () => {
-  /** Waits for its log to name the address of the API. */
   async function ready(child: ChildProcess): Promise<string> {
     let seen = '';
     child.stdout?.on('data', (piece) => (seen += String(piece)));

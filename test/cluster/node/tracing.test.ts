@@ -1,4 +1,3 @@
-/** The route of a chunk across nodes as one trace, in OpenTelemetry terms. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,11 +12,10 @@ import { until } from '../../../harness/scenario.ts';
 import { eventually, sameBytes, stateFolder } from './kit.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from './otlp-receiver.ts';
 
-/** A node stores what shares that many bits with it; others forward it. */
+/** In bits: a node stores what shares that many with it. */
 const RADIUS = 2;
 const WAIT = { timeoutMs: 120_000 };
 const [SERVER, CLIENT] = [2, 3];
-/** From the node that has the chunk to the one that stores it. */
 const PUSH = [
   'node-0 push-chunk',
   'node-0 push-chunk-async',
@@ -27,7 +25,7 @@ const PUSH = [
 ];
 const stateDir = stateFolder();
 
-/** Content of one chunk, near the last node and far from the others. */
+/** Near the last node and far from the others. */
 function contentNear(net: Cluster): { data: Uint8Array; address: string } {
   const [last, ...others] = [...net.nodes].reverse().map(({ overlay }) => fromHex(overlay));
   for (;;) {
@@ -40,7 +38,6 @@ function contentNear(net: Cluster): { data: Uint8Array; address: string } {
   }
 }
 
-/** Spans of one trace, once as many have come. */
 async function traceOf(receiver: OtlpReceiver, traceId: string, count: number): Promise<ReceivedSpan[]> {
   const found = () => receiver.spans.filter((span) => span.traceId === traceId);
   await until(
@@ -54,7 +51,6 @@ async function traceOf(receiver: OtlpReceiver, traceId: string, count: number): 
   return found();
 }
 
-/** `node-1 pushsync-handler` for each span from the first one down to the named one. */
 function wayTo(spans: readonly ReceivedSpan[], service: string, name: string): string[] {
   const way: string[] = [];
   for (
@@ -86,7 +82,7 @@ function upload(
   });
 }
 
-/** Begins at the request of an application, which gives the trace its id. */
+/** The request of an application gives the trace its id. */
 function contextOf(traceId: string, { sampled }: { sampled: boolean }): Record<string, string> {
   return { traceparent: `00-${traceId}-00f067aa0ba902b7-0${sampled ? 1 : 0}` };
 }
@@ -114,7 +110,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
       name: `traced-${driver}`,
       stateDir,
     });
-    // A node that has no peer at the moment keeps uploads to itself.
+    // A node without a peer keeps uploads to itself.
     await until(
       'nothing travels along the line',
       async () => {
@@ -248,7 +244,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
     const missing = `${net.node(0).api}/chunks/${'ab'.repeat(32)}`;
     const answer = await fetch(missing, { headers: contextOf(traceId, { sampled: true }) });
     expect(answer.status).toBe(404);
-    // Each node sends its spans at its own time: those of others may come first.
+    // Spans of other nodes may come first.
     const search = () => receiver.spans.find((span) => span.traceId === traceId && span.name === 'get-chunk');
     await expect.poll(search, { timeout: WAIT.timeoutMs }).toBeDefined();
     expect(search()).toMatchObject({ failed: true, attributes: { 'chunk.address': 'ab'.repeat(32) } });
@@ -263,7 +259,7 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
 
 test('pulled chunks are spans on both sides', async () => {
   await using receiver = await otlpReceiver();
-  // One more than the uploader and the three to which it pushes.
+  // One more than the uploader and the three it pushes to.
   await using net = await Cluster.start({ nodes: 5, otlp: receiver.url, driver: 'embedded', stateDir });
   await upload(net.node(0), new Uint8Array(randomBytes(300_000)));
   const seen = (name: string) => receiver.spans.filter((span) => span.name === name);

@@ -1,4 +1,3 @@
-/** Traffic never stalls: debts grow and are forgiven over time, and both ends of each link agree. */
 import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -6,7 +5,7 @@ import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 
-/** Both views of every link: what the two balances add up to, and what was paid over time each way. */
+/** What the two balances add up to, and what was paid over time each way. */
 async function links(nodes: readonly ClusterNode[]) {
   const views = await Promise.all(
     nodes.map(async ({ overlay, client }) => {
@@ -28,7 +27,6 @@ async function links(nodes: readonly ClusterNode[]) {
   );
 }
 
-/** What `node` says about `peer` at this moment. */
 async function account(node: ClusterNode, peer: ClusterNode) {
   const { peerData } = (await http(node, '/accounting')).json as {
     peerData: Record<string, { consumedBalance: string; reservedBalance: string }>;
@@ -37,7 +35,7 @@ async function account(node: ClusterNode, peer: ClusterNode) {
   return { consumed: BigInt(row?.consumedBalance ?? 0), reserved: BigInt(row?.reservedBalance ?? 0) };
 }
 
-/** At rest, no debt is known to one side only, and everything sent was received. */
+/** At rest no debt is known to one side only. */
 async function expectAgreement(nodes: readonly ClusterNode[]) {
   await eventually('the two ends of a link do not agree', async () => {
     const seen = await links(nodes);
@@ -73,7 +71,7 @@ describe('with the thresholds of the public network', () => {
   const options = { 'payment-threshold': 13_500_000, 'refresh-rate': 4_500_000 };
 
   test('1,000 chunks at once over one link never exceed them, and all arrive', async () => {
-    // A quarter of the price, so that time forgives the whole debt in some twenty seconds.
+    // A quarter of the price: time forgives the whole debt in some twenty seconds.
     const group = { count: 2, options: { ...options, 'chunk-price': 2_500 } };
     await using net = await Cluster.start({ driver: 'embedded', nodes: [group], seed: 23, stateDir });
     const [one, other] = [net.node(0), net.node(1)];

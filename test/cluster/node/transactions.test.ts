@@ -1,4 +1,3 @@
-/** Transactions and the wallet of a node, as seen by a client of its API, on a failing chain. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';

@@ -1,4 +1,3 @@
-/** The network's official JavaScript client talks to our node like to any other when the API speaks the dialect of the network. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
@@ -17,7 +16,6 @@ let node: ClusterNode;
 let reader: ClusterNode;
 let other: ClusterNode;
 let client: Bee;
-/** Of another node. */
 let friend: Bee;
 let batch: string;
 
@@ -216,8 +214,8 @@ describe('access control', () => {
 });
 
 describe('messages', () => {
-  // Version 12.1.0 of the client writes `recipient[bytes]=…` into the query, which nodes ignore: its messages
-  // can be read by everyone who knows the topic, so who else receives them is no concern of this test.
+  // Version 12.1.0 of the client writes `recipient[bytes]=…` into the query, which nodes ignore: everyone who knows the
+  // topic can read its messages.
   test('of pss are received by their recipient', async () => {
     const topic = Topic.fromString('a topic of the client');
     const { pssPublicKey } = await friend.getNodeAddresses();
@@ -270,7 +268,6 @@ test('a directory is uploaded as a stream of chunks made by the client', async (
   expect(sameBytes(read.data.toUint8Array(), picture)).toBe(true);
 });
 
-/** What a subscription of the client receives. */
 class Collected {
   readonly texts: string[] = [];
   readonly errors: unknown[] = [];

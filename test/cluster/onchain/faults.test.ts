@@ -1,4 +1,3 @@
-/** Transactions on a failing chain: each one ends in the state that the chain has. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-/** A process that is killed at each of its steps while it sends transactions to a real chain. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => chain.stop());
 
-/** @returns whether the process reached its end before the step */
+/** @returns whether the process ended before the step */
 async function payOrDie(path: string, n: number): Promise<boolean> {
   const script = join(import.meta.dirname, 'sending-process.ts');
   const child = spawn(process.execPath, [script, path, chain.rpc, `${n}`, `${n}`], {
@@ -41,11 +40,11 @@ test('a payment is made once, at whichever step its process is killed', async ()
     finished = await payOrDie(path, ++n);
     await using sending = await openSending(path, chain.rpc);
     sending.transactions.start();
-    // Payments that the dead process recorded are sent without a request; the others are requested again.
+    // What the dead process recorded is sent without a request.
     await expect.poll(() => sending.transactions.pending()).toEqual([]);
     await sending.pay(n, AbortSignal.timeout(120_000));
     expect([n, await rpc.call('eth_getBalance', payee(n), 'latest')]).toEqual([n, '0x1']);
-    // As many transactions as payments: no nonce was lost or used for anything else.
+    // No nonce was lost or used for anything else.
     expect(Number(await rpc.call('eth_getTransactionCount', SENDER, 'latest'))).toBe(n);
   }
   expect(n).toBeGreaterThan(STEPS_MIN);

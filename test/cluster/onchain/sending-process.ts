@@ -1,7 +1,7 @@
-/** Pays the payee of a number, as far as it gets: it kills itself at a step. Arguments: store, endpoint, step, number. */
+/** It kills itself at a step. Arguments: store, endpoint, step, number. */
 import { openSending } from './sending.ts';
 
-/** Longer than all of it takes; the test's own deadline is the one that counts. */
+/** The test's own deadline is the one that counts. */
 const PATIENCE_MS = 120_000;
 
 const [path = '', endpoint = '', last = '', number = ''] = process.argv.slice(2);

@@ -1,5 +1,3 @@
-/** A sender of transactions over a real store and a real endpoint, and payments that must not happen twice. */
-
 import { systemClock } from '../../../formats/clock.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -20,12 +18,12 @@ export const SENDER = toAddress(signer.address);
 
 interface Sending extends AsyncDisposable {
   readonly transactions: TransactionService;
-  /** Sends one unit to the payee of that number, once, however often it is asked to. */
+  /** Once, however often it is asked to. */
   readonly pay: (n: number, signal: AbortSignal) => Promise<Receipt>;
   readonly stop: () => Promise<void>;
 }
 
-/** @param step called before and after each write and each call */
+/** @param step called before and after each write and call */
 export async function openSending(path: string, endpoint: string, step = () => {}): Promise<Sending> {
   const clock = systemClock();
   const log = silentLogger();

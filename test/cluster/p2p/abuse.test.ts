@@ -1,7 +1,4 @@
-/**
- * A hostile client on a real socket: it negotiates and encrypts correctly, and then breaks every rule of the
- * multiplexer. The node drops or tolerates it, keeps its memory bounded, and serves others all the while.
- */
+/** It negotiates and encrypts correctly, and then breaks every rule of the multiplexer. */
 import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -53,7 +50,6 @@ afterEach(async () => {
   await node.host.stop();
 });
 
-/** The friend is answered. */
 async function expectServing(): Promise<void> {
   const [peer] = friend.host.peers();
   const stream = await friend.host.open(peer!, ECHO.id, { signal: never });
@@ -62,7 +58,7 @@ async function expectServing(): Promise<void> {
   await stream.close();
 }
 
-/** Live bytes of this process, in which the node runs. */
+/** Of this process, in which the node runs. */
 function liveBytes(): number {
   collect();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -73,7 +69,6 @@ interface Intruder {
   readonly socket: Socket;
   /** Below the encryption from here on: frames of the multiplexer. */
   readonly channel: RawStream;
-  /** Resolves when the node has closed the connection. */
   readonly closed: Promise<void>;
 }
 
@@ -83,7 +78,7 @@ function rawOf(socket: Socket): RawStream {
   socket.on('end', () => inbox.end());
   return {
     write: (bytes) => void socket.write(bytes),
-    // A hang-up of the node is noticed in a separate turn, even while there seems to be room.
+    // A hang-up is noticed in a separate turn, even while there seems to be room.
     drained: () => (socket.writableNeedDrain ? room(socket) : nextTurn()),
     take: () => inbox.take(),
     read: () => inbox.read(),
@@ -92,7 +87,6 @@ function rawOf(socket: Socket): RawStream {
   };
 }
 
-/** Resolves when there is room again, or never will be. */
 function room(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -113,7 +107,6 @@ async function openSocket(): Promise<{ socket: Socket; closed: Promise<void> }> 
   return { socket, closed };
 }
 
-/** A stranger with a secured connection. */
 async function intrude(n = 9): Promise<Intruder> {
   const { socket, closed } = await openSocket();
   const bare = new ProposedStream(rawOf(socket), NOISE_ID);
@@ -129,7 +122,6 @@ async function intrude(n = 9): Promise<Intruder> {
   return { socket, channel: stream, closed };
 }
 
-/** Sends as fast as the node takes it. */
 async function pour({ channel, socket }: Intruder, bytes: Uint8Array, times: number): Promise<void> {
   for (let n = 0; n < times && !socket.destroyed; n++) {
     channel.write(bytes);
@@ -137,7 +129,7 @@ async function pour({ channel, socket }: Intruder, bytes: Uint8Array, times: num
   }
 }
 
-/** Waits for an answer to a frame that always gets one: everything before it has been processed. */
+/** The frame always gets an answer: everything before it has been processed then. */
 async function lookedAt({ channel }: Intruder): Promise<void> {
   const mark = 0x5eed_0001;
   channel.write(frame(TYPE.ping, FLAG.syn, 0, mark));
@@ -241,7 +233,7 @@ describe('memory is bounded', () => {
     }
     await intruder.closed;
     expect(most / MIB).toBeLessThan(200);
-    // What the connection held goes when its streams have heard of its end, which takes some turns on a busy machine.
+    // What the connection held goes some turns later.
     const left = () => (liveBytes() - before) / MIB;
     for (let turns = 0; turns < 50 && left() >= 30; turns++) await expectServing();
     expect(left()).toBeLessThan(30);
@@ -279,7 +271,6 @@ describe('memory is bounded', () => {
   });
 });
 
-/** A node that comes late is let in, and the friend is still there. */
 async function expectLetIn(): Promise<void> {
   await expectServing();
   await using late = await libp2pNode(3);

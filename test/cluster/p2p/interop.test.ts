@@ -1,8 +1,3 @@
-/**
- * The host against the original js-libp2p node, with its own multiplexer, negotiation, identify and ping: what we assembled
- * ourselves speaks the same protocols.
- */
-
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';
 import { identify } from '@libp2p/identify';
@@ -42,7 +37,6 @@ function stockNode() {
   });
 }
 
-/** A stream of js-libp2p as ours. */
 function rawOf(stream: Stream): RawStream {
   const inbox = new Inbox(() => undefined);
   stream.addEventListener('message', ({ data }) => inbox.push(data.subarray()));
@@ -64,7 +58,6 @@ function rawOf(stream: Stream): RawStream {
 
 const framed = (stream: Stream) => new FramedStream(rawOf(stream), { clock: systemClock() });
 
-/** Runs our handshake over a connection of the stock node. */
 async function introduce(connection: Connection, node: Libp2pNode, localId: string): Promise<void> {
   const clock = systemClock();
   const underlay = encodeUnderlays([`/ip4/127.0.0.1/tcp/9/p2p/${localId}`]);

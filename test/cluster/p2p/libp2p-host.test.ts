@@ -207,7 +207,7 @@ test('a slow reader holds up its writer, and every byte arrives', async () => {
       written++;
     }
   })();
-  // A full round of another stream: the first one has sent what it could by now.
+  // The first stream has sent what it could by now.
   await expect(a.host.open(peer, '/swarm/none/1.0.0/none', { signal: never })).rejects.toThrow();
   expect(written).toBeLessThan(5);
   go.resolve();
@@ -319,7 +319,6 @@ test('a dial to a node with a different identity, to an address without a node, 
   expect((await a.host.connect([c.underlay, b.underlay], never)).overlay).toEqual(b.host.overlay);
 });
 
-/** Resolves when the other side has closed the socket. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on('error', () => socket.destroy());
@@ -396,7 +395,7 @@ test('a probe pings a node as a stranger, and leaves', async () => {
   const nowhere = b.underlay.replace(`/tcp/${b.port}/`, '/tcp/1/');
   expect(await a.host.probe([nowhere, b.underlay], never)).toBeGreaterThan(0);
   expect([...a.host.peers(), ...b.host.peers()]).toEqual([]);
-  // The connection of the probe cannot be used for the handshake.
+  // The handshake cannot use the probe's connection.
   await a.host.connect([b.underlay], never);
   expect(await a.host.probe([b.underlay], never)).toBeGreaterThan(0);
   expect(b.host.peers()).toHaveLength(1);

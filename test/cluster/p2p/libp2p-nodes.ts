@@ -1,4 +1,4 @@
-/** Real hosts on free ports of 127.0.0.1, for the tests of this folder and for the stream benchmark. */
+/** For the stream benchmark, too. */
 
 import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';

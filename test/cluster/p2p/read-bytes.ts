@@ -1,7 +1,6 @@
-/** Bytes of a connection, as its transport reads them. */
 import type { TcpConnection } from '../../../node/p2p/tcp-host.ts';
 
-/** @param size bytes to wait for; fewer come when the connection ends */
+/** @param size fewer bytes come when the connection ends */
 export async function readBytes({ raw }: TcpConnection, size: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for (let left = size; left > 0; left -= parts.at(-1)?.length ?? 0) {

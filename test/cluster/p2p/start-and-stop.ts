@@ -1,4 +1,4 @@
-/** A separate process: two hosts connect, talk and stop. It ends when nothing holds the event loop. */
+/** Ends when nothing holds the event loop. */
 import { libp2pNode } from './libp2p-nodes.ts';
 
 const Echo = { text: [1, 'string'] } as const;

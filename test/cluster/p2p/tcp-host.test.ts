@@ -42,7 +42,6 @@ async function listening(address = '/ip4/127.0.0.1/tcp/0'): Promise<Listening> {
 const closedBy = (connection: TcpConnection) =>
   new Promise<Error | undefined>((resolve) => connection.onClosed(resolve));
 
-/** A listener that never reads. */
 async function silent(): Promise<{ server: Server; underlay: string; socket: Promise<Socket> }> {
   const server = createServer({ pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -203,7 +202,7 @@ test.each([
     callback(null, [{ address, family }]);
   });
   const dialled = named.dial('/dns/metadata.example/tcp/80', never);
-  // Reported before a socket is opened; an open one would end with an error of the system.
+  // An open socket would end with an error of the system.
   await expect(dialled).rejects.toThrow(
     'connection error metadata.example:80: no peer can be at metadata.example',
   );

@@ -1,4 +1,3 @@
-/** Clusters whose connections are all WebSockets. */
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { stateFolder } from '../node/kit.ts';

@@ -25,7 +25,6 @@ function secure(names: readonly string[], issuer: Authority = authority): HostOp
   return { ...issuer.issue(names), listen: '127.0.0.1:0' };
 }
 
-/** Sockets of a node that takes and dials secure WebSockets at 127.0.0.1. */
 function secureSockets(issuer: Authority = authority): SocketOptions {
   return { carriers: ['wss'], secure: issuer.issue(['127.0.0.1']), authority: authority.certificate };
 }
@@ -54,7 +53,6 @@ async function listening(
   return { listener, port, arrived, [Symbol.asyncDispose]: () => listener.close() };
 }
 
-/** What the port answers to these bytes until it ends. */
 async function answered(port: number, bytes: Uint8Array | string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.write(bytes);
@@ -114,7 +112,6 @@ test('what is no WebSocket is refused in words, and ends', async () => {
   expect(await refused('\u0013/multistream/1.0.0\n')).toMatch(/^(ECONNRESET)?$/);
 });
 
-/** A client of the port, once its WebSocket is open, and the connection that it is there. */
 async function webSocketAt(there: Listening): Promise<{ socket: WebSocket; connection: TcpConnection }> {
   const socket = new WebSocket(`ws://127.0.0.1:${there.port}/`, { origin: 'https://page.example' });
   await once(socket, 'open');
@@ -171,7 +168,7 @@ test('pings are answered, but not those of a client that reads no answers', asyn
   socket.terminate();
 });
 
-/** A client that speaks for itself once its WebSocket is open, and keeps its side of the connection. */
+/** It keeps its side of the connection. */
 async function bareClientOf(there: Listening): Promise<{ socket: Socket; connection: TcpConnection }> {
   const socket = connect({ port: there.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   const key = Buffer.alloc(16).toString('base64');
@@ -207,7 +204,6 @@ test('a message that comes byte by byte ends the connection', async () => {
   const header = Buffer.from('82ff000000000000000000000000', 'hex');
   header.writeUInt32BE(size, 6);
   socket.write(header);
-  // One per turn, so that each is read by itself, or few with it.
   for (let sent = 0; sent < size && socket.writable; sent++) {
     socket.write('x');
     await turn();

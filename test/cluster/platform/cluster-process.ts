@@ -1,12 +1,11 @@
 /**
- * Starts and stops a cluster of embedded nodes as often as its second argument says, in the folder of its first one, and
- * prints what was left in the process after each time. Run with `--expose-gc`.
+ * Starts and stops embedded clusters as often as its second argument says, in the folder of its first. Run with
+ * `--expose-gc`.
  */
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 
 export interface Left {
   readonly resources: readonly string[];
-  /** Events of the process that have listeners. */
   readonly listeners: readonly string[];
   readonly heapBytes: number;
 }
@@ -22,7 +21,6 @@ function look(): Left {
   };
 }
 
-// They become resources when they are first looked at.
 if ([process.stdin, process.stdout, process.stderr].some(({ destroyed }) => destroyed))
   throw new Error('no streams');
 
@@ -33,7 +31,7 @@ for (let i = 0; i < Number(times); i++) {
   await net.synced(reference);
   await net.node(1).bytes.download(reference);
   await net.stop();
-  // What has been closed is gone in the next turn of the event loop.
+  // What was closed is gone in the next turn.
   await new Promise(setImmediate);
   seen.push(look());
 }

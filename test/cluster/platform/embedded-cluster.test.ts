@@ -1,5 +1,3 @@
-/** Clusters of embedded nodes: side by side in one process, and completely removed when stopped. */
-
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,9 +13,9 @@ const stateDir = join(folder, 'state');
 
 const MIB = 2 ** 20;
 const TIMES = 10;
-/** Code is compiled, and caches of the runtime are filled, during the first ones. */
+/** The first ones compile code and fill caches of the runtime. */
 const SETTLED_AFTER = 3;
-/** One chunk store, or one node with its tables, is more than this. */
+/** One chunk store, or one node, is more than this. */
 const HEAP_GROWTH_MAX = 3 * MIB;
 
 test(`a cluster that is started and stopped ${TIMES} times leaves nothing in its process`, async () => {

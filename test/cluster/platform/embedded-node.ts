@@ -1,5 +1,3 @@
-/** Whole nodes in this process, on a network and a chain in memory. */
-
 import { type RunningNode, startNode } from '../../../node/compose.ts';
 import type { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import {
@@ -51,14 +49,12 @@ export async function embedded(
   return { platform, node, api: `http://${node.addresses.main}`, lines, crashes };
 }
 
-/** Peers that the node is connected to. */
 export async function peersOf(api: string): Promise<string[]> {
   const answer = await fetch(`${api}/peers`);
   const { peers } = (await answer.json()) as { peers: { address: string }[] };
   return peers.map(({ address }) => address);
 }
 
-/** A batch that the node may stamp with. */
 export async function batchOf(api: string): Promise<string> {
   const answer = await fetch(`${api}/stamps/10000000/20`, { method: 'POST', headers: { immutable: 'true' } });
   const { batchID } = (await answer.json()) as { batchID: string };

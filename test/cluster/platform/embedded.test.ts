@@ -1,5 +1,3 @@
-/** Nodes of one process: what their owner can do to them from outside, and that they share nothing. */
-
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -38,17 +36,14 @@ async function start(n: number, around: Surroundings, given: Parameters<typeof e
   return node;
 }
 
-/** Open sockets of this process, listening ones included. */
 function sockets(): string[] {
   return process.getActiveResourcesInfo().filter((type) => type.startsWith('TCP'));
 }
 
 const [first, second] = await pickFreePorts(2);
-/** Where the nodes of a test listen for each other. */
 const [FIRST, SECOND] = [`127.0.0.1:${first}`, `127.0.0.1:${second}`];
 const UNDERLAY = `/ip4/127.0.0.1/tcp/${first}`;
 
-/** Two nodes that know each other, the second one on the given platform. */
 async function pair(around: Surroundings, second: Parameters<typeof embedded>[2] = {}) {
   const a = await start(1, around, {
     ...second,
@@ -65,7 +60,6 @@ async function pair(around: Surroundings, second: Parameters<typeof embedded>[2]
   return { a, b };
 }
 
-/** A node has its store to itself. */
 function ownFolder(
   platform: Partial<MemoryOptions> = {},
   name: string,
@@ -77,7 +71,7 @@ function ownFolder(
 
 const WAIT = { timeout: 120_000, interval: 20 };
 
-/** The system's clock, whose running timers are in the set. */
+/** Its running timers are in the set. */
 function countingClock(timers: Set<Disposable>): Clock {
   const clock = systemClock();
   return {
@@ -99,7 +93,6 @@ function countingClock(timers: Set<Disposable>): Clock {
   };
 }
 
-/** Bytes whose chunks all differ. */
 function distinct(length: number): Uint8Array {
   return new Uint8Array(length).map((_, i) => (i * i) >> 9);
 }
@@ -168,7 +161,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     const bytes = distinct(50_000);
     const reference = await upload(first.api, batch, bytes);
     await first.platform.cut();
-    // Until the client has seen that its connections are gone.
+    // The client must see that its connections are gone.
     await pause(10);
     const second = await start(1, around, given);
     const answer = await fetch(`${second.api}/bytes/${reference}`);
@@ -236,7 +229,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
     const around = surroundings();
     const node = await start(1, around, { platform: platform() });
     node.platform.freeze();
-    // Work in progress at that moment has reached its next wait.
+    // Work in progress has reached its next wait.
     await pause(20);
     const calls = new Map(around.chain.calls);
     let answered = false;
@@ -375,7 +368,6 @@ describe('two nodes of one process', () => {
       ['2030', '2030'],
       ['2031', '2031'],
     ]);
-    // Each counts on from its own time.
     for (const { platform } of [a, b]) for (let i = 0; i < 1000; i++) platform.clock.nowNs();
     const aheadNs = [a, b].map(
       ({ platform }) => platform.clock.nowNs() - BigInt(platform.clock.now()) * 1_000_000n,

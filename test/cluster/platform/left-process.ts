@@ -1,4 +1,3 @@
-/** Cuts off two connected nodes, and writes as JSON what is left of them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

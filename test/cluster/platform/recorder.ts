@@ -1,18 +1,15 @@
-/** Messages of a host, independent of the transport. */
 import type { Host, MessageStream } from '../../../node/p2p/host.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 
-/** What a chunk costs: the push, and the settlements that follow from it. */
+/** The push, and the settlements that follow from it. */
 const RECORDED = /^\/swarm\/(pushsync|pseudosettle|swap)\//;
 
 export interface Recorder {
   /** `<protocol> sent|received <JSON>`, bytes as hex. */
   readonly messages: string[];
-  /** Streams that are open. */
   open: number;
 }
 
-/** The platform, whose host's outgoing streams are recorded. */
 export function recorded(platform: Platform, recorder: Recorder): Platform {
   return { ...platform, host: (options, deps) => recordedHost(platform.host(options, deps), recorder) };
 }
@@ -65,7 +62,7 @@ function shown(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** What `own` does not have is delegated to `target`, which may have private fields. */
+/** The rest is delegated to `target`, which may have private fields. */
 function overriding<T extends object>(target: T, own: Partial<T>): T {
   return new Proxy(target, {
     get(_target, name) {

@@ -1,5 +1,3 @@
-/** What a node makes does not depend on what it runs on: chunks, stamps, receipts and cheques are the same bytes. */
-
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
@@ -22,7 +20,7 @@ const CHUNKS = 70;
 const PORT = 16_351;
 /** A busy machine takes seconds for what is done at once. */
 const PATIENCE = { timeout: 120_000 };
-/** Low credit: a few dozen chunks, then a cheque. */
+/** A few dozen chunks, then a cheque. */
 const OPTIONS = {
   'payment-threshold': '8000000',
   'refresh-rate': '100000',
@@ -36,7 +34,7 @@ const OPTIONS = {
 
 const folder = temporaryFolder('svcnet-same');
 
-/** Stands still unless moved. Timers run on the machine's clock, because sockets do: a `ManualClock` would never fire. */
+/** Timers run on the machine's clock, because sockets do: a `ManualClock` would never fire. */
 class StandingTime {
   ms = 1_700_000_000_000;
 
@@ -56,7 +54,6 @@ class StandingTime {
   }
 }
 
-/** What stays the same on different platforms. */
 interface Given extends Pick<Platform, 'clock' | 'random'> {
   readonly n: number;
   readonly chain: MemoryChain;
@@ -83,7 +80,6 @@ function inMemory(): Ground {
     });
 }
 
-/** One node stores chunks with another one, until it has paid for some of them. */
 async function messagesOn(ground: Ground): Promise<string[]> {
   const time = new StandingTime();
   const chain = new MemoryChain();
@@ -126,7 +122,7 @@ async function pushed(api: string, batch: string, n: number): Promise<void> {
   expect([answer.status, await answer.text()]).toEqual([201, expect.any(String)]);
 }
 
-/** What a receipt brings about, such as a cheque, is over. */
+/** What a receipt brings about, such as a cheque. */
 async function atRest(recorder: Recorder): Promise<void> {
   for (let quiet = 0; quiet < 3; quiet++) {
     await pause(1);

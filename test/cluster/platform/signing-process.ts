@@ -1,4 +1,4 @@
-/** A process that ends in the way that its argument names while its worker threads sign, or load their code. */
+/** Ends as its argument names while its worker threads sign, or load their code. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createWorkerThreads } from '../../../node/platform/workers/worker-threads.ts';
@@ -14,10 +14,10 @@ const workers = createWorkerThreads(
   { clock, log: silentLogger() },
 );
 workers.offer(100_000);
-// The end of this time decides that threads pay, and starts them.
+// After this time threads pay, and start.
 await clock.advance(600);
 workers.offer(100_000);
-// Nothing tells when they are in native code: whenever the process ends, it ends well.
+// Nothing tells when they are in native code: the process must end well at any time.
 if (how.endsWith('loading')) await pause(20 + Math.random() * 40);
 else {
   while (!workers.offer(1000)) await pause(5);

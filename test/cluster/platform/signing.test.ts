@@ -1,4 +1,3 @@
-/** The end of a process while its threads are in native code. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

@@ -101,7 +101,6 @@ const chunk = (text: string): Chunk => {
   return { address, data: new Uint8Array(8), kind: 'cac', identity: address };
 };
 
-/** Fails at the deadline of the test, saying what is still missing. */
 const soon = { timeout: 120_000, interval: 20 };
 
 describe('a node on a real chain', () => {
@@ -123,7 +122,7 @@ describe('a node on a real chain', () => {
     expect(() => other.postage.validate(chunk('foo'), stamp)).not.toThrow();
     expect(() => other.postage.validate(chunk('bar'), stamp)).toThrow();
     const batch = other.postage.batches.get(batchId);
-    // 2,073,600,000 at a price of 24,000 per block of a second: a day, less the blocks since.
+    // A price of 24,000 per block of a second: a day, less the blocks since.
     expect(batch === undefined ? 0 : other.postage.batchTtl(batch)).toBeGreaterThan(86_000);
   });
 
@@ -189,7 +188,7 @@ describe('a chain that goes away', () => {
     const own = await startNode(buyer, { endpoint: relay.url });
     await own.postage.start();
     const buying = own.postage.buy({ ...request, label: 'through the gap' }, PATIENCE);
-    // The approval and the purchase: a question between the two would fail it, as it should.
+    // The approval and the purchase: a question between them would fail it.
     await expect.poll(() => relay.carried.split('eth_sendRawTransaction').length - 1, soon).toBe(2);
     await relay.cut();
     await expect(own.rpc.blockNumber()).rejects.toMatchObject({ code: 'RPC_UNREACHABLE' });
@@ -206,14 +205,13 @@ describe('a chain that goes away', () => {
 
 interface Relay {
   readonly url: string;
-  /** Methods that passed, one text per packet. */
+  /** One text per packet. */
   readonly carried: string;
-  /** Ends all connections and refuses new ones. */
   cut(): Promise<void>;
   mend(): Promise<void>;
 }
 
-/** A TCP relay in front of the chain, always at the same port. */
+/** Always at the same port. */
 async function startRelay(target: URL): Promise<Relay> {
   const sockets = new Set<Socket>();
   let carried = '';

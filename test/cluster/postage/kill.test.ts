@@ -8,7 +8,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 
-/** Kills a stamping process at some moment after it has kept `atLeast` chunks. */
 async function stampAndKill(path: string, atLeast: number): Promise<void> {
   const script = join(import.meta.dirname, 'stamping-process.ts');
   const child = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'inherit'] });

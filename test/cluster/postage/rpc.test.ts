@@ -30,7 +30,7 @@ interface Endpoint {
   readonly metrics: Metrics;
 }
 
-/** An endpoint that answers each request with the next of `answers`, the last one for all later ones. */
+/** The last answer serves all later requests. */
 async function endpoint(...answers: Answer[]): Promise<Endpoint> {
   const bodies: string[] = [];
   const sockets = new Set<Socket>();

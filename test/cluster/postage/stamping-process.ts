@@ -1,8 +1,7 @@
-/** Stamps chunks without end and keeps them; reports on standard output how many are kept. Meant to be killed. */
+/** Reports how many chunks are kept. Meant to be killed. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 
-/** Chunks between two messages. */
 const GROUP = 50;
 
 const { issuer, store } = await openIssuer(process.argv[2] ?? '');
@@ -12,7 +11,7 @@ for (let n = 1; ; n++) {
   const chunk = chunkOf(`${process.pid} ${n}`);
   const stamp = issuer.stamp(chunk);
   await session.put(chunk, stamp);
-  // Commits after the chunk: everything in here was kept.
+  // Commits after the chunk.
   const kept = store.state('kept').put(toHex(chunk.identity), stamp.index);
   if (n % GROUP === 0) {
     await kept;

@@ -8,7 +8,7 @@ import { BatchIssuer } from '../../../node/postage/issuer.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 
-/** The same batch of the same node, however often it is opened. Two buckets of bit depth 1, so that counters matter. */
+/** The same batch however often it is opened, with two buckets so that counters matter. */
 export async function openIssuer(path: string): Promise<{ issuer: BatchIssuer; store: LocalStore }> {
   const clock = systemClock();
   const log = silentLogger();

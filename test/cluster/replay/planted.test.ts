@@ -1,7 +1,4 @@
-/**
- * All planted bugs apply to the sources; two are found, replayed and minimised, and two are found by the storm. `npm run
- * planted` does so with all.
- */
+/** Two of the bugs are found, replayed and minimised, two are found by the storm. `npm run planted` does so with all. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +12,7 @@ import { edited } from '../../planted/plant.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const NODE = join(import.meta.dirname, '../../../node');
-/** Four runs of some seconds each, and those that look for the smallest one. */
+/** Four runs of some seconds, and the minimising ones. */
 const HUNT_TIMEOUT_MS = 900_000;
 
 const stateDir = temporaryFolder('svcnet-planted');

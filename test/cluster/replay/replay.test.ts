@@ -1,4 +1,3 @@
-/** Runs repeated from their folders, and minimised: mostly on simulated clusters, with a scenario from a file. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -17,7 +16,6 @@ const SIGNAL = new AbortController().signal;
 const root = stateFolder();
 const stateDir = join(root, 'state');
 const home = join(root, 'made-elsewhere');
-/** Of a run that failed. */
 const failed = join(root, 'failed');
 const passed = join(root, 'passed');
 const failedInRealTime = join(root, 'real-time');
@@ -63,7 +61,6 @@ beforeAll(async () => {
   await made(failed, {});
   await made(passed, { count: '1' });
   await made(failedInRealTime, { count: '5', words: 'b' }, 'embedded');
-  // Neither its original folder nor its input files exist any longer.
   const moved = join(root, 'moved');
   cpSync(failed, moved, { recursive: true });
   rmSync(failed, { recursive: true });
@@ -94,7 +91,7 @@ test('the folder of a run contains everything that was requested', () => {
 test('a failed run fails the same way again, from its folder alone', async () => {
   const endings: string[] = [];
   const request = { folder: failed, reports: join(root, 'again'), stateDir, signal: SIGNAL };
-  // It has been moved, so its code could be anybody's.
+  // It was moved, so its code could be anybody's.
   await expect(replay({ ...request, times: 1 })).rejects.toMatchObject({ code: 'NOT_TRUSTED' });
   const document = await replay({
     ...request,
@@ -109,7 +106,6 @@ test('a failed run fails the same way again, from its folder alone', async () =>
   });
   expect(endings).toEqual(['same', 'same']);
   expect(replayLines(document)).toContain('  failed the same way 2 of 2 times, passed 0');
-  // The result is a run like any other.
   expect(readRecipe(join(root, 'again/1')).scenarios).toEqual(readRecipe(failed).scenarios);
 });
 

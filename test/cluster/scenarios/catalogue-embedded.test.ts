@@ -1,6 +1,6 @@
 /**
- * What embedded nodes do in another way than simulated ones, which run the whole catalogue: their APIs are on sockets, time
- * is the machine's, and faults of clocks and disks, dishonest nodes and taps, live in that time.
+ * Embedded nodes differ from simulated ones: APIs are on sockets, and time is the machine's, also for faults, dishonest
+ * nodes and taps.
  */
 import { someScenariosPass } from './catalogue.ts';
 

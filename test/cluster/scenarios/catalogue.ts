@@ -1,6 +1,6 @@
 /**
- * Every scenario of the package passes in virtual time, with little data: new ones are added to the table automatically.
- * Some pass on other drivers as well. Each driver has a file, so that they run side by side.
+ * Every scenario passes in virtual time, with little data; the table gets new ones automatically. Each driver has a file, so
+ * that they run side by side.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,16 +12,14 @@ import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import type { Scenario } from '../../../harness/run/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-/** Parameters of a run instead of the defaults. */
 interface Small {
   readonly set?: Readonly<Record<string, string>>;
-  /** In the machine's time: shorter waits, and longer limits, because it may be slow. */
+  /** Shorter waits, and longer limits: the machine may be slow. */
   readonly onMachine?: Readonly<Record<string, string>>;
-  /** Instead of those, where only few scenarios run. */
+  /** Instead of `onMachine`. */
   readonly onDocker?: Readonly<Record<string, string>>;
-  /** Options of the nodes, instead of those that the scenario asks for. */
+  /** Instead of those that the scenario asks for. */
   readonly options?: Readonly<Record<string, number>>;
-  /** Conditions that it checks at least. */
   readonly conditions?: number;
 }
 
@@ -95,7 +93,6 @@ const SMALL: Readonly<Record<string, Small>> = {
   },
 };
 
-/** Those that cannot be in virtual time. */
 export const NOT_SIMULATED: Readonly<Record<string, string>> = {
   load: 'needs nodes that other programs reach, and those of the simulated driver are in this process alone',
   mixed: 'needs a node of flavour bee, which the simulated driver does not have',
@@ -115,7 +112,7 @@ export function everyScenarioPasses(): void {
   scenariosPass('simulated', scenarios, NOT_SIMULATED);
 }
 
-/** Only these. @param skipped with what they need, by name @param logs what the report has, at the least */
+/** @param skipped with what they need, by name @param logs what the report has, at the least */
 export function someScenariosPass(
   driver: StartingDriver,
   names: readonly string[],
@@ -139,7 +136,7 @@ function scenariosPass(
   skipped: Readonly<Record<string, string>>,
   logs: readonly string[] = [],
 ): void {
-  /** Those of a group want the same kind of cluster. */
+  /** A group wants one kind of cluster. */
   const groups = Map.groupBy(there, ({ cluster: { light, credit, options, with: others } }) =>
     JSON.stringify({ light, credit, options, others }),
   );

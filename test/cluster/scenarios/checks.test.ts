@@ -1,5 +1,3 @@
-/** Scenarios on a running cluster: the results of a run. */
-
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -33,7 +31,6 @@ function read(report: string, file: string): string {
   return readFileSync(join(report, file), 'utf8');
 }
 
-/** The folder that every run leaves, whatever its result. */
 function expectReport(result: RunResult, nodes: number): void {
   const { report } = result;
   expect(JSON.parse(read(report, 'report.json'))).toEqual({ schema: 2, ...result });
@@ -52,7 +49,6 @@ function expectReport(result: RunResult, nodes: number): void {
   expect(cluster.nodes).toHaveLength(nodes);
 }
 
-/** The format that scripts rely on. */
 function expectShape(result: RunResult): void {
   const number = expect.any(Number) as number;
   expect(result).toMatchObject({
@@ -79,7 +75,7 @@ function expectShape(result: RunResult): void {
   }
 }
 
-/** The cluster as it would be on a driver with only these capabilities. */
+/** As if its driver had only these. */
 function capableOf(...capabilities: Capability[]): Disposable {
   const spy = vi.spyOn(Cluster.prototype, 'capabilities', 'get').mockReturnValue(new Set(capabilities));
   return { [Symbol.dispose]: () => spy.mockRestore() };
@@ -111,7 +107,7 @@ function run(
   });
 }
 
-/** A scenario that uploads, and then tampers with what it was promised. */
+/** It tampers with what it was promised. */
 function uploading(name: string, then: (context: Parameters<Scenario['run']>[0]) => Promise<void>): Scenario {
   return defineScenario({
     name,
@@ -228,7 +224,6 @@ test('a scenario that asserts nothing is an error', async () => {
 });
 
 test('a scenario that does not end is an error that names its limit', async () => {
-  // It ignores even its signal.
   const endless = { ...uploading('endless', () => new Promise(() => undefined)), timeoutMs: 3000 };
   const { scenarios } = await run([endless]);
   expect(scenarios[0]).toMatchObject({

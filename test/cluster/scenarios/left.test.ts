@@ -1,5 +1,3 @@
-/** What a scenario has broken: a cluster that goes on is whole again, one that is removed is left as it is. */
-
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';

@@ -1,5 +1,3 @@
-/** Money scenarios pass on a cluster whose nodes pay by cheque. */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';

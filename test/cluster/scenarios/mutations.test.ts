@@ -1,4 +1,4 @@
-/** The checks of scenarios can fail: each is shown something wrong, and turns red, and no other. */
+/** Each check is shown something wrong, and turns red, and no other. */
 
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import type { Scenario } from '../../../harness/run/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { GROUNDS } from './mutations/grounds.ts';
 
-/** Ends what hangs: virtual time needs the processor, whatever else has it. */
+/** Virtual time needs the processor, whatever else has it. */
 const TIMEOUT_MS = 600_000;
 
 const folder = temporaryFolder('svcnet-mutations');

@@ -1,5 +1,3 @@
-/** The reserves overflow while nodes come and go: whatever was reported as stored is still there. */
-
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { StartingDriver } from '../../../harness/places/facts.ts';
@@ -12,7 +10,7 @@ const folder = temporaryFolder('svcnet-radius');
 
 interface Network {
   readonly driver: StartingDriver;
-  /** Determines the overlays, and so the number of nodes in each neighbourhood. */
+  /** Determines the overlays, and so the sizes of neighbourhoods. */
   readonly seed: bigint;
   readonly nodes: number;
   readonly capacity: number;
@@ -64,9 +62,9 @@ test('every node delivers every chunk after the radius has grown to 2', async ()
 
 test('kills, restarts, a join, a departure and an expiring batch lose nothing', async () => {
   const faults = { kills: '3', restarts: '2', joins: '1', leaves: '1', expiring: '1' };
-  // Fewer chunks than the neighbourhood with one node has places.
+  // The neighbourhood with one node has more places.
   const given = { chunks: '800', sizes: '4096,65536', ...faults };
-  // In virtual time uploads take no time, and nothing would happen during them.
+  // In virtual time nothing would happen during uploads.
   const result = await run('faults', { driver: 'process', seed: 99n, nodes: 8, capacity: 500 }, given);
   expectPassed(result);
   expect(figureOf(result, 'killed')).toEqual([3]);
@@ -74,7 +72,7 @@ test('kills, restarts, a join, a departure and an expiring batch lose nothing', 
 });
 
 test('chunks without room are not reported as synced, and their neighbourhood is named', async () => {
-  // Four nodes of 60 chunks each cannot hold two copies of 300, and nowhere all of them.
+  // Four nodes of 60 chunks cannot hold two copies of 300.
   const network = { driver: 'simulated', seed: 2n, nodes: 4, capacity: 60 } as const;
   const result = await run('overflow', network, { chunks: '300', sizes: '65536' });
   expectPassed(result);

@@ -1,5 +1,3 @@
-/** `svcnet run` as seen by a user: the command, its exit code, its JSON, the folder it leaves. */
-
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +6,7 @@ import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet, svcnetHere } from '../svcnet.ts';
 
-/** What a run makes of its scenarios is the same on every driver, and takes least time on this one. */
+/** Runs are the same on every driver, and quickest on this one. */
 const SIMULATED = ['--driver', 'simulated'];
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -16,7 +14,7 @@ const folder = temporaryFolder('svcnet-run');
 const stateDir = join(folder, 'state');
 const svcnet = (args: readonly string[]) => svcnetHere(args, { stateDir });
 
-/** @param interruptAt text of standard output at which the command gets Ctrl-C */
+/** @param interruptAt text of standard output that Ctrl-C follows */
 function interrupted(args: readonly string[], interruptAt: string): Promise<Finished> {
   const { child, output, finished } = startSvcnet(args, { stateDir });
   child.stdout?.on('data', () => {
@@ -25,7 +23,6 @@ function interrupted(args: readonly string[], interruptAt: string): Promise<Fini
   return finished;
 }
 
-/** A scenario of the user, in a file. */
 function scenarioFile(name: string, run: string): string {
   const path = join(folder, `${name}.ts`);
   const harness = join(ROOT, 'harness/scenario.ts');

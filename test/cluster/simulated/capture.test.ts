@@ -1,4 +1,3 @@
-/** What nodes say to each other as a capture: Wireshark's own command line shows it. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +15,6 @@ const COLUMNS = ['kind', 'protocol', 'message', 'from', 'to', 'stream', 'id', 'b
 // Continuous integration installs it.
 const isThere = process.env['CI'] !== undefined || spawnSync('tshark', ['--version']).status === 0;
 
-/** As tshark shows them. */
 function shownOf(file: string): string[][] {
   const fields = COLUMNS.flatMap((column) => ['-e', `svcnet.${column}`]);
   const args = ['-X', `lua_script:${DISSECTOR}`, '-r', file, '-T', 'fields', '-E', 'separator=|', ...fields];
@@ -55,7 +53,7 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
   const chunk = Buffer.from(data.subarray(0, 4096)).toString('hex');
   expect(pushed.some(({ raw = '' }) => raw.includes(chunk))).toBe(true);
   for await (const event of net.tap({ kept: true })) expect(event.raw).toBeUndefined();
-  // Of others there may be protocols with any id.
+  // Others may have protocols with any id.
   events.push({
     ...(events[0] as TapEvent),
     protocol: `/ü/${'x'.repeat(5000)}`,
@@ -87,7 +85,6 @@ test(isThere ? name : `not run, tshark is not installed: ${name}`, async () => {
       ]),
   );
   expect(shown.at(-1)?.slice(1, 3)).toEqual(['opened', `/ü/${'x'.repeat(1020)}`]);
-  // A capture that ends anywhere between two packets is whole.
   const first = Buffer.concat([captureHeader(), capturedPacket(events[0] as TapEvent)]);
   writeFileSync(file, first);
   expect(shownOf(file)).toHaveLength(1);

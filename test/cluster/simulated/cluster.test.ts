@@ -1,4 +1,3 @@
-/** Whole clusters in virtual time: the same classes, nodes and contracts as anywhere, without sockets. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +22,7 @@ function content(length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, at) => (at * at) >> 7);
 }
 
-/** What a run does: it uploads, loses a node, waits, gets it back, reads. @returns digests on the way */
+/** @returns digests on the way */
 async function live(seed: number): Promise<readonly (string | undefined)[]> {
   await using net = await start({ seed });
   const digests = [net.digest];

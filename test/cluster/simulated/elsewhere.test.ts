@@ -1,4 +1,3 @@
-/** What another process says of a running simulation, whose nodes only its own process reaches. */
 import { expect, onTestFinished, test } from 'vitest';
 import { listClusters, readRecord } from '../../../harness/cluster/state/state.ts';
 import { Cluster } from '../../../harness/index.ts';

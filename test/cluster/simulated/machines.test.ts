@@ -1,4 +1,3 @@
-/** Clocks and disks that fail in virtual time: each fault, by what it does to the node and by what it counts. */
 import { expect, test } from 'vitest';
 import { Cluster, type ClusterNode } from '../../../harness/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -9,7 +8,6 @@ function start(): Promise<Cluster> {
   return Cluster.start({ nodes: 3, seed: 7, driver: 'simulated', machineFaults: true, stateDir });
 }
 
-/** @returns how it went, and how long it took on the cluster's clock */
 async function upload({ clock }: Cluster, node: ClusterNode): Promise<string> {
   const before = clock.monotonic();
   const work = node.bytes.upload(new Uint8Array(20_000).fill(before), { deferred: true });

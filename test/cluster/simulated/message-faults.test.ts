@@ -1,4 +1,3 @@
-/** What nodes make of a message that is lost, repeated or changed: nothing is lost with it, and nothing counts twice. */
 import { expect, test } from 'vitest';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import type { TapEvent } from '../../../harness/places/links/tap/events.ts';

@@ -1,4 +1,3 @@
-/** A run on a tapped cluster keeps what its nodes say, in its folder, and `svcnet tap --read` prints it. */
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -75,7 +74,6 @@ test('the messages of a run are in its folder, and its report names those that a
     code: 2,
     stderr: expect.stringContaining('--read and --kept exclude each other'),
   });
-  // The same nodes say the same whether or not they are recorded.
   const watch = vi.spyOn(MessageWatch.prototype, 'watch').mockReturnValue();
   const unheard = join(folder, 'unheard');
   expect(digests(await run(lostReceipt, unheard))).toEqual(digests(result));

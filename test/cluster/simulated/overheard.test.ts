@@ -1,4 +1,3 @@
-/** The route of a chunk as messages between nodes tell it is the one that nodes with chunk events report. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/index.ts';
 import { overheard } from '../../../harness/inspect/trace/overheard.ts';
@@ -19,7 +18,7 @@ beforeAll(async () => {
     nodes: [
       {
         count: 6,
-        // From the first node on, each is closer to what begins with 0000 than the one before.
+        // Each is closer to 0000 than the one before.
         neighbourhoods: ['111', '10', '01', '001', '0000', '0000'],
         options: { 'minimum-storage-radius': 3, 'chunk-events': 50_000 },
       },
@@ -47,7 +46,7 @@ async function bothRoutes(chunk: string): Promise<readonly [reported: Route, hea
   return [routeOf(told, nameOf), routeOf(heard, nameOf)];
 }
 
-/** Without times, and without what only a node itself can know. */
+/** Without times and what only a node itself can know. */
 function shape({ node, from, outcome, storer, attempts }: Hop): unknown {
   return {
     node,
@@ -62,7 +61,7 @@ const shapes = ({ pushes, requests }: Route) => ({
   requests: requests.map(shape),
 });
 
-/** Uploads chunks to the first node until one begins with 0: it has a way to go. */
+/** One that begins with 0 has a way to go. */
 async function uploaded(stream: string): Promise<string> {
   for (let i = 0; ; i++) {
     const { reference } = await net.node(0).bytes.upload(bytesOf(`${stream} ${i}`, 500));

@@ -1,4 +1,3 @@
-/** The page of a run in virtual time: looking changes nothing but the pace, and nothing is left to hold the run. */
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';

@@ -1,4 +1,3 @@
-/** Power cuts in the midst of work: what a node has confirmed is there afterwards, if it syncs what it confirms. */
 import { afterAll, expect, test } from 'vitest';
 import { seededRandom } from '../../../formats/random.ts';
 import { ClientError, Cluster, type ClusterNode, type Fault } from '../../../harness/index.ts';
@@ -6,7 +5,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { everyKindMeasured } from '../faults/measured.ts';
 
 const CUTS = 40;
-/** A root that is not there, a chunk below it, or one further back in the file: `http-api-completion.md` 3.7. */
+/** The root is missing, a chunk below it, or one further back: `http-api-completion.md` 3.7. */
 const LOST = /: (404 .*|500 joiner failed)$/;
 const CUT_SHORT: readonly string[] = ['client.reset', 'client.short_body'];
 const LANES = 3;
@@ -16,13 +15,11 @@ const history: Fault[] = [];
 interface Outcome {
   readonly confirmed: number;
   readonly broken: number;
-  /** Of the confirmed ones. */
   readonly lost: number;
   readonly effect: Readonly<Record<string, number>>;
   readonly digest: string | undefined;
 }
 
-/** Cuts the power of a node again and again while it stores uploads. */
 async function cutOften(seed: number, cuts: number, durability: 'disk' | 'process'): Promise<Outcome> {
   const nodes = [{ count: 1, options: { durability } }];
   await using net = await Cluster.start({ nodes, seed, driver: 'simulated', machineFaults: true, stateDir });
@@ -36,7 +33,7 @@ async function cutOften(seed: number, cuts: number, durability: 'disk' | 'proces
       try {
         confirmed.set((await node.bytes.upload(data, { deferred: true })).reference, data);
       } catch (error) {
-        // Anything else than a broken connection is a failure of the test.
+        // Only a broken connection is expected.
         if (!(error instanceof ClientError) || error.status !== undefined) throw error;
         broken++;
       }
@@ -69,7 +66,7 @@ test('a node with durability: disk has all that it confirmed, wherever in its wo
   const { confirmed, broken, lost, effect } = await cutOften(7, CUTS, 'disk');
   expect(lost).toBe(0);
   expect(effect).toMatchObject({ 'power cuts': CUTS });
-  // Both before and after confirmations, and in the midst of transactions.
+  // Both before and after confirmations, and within transactions.
   expect(Math.min(confirmed, broken)).toBeGreaterThan(CUTS / 4);
   expect(effect['transactions lost']).toBeGreaterThan(CUTS / 8);
   expect(effect['slots torn']).toBeGreaterThan(0);

@@ -1,4 +1,3 @@
-/** Two payloads under one single-owner address: pull sync 2.0.0 brings every node the same one, 1.4.0 does not. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +30,6 @@ async function runWith(version: string, within: string): Promise<readonly Scenar
   return scenarios;
 }
 
-/** @returns what each condition found */
 async function converge(version: string): Promise<readonly boolean[]> {
   const scenarios = await runWith(version, '2m');
   expect(scenarios.map(({ error }) => error)).toEqual([undefined]);
@@ -67,7 +65,7 @@ test('stamps that never become newer end the scenario, and use up no more of the
   const [result] = await runWith('2.0.0', '2m');
   spy.mockRestore();
   expect(result?.error).toMatch(/the clock of node-\d does not go on/);
-  // One of the first step, and three of the second.
+  // One of the first step, three of the second.
   expect(given).toHaveLength(4);
 });
 
@@ -109,6 +107,6 @@ test('a node that speaks 2.0.0 brings its chunks to nodes that do not, and gets 
       ),
     ),
   );
-  // Of either node with the option to either without it: the first stream of a connection asks.
+  // Of nodes with the option to those without: the first stream of a connection asks.
   expect(refused.length).toBe(4);
 });

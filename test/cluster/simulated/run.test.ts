@@ -1,4 +1,3 @@
-/** Runs in virtual time as seen by a user: whether a seed gives the same run twice. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +18,6 @@ function svcnet(args: readonly string[]): Promise<Finished> {
   return svcnetHere(args, { stateDir: join(folder, 'state') });
 }
 
-/** A scenario of the user, in a file. */
 function scenarioFile(name: string, run: string, parameters = ''): string {
   const path = join(folder, `${name}.ts`);
   writeFileSync(
@@ -213,7 +211,7 @@ test('a seed that has no end is a failure, and the first failure ends the run', 
   expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
 });
 
-/** @param job source of the program that is run for each seed, which is its first argument */
+/** @param job source of the program for each seed, its first argument */
 function startSeeds(last: bigint, job: string, signal: AbortSignal) {
   const program = join(folder, `job-${last}.mjs`);
   writeFileSync(program, job);

@@ -1,7 +1,4 @@
-/**
- * Many seeds in one process, each on a network that is drawn from it as `svcnet run --vary` does: short scenarios, and one
- * seed of each twice. `catalogue.test.ts` has all scenarios, with one seed.
- */
+/** `catalogue.test.ts` has all scenarios, with one seed. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
@@ -12,7 +9,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 const SEEDS: readonly [bigint, ...bigint[]] = [1n, 2n, 3n, 4n];
 const NODES = 4;
-/** With parameters that are given. Those of a row share a cluster per seed: its start takes longer than most of them. */
+/** Those of a row share a cluster per seed: its start takes longer than most of them. */
 const SCENARIOS: readonly (readonly (readonly [string, Readonly<Record<string, string>>])[])[] = [
   [
     ['upload', { sizes: '1,5000,100KiB', count: '2' }],
@@ -59,7 +56,6 @@ async function run(
       return { scenario, given: set, ...vary(seed, { scenarios: [scenario], simulated: true, given }) };
     }),
   );
-  // What is drawn for the cluster is the same for all.
   const { light = 0, network, odd } = drawn[0]?.options ?? {};
   const { scenarios } = await runScenarios({
     planned: drawn.flatMap(({ scenario, given, set }) =>

@@ -1,4 +1,3 @@
-/** Storms whose faults are on single messages: what nodes must stand, and that it is the same again. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-/** What simulated nodes say to each other is seen, and single messages are lost, repeated and changed, as the seed says. */
 import { expect, test } from 'vitest';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
@@ -18,7 +17,7 @@ async function kept(net: Cluster): Promise<TapEvent[]> {
   return events;
 }
 
-/** The same work on each cluster. @returns what was uploaded */
+/** @returns what was uploaded */
 async function exchange(net: Cluster): Promise<string> {
   const data = bytesOf('exchanged', 60_000);
   const { reference } = await net.node(0).bytes.upload(data);
@@ -36,7 +35,7 @@ test('a run that is tapped and listened to is the same as one that is not', asyn
       if (tap) for await (const event of net.tap({ signal: stop.signal })) heard.push(event);
     })();
     await exchange(net);
-    // Who listens asks ten times a second of the cluster's time.
+    // Listeners ask ten times a second of the cluster's time.
     await net.clock.sleep(1000);
     const { digest } = net;
     stop.abort();

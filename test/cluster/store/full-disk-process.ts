@@ -1,4 +1,4 @@
-/** Fills a store until the disk is full, with a file size limit set by the process that starts it. */
+/** The process that starts it sets a limit on file sizes. */
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

@@ -1,4 +1,4 @@
-/** A limit on the size of files simulates a full disk without privileges: writes fail in the middle of a growing file. */
+/** A limit on file sizes simulates a full disk without privileges: writes fail in the middle of a growing file. */
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
@@ -9,7 +9,6 @@ import { numberedChunk, numberedStamp, openStore } from './workload.ts';
 const PROCESS = new URL('./full-disk-process.ts', import.meta.url).pathname;
 /** KiB: some two thousand chunks. */
 const LIMIT = 10_000;
-/** Entries of a batch that leave at a time. */
 const EVICTED = 64;
 
 test('chunks acknowledged before the disk was full are there while it is full, and afterwards', async () => {

@@ -33,7 +33,7 @@ afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Runs one life of the writer and kills it after that many lines. @returns all lines */
+/** Kills it after that many lines. @returns all lines */
 async function live(life: number, lines: number): Promise<Line[]> {
   const child = spawn(process.execPath, [WRITER, folder, String(life)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -68,7 +68,7 @@ function checkUploads(store: LocalStore, lines: readonly Line[]): void {
     const counts = store.tags.get(tag)!;
     expect(counts).toMatchObject({ split: CHUNKS_PER_UPLOAD, seen: 0 });
     const left = pending.filter(({ tagUid }) => tagUid === tag).length;
-    // Whether or not the last report was printed, it is both counted and done, or neither.
+    // Also if the last report was not printed.
     expect(counts.synced + left).toBe(CHUNKS_PER_UPLOAD);
     for (let number = first; number < first + CHUNKS_PER_UPLOAD; number++) {
       if (synced.has(number)) expect(waiting.has(number)).toBe(false);
@@ -93,7 +93,6 @@ function checkTotals(store: LocalStore): void {
     synced: sum(({ synced }) => synced),
     pending: pendingOf(store).length,
   });
-  // A tag counts nothing or all of its upload.
   expect(tags.filter(({ split }) => split !== 0 && split !== CHUNKS_PER_UPLOAD)).toEqual([]);
 }
 
@@ -101,7 +100,6 @@ function itemsOf({ reserve }: LocalStore): ReserveItem[][] {
   return Array.from({ length: BINS }, (_, bin) => reserve.items(bin, 1n, 1_000_000));
 }
 
-/** Counts, numbers, references and bytes agree at any moment. */
 function checkBooks(store: LocalStore, lastIds: readonly bigint[]): void {
   const { reserve } = store;
   const items = itemsOf(store);
@@ -133,7 +131,7 @@ async function checkReferences(store: LocalStore): Promise<void> {
   expect(chunks).toBeLessThanOrEqual(distinct + store.cache.size() + store.pins.totals().chunks);
 }
 
-/** Batches that come and go are expired now: what the crash has left of the last one has to go. */
+/** Batches that come and go are expired now: nothing of the last one may be left. */
 async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<void> {
   const { reserve } = store;
   const held = new Set(
@@ -174,7 +172,7 @@ async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<v
 function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   const newest = new Map(told(lines, 'reserve').map(({ place, number }) => [place, number]));
   for (const [place, number] of newest) {
-    // The reported one, or the next one for the same place, which could not be reported in time.
+    // The reported one, or the next one for its place, not yet reported.
     const held = [number, number + RESERVE_PLACES].filter((candidate) => {
       const stamp = numberedStamp(candidate, place);
       return store.reserve.has(numberedChunk(candidate).address, stamp.batchId, stampHash(stamp));
@@ -187,14 +185,14 @@ function checkReserve(store: LocalStore, lines: readonly Line[]): void {
   expect(store.reserve.size()).toBe(newest.size);
 }
 
-/** A reported root is complete, or was being unpinned; an unpinned one is gone. */
+/** A reported root is complete, or was being unpinned. */
 async function checkPins(store: LocalStore, lines: readonly Line[]): Promise<void> {
   const unpinned = new Set(told(lines, 'unpinned').map(({ root }) => root));
   const roots = new Set(told(lines, 'pinned').map(({ root }) => root));
   const gone = [...roots].filter((root) => !store.pins.has(numberedPin(root).reference));
   expect(unpinned.size).toBeGreaterThan(0);
   expect([...unpinned].filter((root) => store.pins.has(numberedPin(root).reference))).toEqual([]);
-  // Of each life the last one may have been on its way out.
+  // The last one of each life may have been leaving.
   const lives = new Set([...roots].map((root) => Math.floor(root / NUMBERS_PER_LIFE)));
   expect(gone.length - unpinned.size).toBeLessThanOrEqual(lives.size);
   let chunks = 0;

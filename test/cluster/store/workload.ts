@@ -1,4 +1,4 @@
-/** What the killed process does and the surviving one checks; both derive every chunk from its number. */
+/** Both processes derive every chunk from its number. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../formats/chunk/stamp.ts';
@@ -8,29 +8,27 @@ import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 
 export const CHUNKS_PER_UPLOAD = 25;
-/** So few places in the reserve that chunks replace each other all the time. */
+/** So few that chunks replace each other all the time. */
 export const RESERVE_PLACES = 16;
-/** Numbers of the chunks of a life: uploads, then the reserve, then an upload that is never done. */
+/** Uploads, then the reserve, then an upload that is never done. */
 export const NUMBERS_PER_LIFE = 3_000_000;
 export const RESERVE_NUMBERS = 1_000_000;
 export const UNDONE_NUMBERS = 2_000_000;
 export const CHURN_NUMBERS = 2_500_000;
-/** Chunks of a batch that comes and goes: several transactions of an eviction. */
+/** Enough for several transactions of an eviction. */
 export const CHUNKS_PER_BATCH = 150;
 
-/** Chunks of a pinned root: the first ten of them belong to all roots of a life. */
+/** The first ten belong to all roots of a life. */
 export const PIN_NUMBERS = 2_800_000;
 export const CHUNKS_PER_PIN = 40;
 const CHUNKS_SHARED = 10;
 
-/** One line per promise that the store has kept, as JSON. */
 export type Line =
   | { readonly did: 'upload'; readonly tag: number; readonly first: number }
   | { readonly did: 'synced'; readonly tag: number; readonly number: number }
   | { readonly did: 'reserve'; readonly place: number; readonly number: number }
-  /** Every chunk of a batch has left the reserve. */
   | { readonly did: 'gone'; readonly batch: number }
-  /** A root has been pinned; this and the next: unpinned again. */
+  /** Both: of a root. */
   | { readonly did: 'pinned' | 'unpinned'; readonly root: number }
   | { readonly did: 'undone'; readonly tag: number; readonly number: number }
   | { readonly did: 'state'; readonly value: number };
@@ -46,7 +44,7 @@ export function numberedChunk(number: number): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
-/** Root number → its reference and the numbers of its chunks. */
+/** Its reference and the numbers of its chunks. */
 export function numberedPin(root: number): { reference: Uint8Array; numbers: number[] } {
   const base = root - (root % NUMBERS_PER_LIFE);
   const numbers = Array.from({ length: CHUNKS_PER_PIN }, (_, n) =>
@@ -61,7 +59,7 @@ function number8(value: number): Uint8Array {
   return bytes;
 }
 
-/** Batch 1 stays for ever; the others, which come and go, start with another byte. */
+/** Batch 1 stays for ever; the others start with another byte. */
 export function numberedBatch(batch: number): Uint8Array {
   if (batch === 1) return new Uint8Array(32).fill(1);
   return Buffer.concat([new Uint8Array(8).fill(2), number8(batch), new Uint8Array(16)]);

@@ -1,4 +1,4 @@
-/** `node writer.ts FOLDER LIFE`: works on the store until it is killed, and prints what has been promised. */
+/** `node writer.ts FOLDER LIFE`: prints what the store has promised until it is killed. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import {
   CHUNKS_PER_BATCH,
@@ -22,7 +22,7 @@ const [path = '', life = '0'] = process.argv.slice(2);
 const base = Number(life) * NUMBERS_PER_LIFE;
 const store = await openStore(path);
 
-/** A pipe is written synchronously: a line is out before anything else happens. */
+/** A pipe is written synchronously. */
 function tell(line: Line): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
@@ -54,12 +54,12 @@ async function reserve(): Promise<void> {
   }
 }
 
-/** Batches come, lose what lies below the radius, and go, while other chunks are put. */
+/** Batches come, lose what lies below the radius, and go. */
 async function churn(): Promise<void> {
   for (let batch = base + CHURN_NUMBERS; ; batch += CHUNKS_PER_BATCH) {
     const batchId = numberedBatch(batch);
     const put = (n: number) =>
-      // Every third chunk is also held by an upload or the cache.
+      // An upload or the cache also holds every third chunk.
       store.reserve.put(
         numberedChunk(n % 3 === 0 ? base + n : batch + n),
         numberedStamp(batch + n, n, batch),
@@ -89,7 +89,6 @@ async function uploadWithoutEnd(): Promise<void> {
   }
 }
 
-/** Roots are pinned, and every third one is unpinned again. */
 async function pin(): Promise<void> {
   for (let root = base + PIN_NUMBERS + CHUNKS_PER_PIN; ; root += CHUNKS_PER_PIN) {
     const { reference, numbers } = numberedPin(root);

@@ -1,7 +1,4 @@
-/**
- * The first start of a node as far as its chequebook is concerned, in a process that kills itself right after a given
- * write to its state. Prints the address on standard output when it reaches the end.
- */
+/** Up to its chequebook. Kills itself right after a given write to its state; prints the address if it gets to the end. */
 
 import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -25,7 +22,7 @@ export interface FirstStart {
   readonly key: string;
   /** Base units, decimal. */
   readonly deposit: string;
-  /** Writes until the process kills itself; absent: it survives. */
+  /** Absent: it survives. */
   readonly diesAfter?: number;
 }
 

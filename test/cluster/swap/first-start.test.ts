@@ -1,4 +1,3 @@
-/** The first start of a node with swap on a real chain, killed at every step. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,7 +60,6 @@ function startOf(path: string, writes: number): FirstStart {
   };
 }
 
-/** @returns the output of the process, and whether it reached its end */
 function run(start: FirstStart): Promise<{ address: string; ended: boolean }> {
   const script = join(import.meta.dirname, 'first-start-process.ts');
   return new Promise((resolve) => {

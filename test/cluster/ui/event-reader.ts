@@ -1,4 +1,4 @@
-/** The event stream of the live page, read as by the page. */
+/** As the page reads it. */
 
 import { Model } from '../../../harness/web/live/model.ts';
 import type { Delta, Snapshot } from '../../../harness/web/picture/live.ts';
@@ -9,7 +9,6 @@ export class EventReader implements AsyncDisposable {
   /** Applied so far. */
   readonly deltas: Delta[] = [];
   snapshots = 0;
-  /** The server has ended the stream. */
   ended = false;
   #model: Model | undefined;
   #failure: unknown;
@@ -26,7 +25,6 @@ export class EventReader implements AsyncDisposable {
     return this.#model;
   }
 
-  /** Waits until the state of the page is as expected. */
   async until(what: string, isWanted: (model: Model) => boolean): Promise<Model> {
     const deadline = performance.now() + LIMIT_MS;
     while (this.#model === undefined || !isWanted(this.#model)) {
@@ -45,7 +43,6 @@ export class EventReader implements AsyncDisposable {
     return this.#model;
   }
 
-  /** Resolves when the server ends the stream. */
   async end(): Promise<void> {
     await this.#reading;
   }

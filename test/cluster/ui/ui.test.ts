@@ -1,5 +1,3 @@
-/** The live page's server on a cluster that works, loses a node, and is removed. */
-
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -33,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** Like the command: with its own cluster object, to which everything that happens is new. */
+/** To its own cluster object everything that happens is new. */
 async function served(name = 'net'): Promise<Ui & AsyncDisposable> {
   const cluster = await Cluster.attach(name, { stateDir });
   const token = readRecord(stateDir, name)?.token;
@@ -126,7 +124,6 @@ test('nodes that join, get another mode and leave are shown at once', async () =
   const told = page.model.events.map(({ text }) => text);
   expect(told).toContain('node-2 has joined');
   expect(told).toContain('node-0 has left');
-  // Its row is as long as the list of nodes again.
   await page.until('looking goes on', ({ rows }) => rows.at(-1)?.nodes.length === 2);
 });
 
@@ -138,7 +135,7 @@ test('viewers share one loop, and nothing is asked without any', async () => {
     await using second = new EventReader(ui.url);
     await second.until('three more looks', ({ rows }) => rows.length >= 4);
     await first.until('the same', ({ rows }) => rows.length >= 4);
-    // Separate loops would have made more looks than either viewer received.
+    // Separate loops would have made more looks.
     expect(ui.watch.rounds).toBe(ui.watch.snapshot.rows.length);
     expect(second.model.rows.slice(0, 4)).toEqual(first.model.rows.slice(0, 4));
   }
@@ -171,7 +168,7 @@ test('nothing is answered without the token, for another host or for another met
     const { status, headers } = await fetch(url, { redirect: 'manual' });
     return [status, headers.get('location')];
   };
-  // What a browser is started with leads to the page once, and the newest one only.
+  // It leads to the page once, and only the newest.
   expect(await followed(earlier)).toEqual([404, null]);
   expect(await followed(newest)).toEqual([303, pathname]);
   expect(await followed(newest)).toEqual([404, null]);
@@ -195,7 +192,6 @@ test('nothing is answered without the token, for another host or for another met
   answer.resume();
 });
 
-/** Forwards requests and records them. */
 async function recorder(target: string, seen: string[]): Promise<{ url: string; server: Server }> {
   const server = createServer((asked, response) => {
     seen.push(`${asked.method} ${asked.url}`);

@@ -1,5 +1,3 @@
-/** How a connection to an engine is made: over TLS, and through a program of the user. */
-
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +34,6 @@ test('with TLS the client shows its certificate and checks the one of the engine
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** Puts a program named `ssh` in front of all others. */
 function fakeSsh(script: string): void {
   writeFileSync(join(folder, 'ssh'), `#!${process.execPath}\n${script}`);
   chmodSync(join(folder, 'ssh'), 0o755);

@@ -1,4 +1,3 @@
-/** What an engine is asked, and what becomes of its answers. */
 import { Readable } from 'node:stream';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Docker } from '../../../../harness/places/docker/engine/docker.ts';
@@ -121,7 +120,7 @@ test('a connection that breaks during a build is a failure', async () => {
   );
 });
 
-/** A line of a container's output as an engine sends it. @param at nanoseconds, one digit */
+/** As an engine sends it. @param at nanoseconds, one digit */
 function frame(line: string, at = 1): Buffer {
   const payload = Buffer.from(`2026-01-01T00:00:00.00000000${at}Z ${line}\n`);
   const header = Buffer.alloc(8);
@@ -133,7 +132,7 @@ function frame(line: string, at = 1): Buffer {
 test('a log followed from its last lines goes on after the last of them', async () => {
   await using engine = await fakeEngine({
     'GET /containers/c1/logs': (response, { query }) => {
-      // The engine has no finer times than those of its lines: it repeats the last one.
+      // The engine's times are no finer: it repeats the last line.
       if (query['follow'] === 'true') response.write(Buffer.concat([frame('two', 2), frame('three', 3)]));
       else response.end(Buffer.concat([frame('one', 1), frame('two', 2)]));
     },

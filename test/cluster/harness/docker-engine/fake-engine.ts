@@ -1,5 +1,3 @@
-/** A program that answers like a Docker engine, on a socket of this machine. */
-
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

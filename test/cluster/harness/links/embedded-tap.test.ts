@@ -1,4 +1,3 @@
-/** What nodes of this process say to each other is seen without a proxy, and can be changed. */
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { faultsOf, type TapEvent } from '../../../../harness/places/links/tap/events.ts';

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../../temporary-folder.ts';
 import { everyKindMeasured } from '../../faults/measured.ts';
 import { pingMs } from './ping.ts';
 
-/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+/** Opening the stream takes one round trip, asking another. */
 const ROUND_TRIPS = 2;
 /** Longer than any ping that arrives. */
 const HELD_MS = 1500;
@@ -20,7 +20,7 @@ describe.each([
 ] as const)('links of a cluster with driver %s', (driver, more) => {
   const stateDir = temporaryFolder('svcnet-links');
   let net: Cluster;
-  /** Their last effect is known to the process that has ended them. */
+  /** The process that ended them knows their last effect. */
   const healedElsewhere: Fault[] = [];
 
   beforeAll(async () => {
@@ -66,7 +66,7 @@ describe.each([
     await expect.poll(peers).toBe(0);
     const [ended] = await net.faults.heal();
     expect(ended?.effect['connections reset']).toBeGreaterThanOrEqual(2);
-    // A refused node waits before it dials again: here the others find it, too.
+    // A refused node waits before it dials again.
     if (driver === 'embedded') await expect.poll(peers).toBe(2);
   });
 
@@ -93,7 +93,7 @@ describe.each([
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => told).toContain('link-proxy died');
     forget();
-    // A run that ends for this shows the end of its log.
+    // The end of its log goes into the run's error.
     expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
   });
 });

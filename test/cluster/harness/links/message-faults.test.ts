@@ -1,4 +1,3 @@
-/** Single messages between nodes whose links are encrypted: lost, late, repeated and changed. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
@@ -12,7 +11,7 @@ const stateDir = temporaryFolder('svcnet-message-faults');
 let net: Cluster;
 
 beforeAll(async () => {
-  // A light node stores nothing: what it reads, it asks others for.
+  // A light node stores nothing: it asks for what it reads.
   net = await Cluster.start({
     nodes: [{ count: 5 }, { mode: 'light' }],
     seed: 11,
@@ -24,7 +23,6 @@ beforeAll(async () => {
 afterEach(async () => void (await net.faults.heal()));
 afterAll(() => net.stop());
 
-/** @returns the fault with its effect at its end */
 async function healed({ id }: Fault): Promise<Fault> {
   const [fault] = await net.faults.heal(id);
   if (fault === undefined) throw new TypeError(`${id} is not active`);

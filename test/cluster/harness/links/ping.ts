@@ -1,6 +1,6 @@
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 
-/** @returns milliseconds, or undefined when no answer has come within `withinMs` */
+/** @returns undefined if no answer has come within `withinMs` */
 export async function pingMs(
   net: Cluster,
   {

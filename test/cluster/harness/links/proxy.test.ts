@@ -27,7 +27,7 @@ beforeEach(async () => {
   });
   node.listen({ host: HOST, port: inside });
   await once(node, 'listening');
-  // Both nodes are this process, which is therefore also the dialler.
+  // Both nodes are this process, so it is also the dialler.
   const second = createServer().listen({ host: HOST, port: otherInside });
   await once(second, 'listening');
   node.once('close', () => second.close());
@@ -62,7 +62,6 @@ async function begin(conditions: LinkConditions, oneWay = false): Promise<string
   return id;
 }
 
-/** A connection through the proxy, and its other end. */
 async function open(): Promise<{ here: Socket; there: Socket }> {
   const before = accepted.length;
   const here = connect({ host: HOST, port, allowHalfOpen: true, noDelay: true });
@@ -82,7 +81,6 @@ function closed(...sockets: readonly Socket[]): Promise<unknown> {
   return Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
 }
 
-/** All that a socket receives. */
 function received(socket: Socket): { text: string } {
   const all = { text: '' };
   socket.on('data', (bytes: Buffer) => {
@@ -135,7 +133,7 @@ test('latency is added to a round trip, also of existing connections and under l
     size += bytes.length;
     if (size === 500_000) break;
   }
-  // The delays of its pieces run in parallel: in sequence they would take seconds.
+  // Pieces are delayed in parallel: in sequence they would take seconds.
   expect(await effect(id)).toMatchObject({ 'bytes delayed': 1_000_000, 'connections delayed': 1 });
 });
 

@@ -1,4 +1,3 @@
-/** What a link proxy stands before changes while it runs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -34,7 +33,7 @@ afterEach(() => {
   for (const end of ends) end();
 });
 
-/** A node that says its own port to whom it accepts. @returns the port */
+/** It says its own port. @returns the port */
 async function listenAs(port: number): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -46,7 +45,6 @@ async function listenAs(port: number): Promise<number> {
   return port;
 }
 
-/** @returns who answers, and the connection; or why none was opened */
 async function dial(port: number): Promise<{ said: string; socket?: Socket }> {
   const socket = connect({ host: HOST, port });
   ends.push(() => socket.destroy());
@@ -103,12 +101,11 @@ test('a rule for all means nodes that come later, too', async () => {
   const conditions = { refuse: true } as const;
   await proxy.begin('r', { between: [[['all'], ['all']]], oneWay: false, share: 1, seed: '1', conditions });
   await proxy.route([later]);
-  // This process has both nodes, and is the dialler.
+  // This process is also the dialler.
   expect((await dial(later.port)).said).toBe('ECONNRESET');
   expect(await proxy.effect('r')).toMatchObject({ 'connections refused': 1 });
 });
 
-/** As its own program. @returns where it takes calls, and how it is killed */
 async function launched(file: string): Promise<{ control: number; kill: () => Promise<void> }> {
   const child = spawn(process.execPath, [programPath('harness/places/links/proxy/main'), file], {
     env: { ...process.env, SVCNET_LABEL: 'token' },

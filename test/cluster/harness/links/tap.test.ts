@@ -1,4 +1,3 @@
-/** What the nodes of a cluster say to each other, seen from between them. */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,9 +19,8 @@ const FULL = 5;
 let net: Cluster;
 
 beforeAll(async () => {
-  // So that nodes learn of each other by what they say.
   net = await Cluster.start({
-    // A light node stores nothing: what it reads, it asks others for.
+    // A light node stores nothing: it asks for what it reads.
     nodes: [{ count: FULL }, { mode: 'light' }],
     seed: 11,
     driver: 'process',
@@ -208,7 +206,6 @@ test('a proxy that was killed is started again with its cluster, and taps it', a
 
 const packetsOf = (file: string) => blocksIn(readFileSync(file));
 
-/** Counts whole blocks after those that a capture begins with. */
 function blocksIn(bytes: Buffer): number {
   let blocks = 0;
   for (let at = 0; at < bytes.length; blocks++) {

@@ -1,4 +1,3 @@
-/** Scenarios with faults: what each of their checks is shown so that it turns red. */
 import { vi } from 'vitest';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
@@ -36,15 +35,12 @@ const otherBytes = answers(BytesClient.prototype, 'download', () => new Uint8Arr
 const noChunkUp = fails(ChunksClient.prototype, 'upload', refusal(503));
 const noChunkDown = fails(ChunksClient.prototype, 'download', refusal(503));
 const slowUploads = lasts(ChunksClient.prototype, 'upload', MINUTE_MS);
-/** Round trips are as short as ever. */
 const slowTraffic = lasts(ChunksClient.prototype, 'upload', MINUTE_MS, 'steps/traffic.ts');
-/** Waits for links are not what is looked at. */
 const wholeAtOnce = answers(Cluster.prototype, 'meshed', () => ({ links: 1, expected: 1 }));
 const neverSynced = changes(TagsClient.prototype, 'get', (tag) => ({ ...tag, split: 2, seen: 0, synced: 1 }));
 /** One node is not started again. */
 const leftBehind: Lie = () =>
   void vi.spyOn(ClusterNode.prototype, 'start').mockImplementationOnce(() => Promise.resolve());
-/** Once one node alone is slow. */
 const slowTogether: Lie = (cluster) => {
   const begin = Reflect.get<Faults, 'begin'>(Faults.prototype, 'begin');
   vi.spyOn(Faults.prototype, 'begin').mockImplementation(function (this: Faults, request, options) {
@@ -52,7 +48,6 @@ const slowTogether: Lie = (cluster) => {
     return begin.call(this, request, options);
   });
 };
-/** The fault of the node instead of that of the client. */
 const ownFault: Lie = () => {
   const upload = Reflect.get<ChunksClient, 'upload'>(ChunksClient.prototype, 'upload');
   vi.spyOn(ChunksClient.prototype, 'upload').mockImplementation(function (this: ChunksClient, ...given) {

@@ -1,4 +1,3 @@
-/** Scenarios about content and messages: what each of their checks is shown so that it turns red. */
 import { vi } from 'vitest';
 import { FeedsClient, SocClient } from '../../../../harness/client/feeds.ts';
 import { Subscription } from '../../../../harness/client/messages.ts';
@@ -20,13 +19,11 @@ import {
 
 const OTHER = new Uint8Array(3);
 const otherFile = answers(FilesClient.prototype, 'download', () => OTHER);
-/** The right one the next time. */
 const otherFileOnce: Lie = () =>
   void vi.spyOn(FilesClient.prototype, 'download').mockResolvedValueOnce(OTHER);
 const otherBytes = answers(BytesClient.prototype, 'download', () => OTHER);
 const nowhere = holding(false);
 
-/** Heard on every subscription. */
 function hearing(texts: (heard: readonly string[]) => string[]): Lie {
   return () =>
     void vi.spyOn(Subscription.prototype, 'texts', 'get').mockImplementation(function (this: Subscription) {
@@ -54,7 +51,6 @@ const wrongTag = changes(TagsClient.prototype, 'get', (tag) => ({
   synced: 2,
   address: 'ab'.repeat(32),
 }));
-/** Its counters are one higher in every other answer. */
 function falling(): Lie {
   let asked = 0;
   return changes(TagsClient.prototype, 'get', (tag): Tag => {
@@ -76,7 +72,6 @@ const unlike = all(
 const LETTER = { size: '100' };
 const TAGS = { size: '20000', chunks: '5' };
 
-/** On nodes that speak pull sync 2.0.0. */
 export const CONVERGING: readonly Mutation[] = [
   [
     'soc-convergence',

@@ -1,4 +1,3 @@
-/** Honest nodes among a dishonest one: what each check is shown so that it turns red. */
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';

@@ -1,4 +1,3 @@
-/** The storage game: what each check is shown so that it turns red. */
 import { Chain } from '../../../../harness/chain/chain.ts';
 import { RedistributionClient } from '../../../../harness/client/money.ts';
 import { all, answers, changes, type Lie, type Mutation } from './lies.ts';
@@ -9,7 +8,6 @@ function otherSamples(): Lie {
   let taken = 0;
   return changes(RedistributionClient.prototype, 'sample', (sample) => ({ ...sample, hash: `${++taken}` }));
 }
-/** Nobody's, and each with another hash. */
 const noReveals = changes(Chain.prototype, 'words', (words, _contract, signature, values) =>
   signature === 'currentReveals(uint256)' ? [0n, 0n, 0n, 0n, 0n, BigInt(String(values?.[0]))] : words,
 );

@@ -1,4 +1,3 @@
-/** The clusters on which scenarios are lied to, each with what is done there. */
 import type { ClusterOptions } from '../../../../harness/cluster/opening.ts';
 import type { StartingDriver } from '../../../../harness/places/facts.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
@@ -27,7 +26,7 @@ interface Ground {
     ClusterOptions,
     'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults' | 'tap'
   >;
-  /** The same content in each run: more would not fit. */
+  /** More content would not fit. */
   readonly seed?: bigint;
   readonly mutations: readonly Mutation[];
 }
@@ -45,7 +44,7 @@ export const GROUNDS: readonly Ground[] = [
   },
   {
     name: 'loaded',
-    // Loads come from another program, which reaches no simulated node.
+    // Loads come from a program that reaches no simulated node.
     driver: 'embedded',
     cluster: { nodes: WIDE_NODES },
     mutations: LOAD,

@@ -1,4 +1,3 @@
-/** Scenarios about known bugs: what each check is shown so that it turns red. */
 import { MockAgent } from 'undici';
 import { vi } from 'vitest';
 import { ClientError } from '../../../../harness/client/errors.ts';
@@ -7,7 +6,6 @@ import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/clie
 import { plainAgent } from '../../../../scenarios/steps/known.ts';
 import { all, answers, fails, impatience, type Lie, type Mutation, refusal } from './lies.ts';
 
-/** A connection that the node closes. */
 const gone = new ClientError('the connection was closed', {
   class: 'client.reset',
   node: 'node-1',
@@ -15,7 +13,6 @@ const gone = new ClientError('the connection was closed', {
   path: '/',
 });
 
-/** To a request as any client sends it. */
 function plainAnswer(status: number): Lie {
   return () => {
     const node = new MockAgent();

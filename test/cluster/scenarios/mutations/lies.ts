@@ -1,4 +1,4 @@
-/** Ways of showing a scenario something else than the truth. Nodes, which share the process, keep theirs. */
+/** Nodes share the process and keep the truth. */
 
 import { join } from 'node:path';
 import { vi } from 'vitest';
@@ -8,10 +8,9 @@ import { ChunksClient } from '../../../../harness/client/transfers.ts';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 
-/** What is answered instead of the truth. */
 export type Lie = (cluster: Cluster) => void;
 
-/** Scenario, parameters, lie, and the conditions that it turns red: all of these, and no others. */
+/** It turns these conditions red, and no others. */
 export type Mutation = [
   scenario: string,
   set: Readonly<Record<string, string>>,
@@ -23,13 +22,13 @@ type Answer<C, M extends keyof C> = C[M] extends (...given: never[]) => Promise<
 type Given<C, M extends keyof C> = C[M] extends (...given: infer G) => unknown ? G : never;
 type Methods = Record<string, (...given: unknown[]) => Promise<unknown>>;
 
-/** What a method does now: a spy on a spy is the same spy. */
+/** A spy on a spy is the same spy. */
 function presentOf(owner: object, method: string): ((...given: never[]) => unknown) | undefined {
   const present = Reflect.get(owner, method) as ((...given: never[]) => unknown) | undefined;
   return vi.isMockFunction(present) ? present.getMockImplementation() : present;
 }
 
-/** Replaces a method. @param work gets the call as it was meant */
+/** @param work gets the call as it was meant */
 function replace(
   prototype: object,
   method: string,
@@ -43,7 +42,6 @@ function replace(
   });
 }
 
-/** The true answer, changed. */
 export function changes<C extends object, M extends keyof C & string>(
   prototype: C,
   method: M,
@@ -55,7 +53,6 @@ export function changes<C extends object, M extends keyof C & string>(
     );
 }
 
-/** Another answer, without asking. */
 export function answers<C extends object, M extends keyof C & string>(
   prototype: C,
   method: M,
@@ -64,12 +61,10 @@ export function answers<C extends object, M extends keyof C & string>(
   return (cluster) => replace(prototype, method, () => Promise.resolve(answer(cluster)));
 }
 
-/** No answer but an error. */
 export function fails<C extends object>(prototype: C, method: keyof C & string, error: Error): Lie {
   return () => replace(prototype, method, () => Promise.reject(error));
 }
 
-/** What should be refused is taken. */
 export function takesAll<C extends object, M extends keyof C & string>(
   prototype: C,
   method: M,
@@ -97,7 +92,7 @@ export function all(...lies: readonly Lie[]): Lie {
   };
 }
 
-/** Whether nodes have chunks, whichever way a scenario looks. */
+/** Whichever way a scenario looks. */
 export function holding(held: boolean): Lie {
   return all(
     answers(ChunksClient.prototype, 'has', () => held),
@@ -119,7 +114,7 @@ const WAIT = join(ROOT, 'harness/base/wait.ts');
 const DOOR = join(ROOT, 'harness/scenario.ts');
 const FRAMES_MAX = 20;
 
-/** Files of the calls that led here, the latest first. Texts of stacks, with their source maps, would take most of a run. */
+/** The latest first. Texts of stacks, with their source maps, would take most of a run. */
 function callers(): string[] {
   const before = {
     stackTraceLimit: Error.stackTraceLimit,
@@ -134,12 +129,12 @@ function callers(): string[] {
   }
 }
 
-/** Whether a call comes from this file, directly or as part of what it waits for. */
+/** Directly, or as part of what it waits for. */
 export function isCalledFrom(file: string): boolean {
   return callers().some((caller) => caller.includes(file));
 }
 
-/** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */
+/** Only waits that a scenario itself begins. @param file that begins them; default: any */
 export function waits(ms: number, file = ''): Lie {
   return ({ clock }) => {
     const deadline = presentOf(clock, 'deadline') as typeof clock.deadline;
@@ -154,7 +149,7 @@ export function waits(ms: number, file = ''): Lie {
 
 export const impatience = waits(1000);
 
-/** Harness and scenarios read the same clock. @returns path of the one that does */
+/** @returns path of the one that reads the clock */
 function reader(): string {
   return (
     callers().find(

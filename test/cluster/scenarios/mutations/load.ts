@@ -1,4 +1,3 @@
-/** Loads, of programs that stand for k6: what each check is shown so that it turns red. */
 import { join } from 'node:path';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { answers, type Lie, type Mutation } from './lies.ts';

@@ -1,4 +1,3 @@
-/** Scenarios about single messages: what each of their checks is shown so that it turns red. */
 import { vi } from 'vitest';
 import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
@@ -8,13 +7,8 @@ import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { faultsOf } from '../../../../harness/places/links/tap/events.ts';
 import { all, answers, changes, holding, impatience, type Lie, type Mutation, waits } from './lies.ts';
 
-/** The tap has heard nothing. */
-const deaf: Lie = () =>
-  void vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* () {
-    // Nothing.
-  });
+const deaf: Lie = () => void vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* () {});
 
-/** The tap has heard the same of other chunks. */
 const elsewhere: Lie = () => {
   const tap = Reflect.get(Cluster.prototype, 'tap');
   vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
@@ -24,7 +18,6 @@ const elsewhere: Lie = () => {
   });
 };
 
-/** Nothing that nodes deliver is the chunk that it should be. */
 const nothingVerifies: Lie = () => {
   const tap = Reflect.get(Cluster.prototype, 'tap');
   vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
@@ -45,7 +38,6 @@ function storedTwice(): Lie {
   }));
 }
 
-/** More with each look. */
 function paidTwice(): Lie {
   let looks = 0n;
   return changes(NodeClient.prototype, 'balances', (balances) => {
@@ -54,7 +46,7 @@ function paidTwice(): Lie {
   });
 }
 
-/** More with each look, once a conversation with a repeated cheque is over: a node credits none before it. */
+/** A node credits none before the conversation with the repeated cheque is over. */
 function creditedTwice(): Lie {
   let looks = 0n;
   let isOver = false;
@@ -86,7 +78,7 @@ const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({
   received: pair.received && { ...pair.received, payout: pair.received.payout + 1n },
 }));
 
-/** Longer than anything takes that the scenarios wait for, but what is never so. */
+/** Longer than anything that the scenarios wait for, but what never comes. */
 const SOON_MS = 5000;
 
 export const MESSAGES: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-/** Two implementations, the second one ours in disguise: what each check is shown so that it turns red. */
+/** The second one is ours in disguise. */
 import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
@@ -8,7 +8,6 @@ import { after, all, answers, changes, holding, impatience, type Mutation, waits
 
 const SMALL = { sizes: '5000', chunks: '1', files: '2', sample: '20' };
 
-/** For the scenario alone. */
 const disguised = changes(Cluster, 'attach', (cluster) => {
   for (const node of cluster.nodes.slice(2)) Object.defineProperty(node, 'flavour', { value: 'bee' });
   return cluster;

@@ -1,4 +1,3 @@
-/** Scenarios about money: what each of their checks is shown so that it turns red. */
 import { Chain } from '../../../../harness/chain/chain.ts';
 import { ChequebookClient, StakeClient, WalletClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
@@ -19,7 +18,7 @@ import {
 
 const HASH = `0x${'ab'.repeat(32)}`;
 
-/** A view of a contract as scenarios ask for it: the books name a block. */
+/** The books name a block. */
 function view(signature: string, lie: (truth: bigint) => bigint): Lie {
   return changes(Chain.prototype, 'view', (truth, _contract, asked, _values, at) =>
     asked === signature && at === undefined ? lie(truth) : truth,
@@ -27,7 +26,7 @@ function view(signature: string, lie: (truth: bigint) => bigint): Lie {
 }
 const PAID_OUT = 'paidOut(address)';
 
-/** Peers report more cheques than before once the node has bought on credit, until it is asked how it is. */
+/** Once the node has bought on credit, until it is asked how it is. */
 function morePaid(): Lie {
   let isOwed = false;
   return all(
@@ -53,7 +52,7 @@ const paidForNothing = changes(ChequebookClient.prototype, 'cashout', (cashout) 
   ...cashout,
   result: cashout.result?.lastPayout === 0n ? { ...cashout.result, lastPayout: 1n } : cashout.result,
 }));
-/** The contract's count is wrong once, after a cheque was cashed. */
+/** Once, after a cheque was cashed. */
 function paidLess(): Lie {
   let isCashed = false;
   return all(
@@ -79,7 +78,7 @@ const neverBounced = changes(ChequebookClient.prototype, 'cashout', (cashout) =>
 }));
 const frozenTokens = answers(Chain.prototype, 'tokenBalance', () => 5n);
 
-/** Each answer about an account has a unit of each coin more than the one before. */
+/** Each answer has a unit of each coin more. */
 function growing(): Lie {
   let gained = 0n;
   return changes(WalletClient.prototype, 'balances', (wallet) => ({

@@ -1,4 +1,3 @@
-/** Batches: what each check is shown so that it turns red. */
 import { Chain } from '../../../../harness/chain/chain.ts';
 import { StampsClient } from '../../../../harness/client/sessions.ts';
 import { ChunksClient } from '../../../../harness/client/transfers.ts';
@@ -7,13 +6,13 @@ import { all, answers, changes, impatience, type Lie, type Mutation, takesAll } 
 
 const HASH = `0x${'ab'.repeat(32)}`;
 
-/** Each answer about an account has one unit less than the one before. */
+/** Each answer has one unit less. */
 function leakingChain(): Lie {
   let lost = 0n;
   return changes(Chain.prototype, 'tokenBalance', (tokens) => tokens - lost++);
 }
 
-/** A batch as it was when it was first looked at and could be used. */
+/** As when it was first looked at and could be used. */
 function unchanged(): Lie {
   const first = new Map<string, Stamp>();
   return changes(StampsClient.prototype, 'get', (stamp, id) => {
@@ -22,7 +21,6 @@ function unchanged(): Lie {
     return known;
   });
 }
-/** Every node offers what any has bought. */
 function shared(): Lie {
   const bought: string[] = [];
   return all(

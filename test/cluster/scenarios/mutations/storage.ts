@@ -1,4 +1,3 @@
-/** Scenarios about full reserves: what each of their checks is shown so that it turns red. */
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { PinsClient } from '../../../../harness/client/pins.ts';
 import { TagsClient } from '../../../../harness/client/sessions.ts';
@@ -11,7 +10,6 @@ const otherBytes = all(
   answers(BytesClient.prototype, 'download', () => new Uint8Array(3)),
   lasts(BytesClient.prototype, 'download', HOUR_MS),
 );
-/** Of uploads that wait for nothing that a node would name. */
 const neverSynced = all(
   changes(TagsClient.prototype, 'list', (tags) =>
     tags.map((tag) => ({ ...tag, synced: 0, seen: 0, split: 1 })),
@@ -28,7 +26,7 @@ const overfull = changes(NodeClient.prototype, 'status', (status) => ({
   reserveSize: 1_000_000_000,
 }));
 const noRadius = changes(NodeClient.prototype, 'status', (status) => ({ ...status, storageRadius: 0 }));
-/** None at first, and all of them for ever after. */
+/** None at first, and all of them ever after. */
 function wrongPins(): Lie {
   let asked = 0;
   return all(

@@ -1,4 +1,3 @@
-/** Storms: what each of their checks is shown so that it turns red. */
 import { vi } from 'vitest';
 import { Chain } from '../../../../harness/chain/chain.ts';
 import { MessagesClient, type Subscription } from '../../../../harness/client/messages.ts';
@@ -29,14 +28,12 @@ const CHECKS = 'steps/storm/checks.ts';
 const SAFETY = 'steps/storm/safety.ts';
 const UPDATES = 'steps/storm/updates.ts';
 
-/** No batch has given a slot. */
 const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
   depth: 20,
   bucketDepth: 16,
   bucketUpperBound: 16,
   buckets: [],
 }));
-/** What nodes have of the chunks that this file asks for: all of them, or none. */
 function chunksFor(file: string, held: boolean): Lie {
   return () => {
     const holds = Reflect.get<ClusterNode, 'holds'>(ClusterNode.prototype, 'holds');
@@ -46,18 +43,16 @@ function chunksFor(file: string, held: boolean): Lie {
   };
 }
 const noChunkFor = (file: string): Lie => chunksFor(file, false);
-/** A token more than there is, while everything goes on. */
 const oneTokenMore: Lie = () => {
   const view = Reflect.get<Chain, 'view'>(Chain.prototype, 'view');
   vi.spyOn(Chain.prototype, 'view').mockImplementation(async function (this: Chain, ...given) {
-    // The caller is known before the answer, and not afterwards.
+    // Afterwards the caller is not known.
     const more = isCalledFrom(SAFETY) ? 1n : 0n;
     return (await view.apply(this, given)) + more;
   });
 };
 const noMesh = fails(Cluster.prototype, 'meshed', late);
 const noTags = answers(TagsClient.prototype, 'list', () => []);
-/** Once the storm begins. */
 const nothingIsTaken = after(
   NodeClient.prototype,
   'balances',
@@ -87,7 +82,6 @@ const everLarger: Lie = () => {
     return Promise.resolve({ memoryBytes: bytes });
   });
 };
-/** Each node counts one unit more for each download. */
 const moreOwed: Lie = (cluster) => {
   let reads = 0n;
   const counted = <D>(data: D): D => {
@@ -103,7 +97,6 @@ const moreOwed: Lie = (cluster) => {
     ),
   )(cluster);
 };
-/** What subscribers read of what has come. */
 const heard = (as: (texts: string[]) => string[]): Lie =>
   changes(MessagesClient.prototype, 'listen', (subscription) => readAs(subscription, as));
 const heardAtAddress = (as: (texts: string[]) => string[]): Lie =>
@@ -114,14 +107,12 @@ function readAs(subscription: Subscription, as: (texts: string[]) => string[]): 
   Object.defineProperty(subscription, 'texts', { get: () => as(texts()) });
   return subscription;
 }
-/** A payload that nobody has uploaded. */
 const otherPayload: Lie = () => {
   const download = Reflect.get<ChunksClient, 'download'>(ChunksClient.prototype, 'download');
   vi.spyOn(ChunksClient.prototype, 'download').mockImplementation(function (this: ChunksClient, ...given) {
     return isCalledFrom(UPDATES) ? Promise.resolve(new Uint8Array(200)) : download.apply(this, given);
   });
 };
-/** What is told about the faults that were begun. */
 function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
   return () => {
     const truth = Object.getOwnPropertyDescriptor(Faults.prototype, 'history');

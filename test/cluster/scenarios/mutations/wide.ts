@@ -1,4 +1,3 @@
-/** Scenarios that most clusters suit: what each check is shown so that it turns red. */
 import { vi } from 'vitest';
 import { SocClient } from '../../../../harness/client/feeds.ts';
 import { GranteesClient } from '../../../../harness/client/grantees.ts';
@@ -22,7 +21,6 @@ const stranger: Lie = () => {
     return [...(await peers.call(this, signal)), { address: 'ab'.repeat(32), fullNode: true }];
   });
 };
-/** An empty routing table of depth 3. */
 const emptyTable: Lie = () => {
   const topology = Reflect.get<NodeClient, 'topology'>(NodeClient.prototype, 'topology');
   vi.spyOn(NodeClient.prototype, 'topology').mockImplementation(async function (this: NodeClient, signal) {
@@ -58,7 +56,6 @@ const refused = refusal(507);
 const nothingComes: Lie = () => void vi.spyOn(ChunksClient.prototype, 'download').mockRejectedValue(refused);
 const allIsStored: Lie = () =>
   void vi.spyOn(BytesClient.prototype, 'upload').mockResolvedValue({ reference: 'ab'.repeat(32) });
-/** Nothing is stored again once something was refused. */
 const staysFull: Lie = () => {
   const upload = Reflect.get<ChunksClient, 'upload'>(ChunksClient.prototype, 'upload');
   let isFull = false;
@@ -76,7 +73,6 @@ const staysFull: Lie = () => {
 };
 const silentLog: Lie = () => void vi.spyOn(ClusterNode.prototype, 'loggedErrors').mockResolvedValue([]);
 
-/** The wait for the links after the restarts is not what is looked at. */
 const wholeAtOnce: Lie = () =>
   void vi.spyOn(Cluster.prototype, 'meshed').mockResolvedValue({ links: 1, expected: 1 });
 
@@ -93,7 +89,7 @@ const otherContent: Lie = () => {
     },
   });
 };
-/** Of the first single-owner chunk that is read; later answers are true, so that nothing waits for them. */
+/** Only of the first one read: later answers are true, so that nothing waits for them. */
 const otherSoc: Lie = () => {
   const answer = { data: new Uint8Array(3), signature: '00' };
   vi.spyOn(SocClient.prototype, 'download').mockResolvedValueOnce(answer);
@@ -117,7 +113,6 @@ const smallerBatch: Lie = () => {
     return { ...stamp, depth: stamp.depth - 1 };
   });
 };
-/** A wrong path is served as if it were one of the collection. */
 const anyPath: Lie = () => {
   const download = Reflect.get<FilesClient, 'download'>(FilesClient.prototype, 'download');
   vi.spyOn(FilesClient.prototype, 'download').mockImplementation(function (this: FilesClient, ...given) {
@@ -129,7 +124,6 @@ const anyPath: Lie = () => {
 const nobodyGranted: Lie = () => void vi.spyOn(GranteesClient.prototype, 'list').mockResolvedValue([]);
 const noTags: Lie = () => void vi.spyOn(TagsClient.prototype, 'list').mockResolvedValue([]);
 
-/** Peers that lend next to nothing, and debts that nobody settles. */
 const nothingSettled = all(
   changes(NodeClient.prototype, 'accounting', (truth) =>
     truth.map((account) => ({ ...account, thresholdReceived: 1n })),
@@ -249,12 +243,11 @@ export const WIDE: readonly Mutation[] = [
   ['tags-and-pins', TAGS, noTags, /the tag is listed/],
 ];
 
-/** They leave nodes behind that find their peers again only later. */
+/** Nodes are left that find their peers only later. */
 export const LAST: readonly Mutation[] = [
   ['pause', { hold: '300ms', 'max-p99': '0ms' }, wholeAtOnce, /do not wait for the paused node/],
 ];
 
-/** Scenarios that need machines which fail. */
 export const MACHINES: readonly Mutation[] = [
   [
     'clock-skew',

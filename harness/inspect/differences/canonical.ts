@@ -1,37 +1,32 @@
 /**
- * A network's answers in a form that two networks of one seed can share. What time, ports or chance decide becomes a
- * placeholder, such as `{uid}`; keys stay, since the seed gives them.
+ * A network's answers with a placeholder, such as `{uid}`, for what time, ports or chance decide, so that two networks of
+ * one seed can be compared. Keys stay, since the seed gives them.
  */
 import { createHash } from 'node:crypto';
 import { parseJson } from '../../client/json.ts';
 
-/** One thing that was seen of a network. */
 export interface Fact {
-  /** `shape`: fields and types of a changing answer; `result`: how a scenario ended. */
+  /** `shape`: types of a changing answer's fields; `result`: a scenario's end. */
   readonly kind: 'http' | 'shape' | 'placement' | 'money' | 'result';
-  /** Unique within a network. */
   readonly what: string;
   readonly seen: string;
-  /** Shown with a difference, and not compared: figures of the moment. */
+  /** Shown with a difference, not compared. */
   readonly detail?: string;
-  /** Its occurrence depends on the moment: absence elsewhere says nothing. */
+  /** Depends on the moment: its absence elsewhere says nothing. */
   readonly ifBoth?: true;
 }
 
-/** Values that no seed decides, wherever a field of JSON has this name. */
+/** Fields of JSON that no seed decides. */
 const MOVING = new Set(
   'uid startedAt timestamp nonce batchTTL blockNumber version apiVersion duration transactionHash txHash underlay'.split(
     ' ',
   ),
 );
 
-/** The same for a shared batch: addresses of messages and encrypted chunks are random. */
+/** The same for a shared batch: addresses of messages and of encrypted chunks are random. */
 const MOVING_IF_SHARED = new Set(['utilization', 'utilizationRatio']);
 
-/**
- * Deliveries of chunks: how many there are depends on how soon a peer answers, since others are tried meanwhile; whether
- * there are any does not.
- */
+/** Deliveries of chunks. Their number depends on how soon a peer answers; whether there are any does not. */
 const REPEATED = new Set(['sent']);
 
 /** Lists without order: the field that sorts them; empty: their text. */
@@ -43,46 +38,42 @@ const UNORDERED: Readonly<Record<string, string>> = {
   pendingTransactions: 'transactionHash',
 };
 
-/** Paths that tell a state of this moment. */
+/** Paths that tell a momentary state. */
 const MOMENTARY =
   /^\/(?:accounting|addresses|balances|batches|blocklist|chainstate|chequebook|consumed|health|metrics|node|peers|pingpong|readiness|redistributionstate|reservestate|settlements|status|timesettlements|topology|transactions|wallet)(?:[/?]|$)/;
 
-/** Headers of an answer that are part of it; those of the dialect are, too. */
+/** Headers compared, besides those of the dialect. */
 const HEADERS = new Set(
   'accept-ranges content-disposition content-encoding content-length content-range content-type etag location'.split(
     ' ',
   ),
 );
 const OF_DIALECT = /^(?:swarm|svc)-/;
-/** Its value is a number that the node draws. */
+/** The node draws this number. */
 const TAG_HEADER = /^(?:swarm|svc)-tag(?:-uid)?$/;
-/** Request headers that say little: nearly all uploads use a node's own batch. */
+/** Nearly all uploads use a node's own batch. */
 const UNSAID = new Set(['authorization', 'connection', 'content-length', 'content-type']);
 const BATCH_HEADER = /^(?:swarm|svc)-postage-batch-id$/;
 const HASH_DIGITS = 8;
-/** Of a body, whatever its type. */
 const NOTHING = 'nothing';
 const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
 
 /** User content, compared byte by byte. */
 const CONTENT = /^\/(?:bytes|bzz|chunks|feeds|soc)\//;
 
-/** Requests with new random keys and so new references; grantee lists and histories are encrypted too. */
+/** Their references differ with each random key; grantee lists and histories are encrypted too. */
 const DRAWING = /^\S+ (?:(?:POST|PATCH) \/grantee\b|POST .*, (?:swarm|svc)-(?:act|encrypt): true\b)/;
 const HISTORY_HEADER = /^(?:swarm|svc)-act-history-address$/;
-/** Names what fields of such an answer stand for. */
 const DRAWN_FIELDS = { reference: 'reference', ref: 'list', historyref: 'history' } as const;
-/** Addresses of 32 bytes, and references that hold a key as well. */
 const ADDRESSES = /[0-9a-f]{128}|[0-9a-f]{64}/gi;
 
-/** Names for random values: the same thing has the same name in each network. */
 export class Names {
-  /** Of batches, and of references that nobody can compute. */
+  /** Batches, and references that nobody can compute. */
   readonly #drawn = new Map<string, string>();
-  /** By node and tag: each node counts its own. */
+  /** By node and tag. */
   readonly #tags = new Map<string, string>();
 
-  /** @param drawn batch id or reference, hex; an existing name stays */
+  /** @param drawn hex; an existing name stays */
   add(drawn: string, name: string): void {
     if (!this.#drawn.has(drawn)) this.#drawn.set(drawn, name);
   }
@@ -96,33 +87,29 @@ export class Names {
     if (!this.#tags.has(key)) this.#tags.set(key, name);
   }
 
-  /** A text with the names of what is drawn. */
   in(text: string): string {
     return text.replace(ADDRESSES, (word) => this.#drawn.get(word.toLowerCase()) ?? word);
   }
 
-  /** A path of a node, with these names and that of its tag. */
+  /** A path, with these names and that of the node's tag. */
   inPath(node: string, path: string): string {
     return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
   }
 
-  /** Without a name, the value. */
   ofTag(node: string, tag: string): string {
     return this.#tags.get(`${node} ${tag}`) ?? tag;
   }
 }
 
-/** Name of the batch that a node got when its cluster started. */
+/** Name of the batch that a node bought at its cluster's start. */
 export function batchName(node: string): string {
   return `{batch of ${node}}`;
 }
 
-/** Whether a name is one of those. */
 function isBatchOfStart(name: string): boolean {
   return /^\{batch of \S+\}$/.test(name);
 }
 
-/** Length and hash of content that comes in pieces. */
 export class ContentText {
   readonly #hash = createHash('sha256');
   #length = 0;
@@ -147,7 +134,7 @@ export interface AskedFor {
   readonly body?: unknown;
 }
 
-/** A request of a node as people read it. Content that comes as a stream is not in it. */
+/** Without content that comes as a stream. */
 export function requestText(
   node: string,
   { method, path, headers = {}, body }: AskedFor,
@@ -166,7 +153,6 @@ export function requestText(
   return [`${node} ${method} ${names.inPath(node, path)}`, ...said.toSorted(), ...sent].join(', ');
 }
 
-/** Whether the answer changes by itself, so that only its shape counts. */
 export function isMomentary({ method, path }: Pick<AskedFor, 'method' | 'path'>): boolean {
   return method === 'GET' && MOMENTARY.test(path);
 }
@@ -174,11 +160,11 @@ export function isMomentary({ method, path }: Pick<AskedFor, 'method' | 'path'>)
 export interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As far as read: a document, or length and hash; undefined: nothing. */
+  /** As far as read; undefined: nothing. */
   readonly body: { readonly json: string } | { readonly content: string } | undefined;
 }
 
-/** Whether an answer is a document, rather than content that somebody has stored. */
+/** Whether an answer is a document rather than stored content. */
 export function isDocument(
   { method, path }: Pick<AskedFor, 'method' | 'path'>,
   { status, headers }: Pick<Answered, 'status' | 'headers'>,
@@ -188,7 +174,7 @@ export function isDocument(
 }
 
 /**
- * Names what an answer tells first: tags, batches, references with random keys.
+ * Names tags, batches and references with random keys in an answer.
  * @param asked its request as text
  */
 export function learn({ headers, body }: Answered, node: string, asked: string, names: Names): void {
@@ -207,16 +193,15 @@ export function learn({ headers, body }: Answered, node: string, asked: string, 
   }
 }
 
-/** Place of an answer's status, and of what became of its transfer. */
+/** Place of an answer's status and of its transfer's end. */
 export const STATUS = 'status';
 const IN_ANSWER = ' → ';
 
-/** @param what an exchange @returns name of a fact about this place */
 export function placeOf(what: string, place: string): string {
   return `${what}${IN_ANSWER}${place}`;
 }
 
-/** @returns the exchange and place of a fact; undefined: another kind of fact */
+/** @returns undefined: another kind of fact */
 export function exchangeOf({
   kind,
   what,
@@ -226,7 +211,6 @@ export function exchangeOf({
   return { exchange: what.slice(0, at), place: what.slice(at + IN_ANSWER.length) };
 }
 
-/** An answer's parts with their places. */
 export function answerParts(
   { status, headers, body }: Answered,
   { names, momentary }: { readonly names: Names; readonly momentary: boolean },
@@ -286,7 +270,6 @@ function shapeOf(value: unknown): string {
   return `{ ${fields.map(([name, one]) => `${name}: ${shapeOf(one as unknown)}`).join(', ')} }`;
 }
 
-/** The JSON value, or else the text. */
 function orText(text: string): unknown {
   try {
     return parseJson(text);

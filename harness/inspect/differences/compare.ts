@@ -1,40 +1,32 @@
-/** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
+/** Compares networks fact by fact with the first. */
 import { isOf } from '../../conformance/known-deviations.ts';
 import type { KnownDifference } from '../../conformance/known-differences.ts';
 import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 
-/** What was seen of one network. */
 export interface Observation {
-  /** As asked for, such as `svc` or `bee@/path`. */
+  /** Such as `svc` or `bee@/path`. */
   readonly name: string;
-  /** What its nodes call themselves, such as `2.8.1`. */
   readonly version: string;
-  /** In the order in which they were seen. */
+  /** In the order seen. */
   readonly facts: readonly Fact[];
 }
 
-/** A fact on which a network differs from the first. */
 export interface Difference {
   readonly kind: Fact['kind'];
   readonly what: string;
-  /** By the network's name; undefined: not seen. */
+  /** By network; undefined: not seen. */
   readonly seen: Readonly<Record<string, string | undefined>>;
-  /** Why it is accepted, if it is. */
+  /** Why it is accepted. */
   readonly accepted?: string;
 }
 
-/** One network beside the first. */
 export interface Compared {
   readonly name: string;
-  /**
-   * In the order in which they were seen, with accepted ones; of answers of another status, the status alone.
-   */
+  /** In the order seen, with accepted ones; if the status differs, the status alone. */
   readonly differences: readonly Difference[];
-  /** Differences by kind, without those that are accepted. */
+  /** Differences by kind, without accepted ones. */
   readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;
-  /** Number of differences by the reason for which they are accepted. */
   readonly accepted: Readonly<Record<string, number>>;
-  /** Facts that both have. */
   readonly compared: number;
 }
 
@@ -85,7 +77,7 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
   };
 }
 
-/** @param one undefined: not seen; not both are */
+/** @param one undefined: not seen */
 function pairOf(one: Fact | undefined, other: Fact | undefined) {
   const shown = [shownOf(one), shownOf(other)] as const;
   return { fact: (one ?? other) as Fact, seen: [one?.seen, other?.seen] as const, shown };
@@ -103,7 +95,7 @@ interface Side extends Pick<Observation, 'version'> {
   readonly seen: string | undefined;
 }
 
-/** @param sides the row is about one of them, or both */
+/** @param sides the row is about either or both */
 function isKnown(row: KnownDifference, { kind, what }: Fact, [left, right]: readonly [Side, Side]): boolean {
   const isThis = (theirs: Side, other: Side) =>
     isOf(row, theirs.version) && row.isThis(theirs.seen, other.seen);

@@ -1,4 +1,4 @@
-/** What each node of a network charges and pays for a chunk, by its proximity, and what time forgives its peers. */
+/** What nodes charge and pay for a chunk, by its proximity, and what time forgives. */
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { Mismatch } from '../../conformance/row.ts';
@@ -10,8 +10,8 @@ const DIGITS_SHOWN = 8;
 
 /**
  * Uses the network: chunks are stored, and stamps of the nodes' batches.
- * @returns none with a driver whose nodes may share a process, where no peer from outside reaches them, so that all
- * networks of a comparison have them or none has
+ * @returns none if the driver's nodes may share a process, where no outside peer reaches them: all networks of a comparison
+ * have them or none
  */
 export async function priceFacts(
   { nodes, chain, clock, driver }: Pick<Cluster, 'nodes' | 'chain' | 'clock' | 'driver'>,

@@ -24,22 +24,22 @@ import {
   STATUS,
 } from './canonical.ts';
 
-/** Chunks arrive within seconds in a quiet network; the rest is reported. */
+/** Chunks arrive within seconds in a quiet network. */
 const PLACED_TIMEOUT_MS = 60_000;
 const BOOKS_TIMEOUT_MS = 30_000;
-/** Books that say the same for so long, with nothing under way between their nodes, are final. */
+/** Books unchanged for so long, with nothing under way, are final. */
 const BOOKS_STILL_MS = 10_000;
-/** Accounting units per chunk and bit of distance, by default. */
+/** Accounting units per chunk and bit of distance. */
 const PRICE_UNIT = 10_000n;
-/** Requests that read: only what they were last answered counts, however often something was asked for again. */
+/** Only the last answer to a reading request counts. */
 const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
   readonly request: Pick<RequestOptions, 'method' | 'path'>;
-  /** Two that change something have different ones. */
+  /** Differs between two requests that change something. */
   what: string;
   answer?: Pick<Answered, 'status' | 'headers'>;
-  /** Whole documents; of content, what tells it apart. */
+  /** Whole documents; of content, its hash. */
   document?: string;
   content?: ContentText;
   failure?: string;
@@ -51,11 +51,10 @@ export interface Watched {
   readonly signal: AbortSignal;
 }
 
-/** Watches one scenario on one network. Nodes that join later are not heard. */
+/** Nodes that join later are not heard. */
 export class ScenarioWatch {
-  /** By what was asked for, if it only reads. */
   readonly #exchanges = new Map<unknown, Exchange>();
-  /** How often each request that changes something was asked, and was answered. */
+  /** How often each changing request was asked and answered. */
   readonly #times = new Map<string, number>();
   readonly #names = new Names();
   readonly #watched: Watched;
@@ -69,7 +68,6 @@ export class ScenarioWatch {
     for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
   }
 
-  /** The facts once the network is quiet. Listening ends. */
   async facts(): Promise<Fact[]> {
     const { cluster, signal, ledger } = this.#watched;
     for (const { client } of cluster.nodes) client.observe(undefined);
@@ -124,9 +122,7 @@ export class ScenarioWatch {
     };
   }
 
-  /**
-   * The same may be asked for twice, and each time something happens. Of two at once the first answer is the first.
-   */
+  /** Each repeated request counts. Of two at once the first answer is the first. */
   #numbered(text: string): string {
     const times = (this.#times.get(text) ?? 0) + 1;
     this.#times.set(text, times);
@@ -156,7 +152,6 @@ export class ScenarioWatch {
     const { cluster, signal } = this.#watched;
     const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
     const settled = await settledBooks(cluster, signal);
-    // Which links count differently then is chance.
     const books = typeof settled === 'string' ? [] : settled;
     const [rate = 1n] = await cluster.chain.words(cluster.chain.contracts.swapPriceOracle, 'getPrice()');
     const isRepeated = DRIVER_FACTS[cluster.driver].simulated;
@@ -173,14 +168,14 @@ export class ScenarioWatch {
     const batches = await Promise.all(
       nodes.map(async ({ name, client }) =>
         (await client.stamps.list(signal))
-          // Those that an earlier scenario bought were told there.
+          // An earlier scenario bought these.
           .filter(({ batchID }) => this.#names.has(batchID))
           .map(
             ({ batchID, depth, bucketDepth, amount, immutableFlag }): Fact => ({
               kind: 'money',
               what: `${name} ${this.#names.in(batchID)}`,
               seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
-              // A new batch may not be listed yet; the answer to its purchase tells that it is there.
+              // A new batch may not be listed yet; its purchase's answer tells of it.
               ...(given.has(batchID) ? {} : { ifBoth: true as const }),
             }),
           ),
@@ -197,7 +192,7 @@ export class ScenarioWatch {
   }
 }
 
-/** @returns the books once both ends of each link agree, or how they differ once that does not change */
+/** @returns the books once both ends of each link agree, or a lasting difference */
 async function settledBooks(
   { nodes, clock }: Pick<Cluster, 'nodes' | 'clock'>,
   signal: AbortSignal,
@@ -216,8 +211,8 @@ async function settledBooks(
 }
 
 /**
- * How much two nodes did for each other, and how it was paid, depends on who was asked first. What it cost in total
- * is a multiple of the unit, as what each chunk costs is.
+ * Who was asked first decides how much two nodes did for each other and how it was paid. The total cost is a multiple of the
+ * unit.
  * @param rate token units for an accounting unit
  */
 function priceText(link: Link, rate: bigint): string {
@@ -226,12 +221,12 @@ function priceText(link: Link, rate: bigint): string {
   return `${rest === 0n ? 'a' : 'no'} multiple of ${PRICE_UNIT}`;
 }
 
-/** In virtual time the same is asked of the same nodes at the same moments. */
+/** Deterministic in virtual time. */
 function bookText({ balance, timeReceived, timeSent, chequeReceived, chequeSent }: Link): string {
   return `owes ${balance}, by time sent ${timeReceived} and got ${timeSent}, by cheques sent ${chequeReceived} and got ${chequeSent}`;
 }
 
-/** Which nodes hold each chunk, of those that should. */
+/** Which of the nodes that should hold each chunk do. */
 async function placement(
   chunks: readonly string[],
   nodes: readonly ClusterNode[],
@@ -259,7 +254,7 @@ async function placement(
   }));
 }
 
-/** No node can bring these chunks. @param others nodes that do not store for the network */
+/** @param others nodes that do not store for the network */
 async function areNowhere(
   astray: readonly Placement[],
   others: readonly ClusterNode[],
@@ -275,7 +270,7 @@ function bodyOf({ document, content }: Exchange): Answered['body'] {
   return content === undefined ? undefined : { content: String(content) };
 }
 
-/** @returns what it was waited for, or what was missing in the end: that is seen of the network as well */
+/** @returns the result, or what was missing in the end, which is seen of the network as well */
 async function inTime<T>(wait: Promise<T>): Promise<T | string> {
   try {
     return await wait;

@@ -1,6 +1,6 @@
 /**
- * What a scenario uploads, and what it must become: payloads from a seed, directory trees as tar archives, and the
- * chunk addresses that the splitter computes for them here, so that the ledger knows every chunk of an upload.
+ * What a scenario uploads, and what it must become: seeded payloads, tar archives, and the chunk addresses that the splitter
+ * computes here, so that the ledger knows every chunk.
  */
 import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -14,17 +14,17 @@ import { tarEntries } from '../../../node/files/collection/tar.ts';
 import { type SplitOptions, split } from '../../../node/files/splitter.ts';
 import type { TreeFile } from '../../base/tree.ts';
 
-/** Reference and chunks of content, computed here. */
+/** Reference and chunks, computed here. */
 export interface ExpectedContent {
   readonly reference: string;
   /** Hex addresses, each once. */
   readonly chunks: readonly string[];
 }
 
-/** How to store an upload; encrypted references differ each time. */
+/** Encrypted references differ each time. */
 export type StoredAs = Pick<SplitOptions, 'level'>;
 
-/** @returns reference and chunks of bytes as in `POST /bytes` */
+/** @returns as in `POST /bytes` */
 export async function expectBytes(data: Uint8Array, stored: StoredAs = {}): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const { reference } = await split(oneBuffer(data), recorded.putter, stored);
@@ -79,7 +79,7 @@ export async function expectForm(
 
 const BOUNDARY = 'svcnet-part-boundary';
 
-/** Files as form parts. Part names keep the directories, which file names lose. */
+/** Part names keep the directories, which file names lose. */
 export function formOf(files: readonly TreeFile[]): { body: Uint8Array; contentType: string } {
   const parts = files.flatMap(({ path, data }) => [
     Buffer.from(

@@ -1,6 +1,6 @@
 /**
- * The ledger: every acknowledged upload as a JSON line with its chunk addresses. Verification asks nodes (HEAD reads
- * the local store) and explains missing chunks. Source: `scenarios.md` 1.4 and 5.4.
+ * Every acknowledged upload as a JSON line with its chunk addresses. Verification asks nodes by HEAD, which reads the local
+ * store, and explains missing chunks. Source: `scenarios.md` 1.4 and 5.4.
  */
 
 import { appendFileSync } from 'node:fs';
@@ -16,14 +16,13 @@ export interface LedgerEntry {
   readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
   readonly node: string;
   readonly batch: string;
-  /** Root reference, hex. */
   readonly reference: string;
   /** Payload, bytes. */
   readonly size: number;
-  /** Hex addresses of every chunk, the root included. */
+  /** Hex addresses of all chunks, with the root. */
   readonly chunks: readonly string[];
   readonly mode: 'direct' | 'deferred';
-  /** `api`: the answer promises durability (direct). `synced`: the tag did (deferred). */
+  /** `api`: the answer promised durability (direct). `synced`: the tag did (deferred). */
   readonly level: 'api' | 'synced';
   readonly requestedAtMs: number;
   readonly acknowledgedAtMs: number;
@@ -33,11 +32,11 @@ export interface LedgerEntry {
 export interface ChunkHolder {
   readonly name: string;
   readonly overlay: string;
-  /** Is the chunk in the local store? Never asks the network. */
+  /** In the local store; never asks the network. */
   hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Counts of distinct chunks, and those that no node holds. */
+/** Counts of distinct chunks; losses: on no node. */
 export interface LedgerVerdict {
   readonly acknowledged: number;
   readonly found: number;
@@ -46,25 +45,24 @@ export interface LedgerVerdict {
   readonly missing: number;
 }
 
-/** In a result; the run's folder has all. */
 const LOSSES_SHOWN = 50;
-/** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
+/** Requests at once: they keep nodes busy without loading a small machine. */
 const VERIFY_CONCURRENCY = 64;
 
 /** The acknowledged uploads of a run. */
 export class Ledger {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string | undefined;
-  /** Distinct chunks, with the first upload of each. */
+  /** Distinct chunks → first upload. */
   readonly #origins = new Map<string, LedgerEntry>();
   #verdict: LedgerVerdict | undefined;
 
-  /** @param path in the run's folder; absent: in memory */
+  /** @param path absent: in memory */
   constructor(path?: string) {
     this.#path = path;
   }
 
-  /** In this turn: virtual time would stand still while a file is written in others, and they cost more than it. */
+  /** In this turn: virtual time stands still during an asynchronous write. */
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
@@ -73,25 +71,22 @@ export class Ledger {
     inReport(dirname(path), () => appendFileSync(path, `${JSON.stringify(entry)}\n`));
   }
 
-  /** Chunks no longer expected on nodes; uploads stay on record. */
+  /** Chunks no longer expected; uploads stay on record. */
   release(chunks: Iterable<string>): void {
     for (const chunk of chunks) this.#origins.delete(chunk);
   }
 
-  /** The first upload of a chunk. */
   originOf(chunk: string): LedgerEntry | undefined {
     return this.#origins.get(chunk);
   }
 
-  /** Distinct chunks acknowledged so far. */
   acknowledgedChunks(): number {
     return this.#origins.size;
   }
 
   /**
-   * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy
-   * network needs one request a chunk.
-   * @param onProgress chunks checked, in total
+   * Asks nodes closest first: a healthy network needs one request a chunk.
+   * @param onProgress chunks checked in total
    */
   async verify(
     holders: readonly ChunkHolder[],
@@ -123,7 +118,7 @@ export class Ledger {
     return this.#verdict;
   }
 
-  /** Figures of the last verification, or of acknowledgements before. */
+  /** Of the last verification, or of acknowledgements before one. */
   result(): LedgerResult {
     if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
     const { losses, ...counts } = this.#verdict;

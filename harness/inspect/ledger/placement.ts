@@ -1,7 +1,4 @@
-/**
- * Whether each chunk is on its closest node and its neighbourhood, the nodes whose radius takes it in (scenarios.md
- * 1.1).
- */
+/** Whether each chunk is on its closest node and all nodes whose radius takes it in (scenarios.md 1.1). */
 import { closerTo, proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { atMost } from '../../../node/env/turns/at-most.ts';
@@ -9,20 +6,19 @@ import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 
-/** Chunks at once, each asked of all nodes. */
+/** Each is asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;
-/** Misplaced chunks shown. */
 const CHUNKS_SHOWN = 3;
 
 /** A possible storer of a chunk. */
 export interface Storer {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Its storage radius, bits. */
+  /** Bits. */
   readonly radius: number;
 }
 
-/** @returns nodes, closest first, with whether each should hold it */
+/** Bits. */
 export function rankStorers<S extends Storer>(
   chunk: Uint8Array,
   storers: readonly S[],
@@ -42,7 +38,6 @@ export interface Placement {
   readonly holders: readonly ClusterNode[];
   /** Nodes that should hold it. */
   readonly wanted: readonly ClusterNode[];
-  /** Those of them that do not. */
   readonly lacking: readonly ClusterNode[];
 }
 
@@ -53,18 +48,16 @@ export class PlacementWatch {
   #pending: readonly string[];
   #astray: readonly Placement[] = [];
 
-  /** @param nodes full nodes, at least one */
+  /** @param nodes full, at least one */
   constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
     this.#pending = [...new Set(chunks)];
     this.#nodes = nodes.map((node) => ({ node, overlay: fromHex(node.overlay) }));
   }
 
-  /** Those that have arrived. */
   get placed(): readonly Placement[] {
     return [...this.#placed.values()];
   }
 
-  /** Those that had not at the last look. */
   get astray(): readonly Placement[] {
     return this.#astray;
   }

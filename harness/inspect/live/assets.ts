@@ -1,7 +1,6 @@
-/** The page's files, separate so that the security policy need not allow inline code. */
+/** Separate files: the security policy allows no inline code. */
 import type { PageBundle } from '../../web/pages/bundle.ts';
 
-/** A file of the page. */
 export interface Asset {
   readonly type: string;
   readonly body: string;
@@ -23,7 +22,7 @@ const DOCUMENT = `<!doctype html>
 </html>
 `;
 
-/** @returns by name; the page itself is `''` */
+/** By name; the page is `''`. */
 export function pageAssets({ script, style }: PageBundle): ReadonlyMap<string, Asset> {
   return new Map([
     ['', { type: 'text/html', body: DOCUMENT }],

@@ -5,7 +5,7 @@ import { keptName } from '../../metrics/kept-series.ts';
 import { gained } from '../../metrics/series.ts';
 import { FIGURES, type FigureName } from '../../web/picture/live.ts';
 
-/** The metrics behind a node's figures; apart from the prefix, our own nodes and Bees use the same names. */
+/** Without the prefix, our nodes' and Bees' metrics have the same names. */
 const COUNTERS = {
   pushed: ['pusher_sync_time_count'],
   retrieved: ['retrieval_request_success_count'],
@@ -15,19 +15,18 @@ const COUNTERS = {
 const HISTOGRAMS = { push: 'pusher_sync_time', retrieval: 'retrieval_retrieve_chunk_time' } as const;
 type HistogramName = keyof typeof HISTOGRAMS;
 
-/** One reading of a node. */
 export interface Reading {
   /** Monotonic, milliseconds. */
   readonly at: number;
-  /** Sums over labels, by full name. */
+  /** Sums over labels. */
   readonly values: ReadonlyMap<string, number>;
-  /** The page's own requests to the node, which are subtracted. */
+  /** The page's own requests, which are subtracted. */
   readonly asked: number;
   /** Cumulative counts by upper bound, seconds. */
   readonly buckets: Readonly<Record<HistogramName, ReadonlyMap<number, number>>>;
 }
 
-/** @param text exposition of a node @throws SyntaxError */
+/** @throws SyntaxError */
 export function readingOf(text: string, { at, asked }: Pick<Reading, 'at' | 'asked'>): Reading {
   const { samples }: Exposition = parseExposition(text);
   const values = new Map<string, number>();
@@ -53,7 +52,7 @@ function addBucket(buckets: Map<number, number>, { labels, value }: Pick<Sample,
 
 /**
  * @param waiting chunks held back
- * @returns in the order of `FIGURES`; `null`: unknown, such as rates at the first reading
+ * @returns by `FIGURES`; `null`: unknown, such as rates at the first reading
  */
 export function figuresOf(
   now: Reading,
@@ -119,13 +118,12 @@ function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }
 
-/** Two consecutive readings of a node. */
 export interface ReadingPair {
   readonly now: Reading;
   readonly before: Reading | undefined;
 }
 
-/** Percentile over all nodes between readings, ms, interpolated as in Prometheus. `null`: nothing finished. */
+/** Percentile over all nodes, ms, interpolated as in Prometheus. `null`: nothing finished. */
 export function latencyOf(
   pairs: readonly ReadingPair[],
   histogram: HistogramName,
@@ -154,7 +152,6 @@ export function latencyOf(
   return null;
 }
 
-/** What a process has used so far. */
 export interface Used {
   /** Monotonic, milliseconds. */
   readonly at: number;
@@ -162,7 +159,7 @@ export interface Used {
   readonly residentBytes: number;
 }
 
-/** Usage of a process that holds several nodes, which cannot report their individual shares. */
+/** Of a process with several nodes, whose individual shares are unknown. */
 export function usedOf(pid: number, at: number): Used | undefined {
   const usage = processUsage(pid);
   return usage === undefined ? undefined : { at, ...usage };

@@ -1,14 +1,13 @@
-/** A part's log for the page: text and level per line, bounded. */
+/** A part's log for the page, bounded. */
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { logEntry } from '../../base/logs/log-entry.ts';
 import type { LogAnswer, LogLine } from '../../web/picture/live.ts';
 
-/** Lines of one answer. */
 const LINES_MAX = 400;
 const LINES_AT_FIRST = 150;
 const LINE_LENGTH_MAX = 600;
 
-/** @param after position of the last answer; undefined: return the last lines */
+/** @param after end of the last answer; undefined: the last lines */
 export async function logAnswer(log: PartLog, after: string | undefined): Promise<LogAnswer> {
   // Lines added between the two calls are shown twice rather than never.
   const end = await log.end();
@@ -22,7 +21,7 @@ export async function logAnswer(log: PartLog, after: string | undefined): Promis
   };
 }
 
-/** A position is a number in a file, or text if an engine keeps the log. */
+/** A number in a file, or text if an engine keeps the log. */
 function positionOf(text: string): number | string {
   return text.startsWith('n') ? Number(text.slice(1)) : text.slice(1);
 }

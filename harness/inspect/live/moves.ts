@@ -1,4 +1,4 @@
-/** Chunk moves between nodes, from chunk events: a sample, as there are more than a page can show. */
+/** A sample of chunk moves between nodes: there are more than a page can show. */
 import { allAtMost } from '../../base/wait.ts';
 import type { ChunkEvents } from '../../client/types.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -8,15 +8,15 @@ import type { ObservedNode } from './network-observer.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
-/** Events per round of all nodes, and moves reported. */
+/** Per round of all nodes. */
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
-/** Rounds until a node without events is asked again: it may have been restarted with them. */
+/** Rounds until a node without events is asked again: a restart may have turned them on. */
 const ROUNDS_WITHOUT = 40;
 /** Beyond all events: a node answers with its last number. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** Events at the end of a hop, and its direction between the reporting node and its peer. */
+/** Events at the end of a hop, and its direction from the reporting node. */
 const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
   'push-accepted': { kind: 'push', toPeer: true },
   'ask-delivered': { kind: 'retrieval', toPeer: false },
@@ -36,7 +36,7 @@ export class MoveReader {
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
-  /** @param onAsked called per request, with the node's place */
+  /** @param onAsked called per request */
   constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
     this.#nodes = [...nodes];
     this.#onAsked = onAsked;
@@ -44,17 +44,16 @@ export class MoveReader {
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
 
-  /** Whether any node asked so far keeps events. */
   get sight(): 'on' | 'off' {
     return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
   }
 
-  /** Moves that happened while no page was open are not shown. */
+  /** Skips moves while no page was open. */
   forget(): void {
     for (const reader of this.#readers) reader.cursor = undefined;
   }
 
-  /** A sample of the moves since the previous call; none at the first. */
+  /** Moves since the previous call; none at the first. */
   async sample(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
     const found = await allAtMost(
@@ -106,7 +105,7 @@ export function movesOf(
   });
 }
 
-/** Evenly spaced over nodes and time. Exported for its test. */
+/** Evenly spaced. Exported for its test. */
 export function sample<T>(all: readonly T[], most: number): T[] {
   if (all.length <= most) return [...all];
   return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);

@@ -1,7 +1,4 @@
-/**
- * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
- * connects. Every request is independent; a node that does not answer does not affect the others.
- */
+/** What nodes report by GET alone: watching neither pings nor connects. A silent node does not affect the others. */
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/wait.ts';
 import type { Settlements } from '../../client/money-types.ts';
@@ -22,16 +19,15 @@ import {
   usedOf,
 } from './figures.ts';
 
-/** More than in `status`: nodes under load are the ones worth watching. */
+/** More than in `status`: loaded nodes are worth watching. */
 const ANSWER_LIMIT_MS = 5000;
-/** Enough that several hanging nodes do not delay the others, few enough not to load the machine. */
+/** Several hanging nodes do not delay the others, and the machine is not loaded. */
 const NODES_AT_ONCE = 8;
 
-/** Requests per node, for figures and for relations. */
+/** Requests per node. */
 const FIGURE_REQUESTS = 3;
 const RELATION_REQUESTS = 7;
 
-/** What a `NetworkLook` needs of a node. */
 export type ObservedNode = Pick<
   ClusterNode,
   | 'name'
@@ -49,11 +45,10 @@ export type ObservedNode = Pick<
   | 'client'
 >;
 
-/** What is known about a node between readings. */
+/** Known about a node between readings. */
 interface Memory {
   view: NodeView;
   reading?: Reading;
-  /** Requests sent to it. */
   requestCount: number;
 }
 
@@ -62,7 +57,7 @@ interface Side {
   readonly balance: bigint;
   /** Settled by time, accounting units: received less sent. */
   readonly settled: bigint;
-  /** Sent by cheque, token units. */
+  /** By cheque, token units. */
   readonly sent: bigint;
   readonly received: bigint;
 }
@@ -73,7 +68,6 @@ interface LinkMemory {
   readonly paid: bigint;
   /** Monotonic, milliseconds. */
   readonly at: number;
-  /** Accounting units per second. */
   readonly flow: number;
 }
 
@@ -101,7 +95,6 @@ export class NetworkObserver {
     return new Map(this.#nodes.map((node, place) => [node, this.#memories[place] as Memory]));
   }
 
-  /** Whether it observes these nodes in this order. */
   observes(nodes: readonly ObservedNode[]): boolean {
     return nodes.length === this.#nodes.length && nodes.every((node, place) => node === this.#nodes[place]);
   }
@@ -114,19 +107,17 @@ export class NetworkObserver {
     }));
   }
 
-  /** Discards the earlier readings that rates are computed from: they are too old. */
+  /** Discards readings too old for rates. */
   forget(): void {
     for (const known of this.#memories) delete known.reading;
     this.#shared = undefined;
     this.#links.clear();
   }
 
-  /** Counts other code's request for the page. */
   asked(place: number): void {
     (this.#memories[place] as Memory).requestCount++;
   }
 
-  /** Status and figures of every running node. */
   async figures(signal: AbortSignal): Promise<Row> {
     const found = await allAtMost(
       NODES_AT_ONCE,
@@ -146,7 +137,7 @@ export class NetworkObserver {
     };
   }
 
-  /** What changes slowly and costs more to read: peers, and what they owe and have paid each other. */
+  /** What changes slowly and costs more to read: peers, debts, payments. */
   async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
     const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
     await allAtMost(
@@ -186,7 +177,7 @@ export class NetworkObserver {
     });
   }
 
-  /** Usage of the process that our nodes share, if they do. */
+  /** Undefined: our nodes share no process. */
   #sharedNow(): Row['shared'] {
     const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
     const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
@@ -281,7 +272,6 @@ export class NetworkObserver {
     );
   }
 
-  /** The amount charged is the increase of the debt plus what was paid meanwhile. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
     const [total, paid, at] = [balance + settled, sent + received, this.#clock.monotonic()];
     const before = this.#links.get(key);
@@ -297,7 +287,6 @@ function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
   return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
 }
 
-/** Values that a stopped node cannot have. */
 const NOTHING_NOW = {
   problem: null,
   peers: null,
@@ -306,7 +295,6 @@ const NOTHING_NOW = {
   warmingUp: false,
 } as const;
 
-/** What is known of a node without asking it. */
 export function factsOf(node: ObservedNode) {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container = null, state } = node;
   return { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state };

@@ -1,7 +1,4 @@
-/**
- * The server of a page, on loopback. Its requests look, and where the page has controls they set the pace of what it shows;
- * none reaches a node.
- */
+/** A page's server on loopback. Requests look or set the pace of what a page shows; none reaches a node. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,21 +18,18 @@ export interface UiOptions {
 
 export interface PageDeps<W extends Watcher> {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** By name; the page itself is `''`. */
+  /** By name; the page is `''`. */
   readonly assets: ReadonlyMap<string, Asset>;
   readonly watcher: (told: Told) => W;
 }
 
 export interface ServedPage<W extends Watcher = Watcher> {
-  /** Includes the token, which lets its holder view the page. */
+  /** Includes the token, which allows viewing. */
   readonly url: string;
-  /**
-   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or for
-   * the second who asks, it leads nowhere.
-   */
+  /** For a browser's arguments, which other users can read: leads to the page only the first time. */
   onceUrl(): string;
   readonly watcher: W;
-  /** Ends every stream and waits for pending requests. */
+  /** Ends all streams; waits for pending requests. */
   close(): Promise<void>;
 }
 
@@ -78,7 +72,7 @@ export async function servePage<W extends Watcher>(
     watcher,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
-      // It has a last word for those who watch.
+      // It has a last word for viewers.
       await watcher.close();
       await viewers.close();
       server.closeAllConnections();
@@ -159,14 +153,14 @@ interface PageRequest {
 }
 
 /**
- * The path below the token, or the refusal's status: any page in a local browser can reach loopback, so requests must
- * carry the token and our `Host`, which excludes rebound names.
+ * The path below the token, or the refusal's status. Any page in a local browser can reach loopback: requests must carry the
+ * token and our `Host`, which excludes rebound names.
  */
 type Verdict =
   | { readonly path: string; readonly query: URLSearchParams }
   | { readonly refused: 400 | 403 | 404 | 405 | 421; readonly why: string };
 
-/** Headers of every answer. Scripts, styles and connections only from here; no other page may frame or read it. */
+/** Scripts, styles and connections only from here; no other page may frame or read it. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -186,7 +180,7 @@ export function judge(
     return { refused: 421, why: 'this server answers to 127.0.0.1 only' };
   }
   if (method === 'POST' && controls) {
-    // A browser names the page that asks, which must be ours.
+    // A browser names the asking page, which must be ours.
     if (origin !== undefined && origin !== `http://${host}`)
       return { refused: 403, why: 'only the page itself has the controls' };
   } else if (method !== 'GET' && method !== 'HEAD') {
@@ -201,7 +195,7 @@ export function judge(
   return { path: rest.join('/'), query: searchParams };
 }
 
-/** Takes the same time for any input. */
+/** In constant time. */
 function same(given: string, token: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(token));

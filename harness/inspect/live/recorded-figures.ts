@@ -1,16 +1,15 @@
-/** What a run's readings of its nodes' metrics say of them, so that looking at a run asks them nothing. */
+/** What a run's own readings of metrics say of its nodes: looking at it asks them nothing. */
 import type { SeriesId } from '../../metrics/series.ts';
 import type { NodeView, Row } from '../../web/picture/live.ts';
 import { figuresOf, type Reading } from './figures.ts';
 
-/** The fields of a node that its metrics say. */
+/** What metrics tell. */
 export type Reported = Pick<NodeView, 'version' | 'depth' | 'storageRadius' | 'reserve' | 'peers'>;
 
-/** A reading of all nodes. */
 export interface Read {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Value of a series at that moment, by its number; undefined: none. */
+  /** Undefined: no value at that moment. */
   readonly read: (series: number) => number | undefined;
 }
 
@@ -23,15 +22,15 @@ const GAUGES = {
 const NO_BUCKETS = { push: new Map<number, number>(), retrieval: new Map<number, number>() };
 
 export class RecordedFigures {
-  /** Series by node: their numbers, names and labels. */
+  /** Series by node. */
   readonly #series = new Map<string, { readonly number: number; readonly id: SeriesId }[]>();
   readonly #before = new Map<string, Reading>();
   #known = 0;
   #readings = 0;
 
   /**
-   * @param ids all series so far, by number @param nodes names, in the order of the row
-   * @returns a row of the charts, and what each node reports; undefined for one that has not answered
+   * @param ids all series so far, by number @param nodes in the row's order
+   * @returns a row of the charts, and each node's report; undefined: it has not answered
    */
   add(
     { at, read }: Read,

@@ -1,7 +1,6 @@
 /**
- * The page of a run in virtual time, from the process that simulates it. It looks at what is in memory and at what the run
- * reads anyway, and asks the nodes nothing: the run takes the course that it would take unseen. Only the pace of its
- * time is in the hands of a person.
+ * The page of a run in virtual time, served by the simulating process. It shows what is in memory and what the run reads
+ * anyway: watching does not change the run's course. A person sets only the pace.
  */
 import { HarnessError } from '../../base/errors.ts';
 import { every } from '../../base/wait.ts';
@@ -26,7 +25,6 @@ import { firstView, paceIn, type Told, type Watcher } from './watcher.ts';
 
 type Scraped = Parameters<ScraperOptions['onScrape']>;
 
-/** How often what has changed is shown. */
 const LOOK_MS = 250;
 
 export interface RunViewDeps extends Told {
@@ -34,13 +32,12 @@ export interface RunViewDeps extends Told {
   readonly clock: ConstructorParameters<typeof Pace>[0];
   /** Where the run's record will be. */
   readonly report: string;
-  /** The run waits for a person. @param atMs since its cluster began @param isSeen a page is open */
+  /** @param atMs since its cluster began @param isSeen a page is open */
   readonly onPaused: (atMs: number, isSeen: boolean) => void;
-  /** Ends the run, which nothing holds from then on. */
+  /** Ends the run. */
   readonly signal: AbortSignal;
 }
 
-/** A cluster of the run while it exists. */
 interface Followed {
   readonly cluster: Cluster;
   readonly simulation: NonNullable<Cluster['simulation']>;
@@ -56,7 +53,7 @@ export class RunView implements Watcher {
   readonly #deps: RunViewDeps;
   readonly #pace: Pace;
   #followed: Followed | undefined;
-  /** The last of an ended cluster. */
+  /** Of an ended cluster. */
   #last: UiState | undefined;
   #looking: Disposable | undefined;
 
@@ -71,7 +68,7 @@ export class RunView implements Watcher {
     return (this.#followed?.state ?? this.#last)?.snapshot();
   }
 
-  /** @throws HarnessError `ARGUMENT_INVALID` when its time is the machine's */
+  /** @throws HarnessError `ARGUMENT_INVALID` in machine time */
   follow(cluster: Cluster): void {
     const { simulation } = cluster;
     if (simulation === undefined) {
@@ -113,7 +110,6 @@ export class RunView implements Watcher {
     this.#put({ row, nodes, cluster: { lookedAt: at } });
   };
 
-  /** The cluster is about to be stopped. */
   leave(): void {
     if (this.#followed === undefined) return;
     this.#look();
@@ -242,7 +238,7 @@ function sameNames(
   return some.length === others.length && some.every(({ name }, i) => name === others[i]?.name);
 }
 
-/** Nodes whose state has changed. */
+/** Nodes whose state changed. */
 export function stateEvents(
   before: readonly Pick<NodeView, 'name' | 'state'>[],
   now: readonly Pick<NodeView, 'name' | 'state'>[],

@@ -1,7 +1,4 @@
-/**
- * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no request from a
- * page reaches a node or can change anything.
- */
+/** A cluster's live page on loopback. It is read-only: no request reaches a node or changes anything. */
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { Asset } from './assets.ts';
 import { logAnswer } from './log-answer.ts';
@@ -11,7 +8,6 @@ import { ClusterWatch, type Watched } from './watch.ts';
 export interface UiDeps {
   readonly cluster: Watched & { readonly logOf: (part: string) => PartLog };
   readonly isThere: () => boolean;
-  /** By name; the page itself is `''`. */
   readonly assets: ReadonlyMap<string, Asset>;
 }
 

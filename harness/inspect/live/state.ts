@@ -1,4 +1,4 @@
-/** The network's state and its changes. No input or output. */
+/** The network's state and its changes, without input or output. */
 import {
   type ChunkMove,
   type ClusterView,
@@ -13,13 +13,13 @@ import {
   type UiEvent,
 } from '../../web/picture/live.ts';
 
-/** Ten minutes of a small network, a round per second. */
+/** Ten minutes of a small network. */
 const ROWS_MAX = 600;
-/** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
+/** Over all rows: a page reads some megabytes of JSON when it connects. */
 const NUMBERS_MAX = 200_000;
 const EVENTS_MAX = 300;
 
-/** Findings of one round, or part of them. */
+/** Of one round, or part of it. */
 export interface Findings {
   readonly cluster?: Partial<ClusterView>;
   readonly nodes?: readonly NodeView[];
@@ -27,7 +27,7 @@ export interface Findings {
   readonly row?: Row;
   readonly events?: readonly Omit<UiEvent, 'number'>[];
   readonly moves?: readonly ChunkMove[];
-  /** The latest, instead of those before. */
+  /** Replace those before. */
   readonly messages?: readonly MessageView[];
   readonly time?: TimeView;
 }
@@ -87,7 +87,7 @@ export class UiState {
       .map((row) => ({ ...row, nodes: was.map((place) => row.nodes[place] ?? null) }));
   }
 
-  /** @returns the delta to the previous state; undefined: nothing new */
+  /** @returns undefined: nothing new */
   put(findings: Findings): Delta | undefined {
     const cluster = { ...this.#cluster, ...findings.cluster };
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
@@ -129,7 +129,7 @@ function linkKey({ a, b }: LinkView): string {
   return `${a}-${b}`;
 }
 
-/** Both are made by the same code, so their fields have the same order. */
+/** The same code makes both: their fields have the same order. */
 function differs(now: object, before: object | undefined): boolean {
   return JSON.stringify(now) !== JSON.stringify(before);
 }

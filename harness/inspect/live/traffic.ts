@@ -1,9 +1,9 @@
-/** What nodes say to each other as a page shows it: the latest messages, a sample of the chunks, bytes per link. */
+/** What nodes say to each other, for a page: the latest messages, sampled chunks, bytes per link. */
 import type { ChunkMove, LinkView, MessageView } from '../../web/picture/live.ts';
 
 const MESSAGES_MAX = 40;
 const MOVES_MAX = 100;
-/** Shorter messages of these protocols carry no chunk. */
+/** Shorter messages carry no chunk. */
 const CHUNK_BYTES_MIN = 512;
 const CHUNKS_OF: Readonly<Record<string, ChunkMove['kind']>> = {
   pushsync: 'push',
@@ -11,14 +11,13 @@ const CHUNKS_OF: Readonly<Record<string, ChunkMove['kind']>> = {
   pullsync: 'pull',
 };
 
-/** A message between two nodes. */
 export interface Said extends MessageView {
-  /** Places of the nodes. */
+  /** Of the nodes. */
   readonly a: number;
   readonly b: number;
 }
 
-/** `pushsync` of `/swarm/pushsync/1.3.1/pushsync`; others stay as they are. */
+/** `pushsync` of `/swarm/pushsync/1.3.1/pushsync`; others unchanged. */
 export function shortProtocol(id: string): string {
   const [, domain, name] = id.split('/');
   return domain === 'swarm' && name !== undefined ? name : id;
@@ -41,24 +40,23 @@ export class Traffic {
     const kind = message.bytes < CHUNK_BYTES_MIN ? undefined : CHUNKS_OF[message.protocol];
     if (kind === undefined) return;
     const move = { kind, from: a, to: b, chunk: '' };
-    // The later ones of many take the place of earlier ones in turn.
+    // Later ones replace earlier ones in turn.
     this.#moves[this.#seen++ % MOVES_MAX] = move;
   }
 
-  /** The latest, oldest first. */
+  /** Oldest first. */
   get messages(): MessageView[] {
     return this.#messages.slice(-MESSAGES_MAX);
   }
 
-  /** Those since the last call. */
   takeMoves(): ChunkMove[] {
     this.#seen = 0;
     return this.#moves.splice(0);
   }
 
   /**
-   * All links, with bytes per second since the last call.
-   * @param pairs places of connected nodes @param before as they were known
+   * With bytes per second since the last call.
+   * @param pairs places of connected nodes
    */
   links(
     pairs: readonly (readonly [number, number])[],

@@ -1,28 +1,26 @@
-/** Open event streams. A slow reader gets nothing until it has caught up, then the whole state. */
+/** Event streams. A slow reader gets nothing until it has caught up, then the whole state. */
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../../formats/clock.ts';
 import { every, orLate } from '../../base/wait.ts';
 
 /** Proxies and browsers drop silent connections. */
 const HEARTBEAT_MS = 5000;
-/** A reader that takes nothing for this long counts as gone; a page that is still open reconnects. */
+/** A reader that takes nothing for this long is gone; an open page reconnects. */
 const STUCK_MS = 60_000;
-/** Time for the last words. */
 const END_MS = 1000;
 
 interface Viewer {
   readonly stream: Writable;
   /** When it stopped reading, ms since the epoch. */
   blockedSince: number | undefined;
-  /** Whether it has missed something since. */
   behind: boolean;
 }
 
 export interface ViewersDeps {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** The current state as JSON; undefined: there is none yet, and one will be told. */
+  /** As JSON; undefined: none yet, one will be told. */
   readonly snapshot: () => string | undefined;
-  /** Called when the first viewer has come or the last one has gone. */
+  /** Called at the first viewer and after the last. */
   readonly onWatched: (watched: boolean) => void;
 }
 
@@ -57,12 +55,11 @@ export class Viewers {
     this.#deps.onWatched(true);
   }
 
-  /** @param delta as JSON */
   tell(delta: string): void {
     this.#sendAll(message('delta', delta));
   }
 
-  /** Sends the whole state, which has changed in a way that no delta tells. */
+  /** After a change that no delta tells. */
   renew(): void {
     const snapshot = this.#deps.snapshot();
     if (snapshot !== undefined) this.#sendAll(message('snapshot', snapshot));
@@ -83,7 +80,7 @@ export class Viewers {
     }
   }
 
-  /** Ends every stream, with what it has been told unless it does not read. */
+  /** Ends every stream; a reading viewer gets all it was told. */
   async close(): Promise<void> {
     const reading = [...this.#viewers].filter(({ blockedSince }) => blockedSince === undefined);
     const ended = reading.map(({ stream }) => new Promise<void>((resolve) => stream.end(resolve)));
@@ -107,7 +104,7 @@ export class Viewers {
   }
 }
 
-/** @param data one line, as JSON is */
+/** @param data one line */
 function message(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }

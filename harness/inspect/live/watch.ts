@@ -1,4 +1,4 @@
-/** The one loop that watches for all viewers, while there are any. More nodes are read less often, to stay cheap. */
+/** One loop watches for all viewers, while there are any. It reads larger clusters less often. */
 import type { Clock } from '../../../formats/clock.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
 import { pause } from '../../base/wait.ts';
@@ -14,19 +14,18 @@ import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
 import { firstView } from './watcher.ts';
 
-/** A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 every 6 s. */
+/** A reading costs some milliseconds of processor time per node: 5 nodes are read every 1 s, 100 every 6 s. */
 const PAUSE_PER_NODE_MS = 60;
 const PAUSE_MS = { min: 1000, max: 10_000 } as const;
-/** Links are read once in so many readings of figures: they change slowly and cost more. */
+/** Links change slowly and cost more: they are read once per so many readings of figures. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
-/** How often chunk moves are read, which costs a node less than a millisecond. */
+/** Reading moves costs a node less than a millisecond. */
 const MOVES_PAUSE_PER_NODE_MS = 20;
 const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
-/** How soon a change of state is shown; membership observes nodes several times a second. */
+/** Membership observes nodes several times a second. */
 const STATE_PAUSE_MS = 250;
 
-/** What the watch needs of a cluster. */
 export interface Watched {
   readonly name: string;
   readonly clock: Clock;
@@ -43,11 +42,10 @@ export interface Watched {
 export type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
-  /** Whether the cluster still exists, rather than another one of the same name. */
+  /** False also when another cluster has its name. */
   readonly isThere: () => boolean;
-  /** Called with every change. */
   readonly tell: (delta: Delta) => void;
-  /** Called when nodes have joined or left: the snapshot is another one. */
+  /** Nodes joined or left: the snapshot is another one. */
   readonly renewed: () => void;
 }
 
@@ -77,12 +75,10 @@ export class ClusterWatch {
     return this.#state.snapshot();
   }
 
-  /** Rounds completed so far. */
   get rounds(): number {
     return this.#rounds;
   }
 
-  /** Starts or stops watching. */
   watch(wanted: boolean): void {
     if (wanted && this.#watching === undefined && !this.#closed.signal.aborted) {
       const watching = new AbortController();
@@ -148,7 +144,7 @@ export class ClusterWatch {
     }
   }
 
-  /** Ends when nodes have joined or left. */
+  /** Ends when nodes join or leave. */
   async #followStates(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#observer.observes(this.#cluster.nodes)) {
       if (!this.#deps.isThere()) {
@@ -250,7 +246,7 @@ export function radiusEvents(
   });
 }
 
-/** One line for all new cheques. Exported for its test. */
+/** One line for all. Exported for its test. */
 export function chequeEvents(
   before: { readonly links: readonly LinkView[] },
   now: { readonly links: readonly LinkView[]; readonly nodes: readonly Pick<NodeView, 'name'>[] },
@@ -279,7 +275,6 @@ export function chequeEvents(
   return [{ at, kind: 'change', part: paid.length === 1 ? first.from : null, text }];
 }
 
-/** Faults begun or healed since the last round. */
 export function faultEvents(
   before: readonly ActiveFault[],
   now: readonly ActiveFault[],

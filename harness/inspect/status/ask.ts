@@ -1,7 +1,4 @@
-/**
- * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node that does
- * not answer, or answers only some requests, does not affect the others' answers.
- */
+/** What nodes report at one moment. Requests are independent: a failed one affects no other. */
 
 import { messageOf } from '../../base/errors.ts';
 import { allAtMost } from '../../base/wait.ts';
@@ -15,27 +12,24 @@ import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { reportsBacklog } from './congestion.ts';
 
-/** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
+/** A healthy node answers within some milliseconds; a second is worth reporting. */
 export const ANSWER_LIMIT_MS = 1000;
 /** Leaves time for the topology, which pings update. */
 const PING_LIMIT_MS = 400;
-/** Pings per round, and per node: many at once measure little but their own load. */
+/** Per round, and per node: many at once measure their own load. */
 const PINGS_MAX = 40;
 const PINGED_MAX = 8;
-/** Nodes asked at once: enough that several hanging nodes delay the others by no more than their own limit. */
+/** Several hanging nodes delay the others by no more than their own limit. */
 const NODES_AT_ONCE = 32;
 
-/** The outcome of one request. */
 export type Reply<T> = { readonly value: T } | { readonly failure: Failure };
 
-/** What was answered, or `otherwise`. */
 export function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
   return 'value' in reply ? reply.value : otherwise;
 }
 
 export interface Failure {
   readonly class: ClientErrorClass | 'other';
-  /** Names the request, and the node. */
   readonly text: string;
 }
 
@@ -48,7 +42,7 @@ export interface Replies {
   readonly balances: Reply<readonly Balance[]>;
   readonly cheques: Reply<Settlements | undefined>;
   readonly chequebook: Reply<ChequebookBalance | undefined>;
-  /** Absent for nodes that cannot report it. */
+  /** Absent: it cannot report it. */
   readonly backlog?: Reply<Backlog>;
 }
 
@@ -57,18 +51,18 @@ export interface NodeAnswers {
   readonly overlay: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
-  /** Path of its program; absent: the one of this package. */
+  /** Absent: this package's program. */
   readonly binary?: string | undefined;
   readonly state: NodeState;
-  /** Absent when not running and not asked. */
+  /** Absent: not running and not asked. */
   readonly replies?: Replies;
-  /** Overlays of running peers that did not answer its ping. */
+  /** Running peers that did not answer its ping. */
   readonly unheard: readonly string[];
   /** Own full batches that displace chunks; absent: none, or not reported. */
   readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
 }
 
-/** Takes about as long as the slowest node, and at most the limit of one. */
+/** Takes as long as the slowest node, at most one request's limit. */
 export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<NodeAnswers[]> {
   const states = nodes.map((node) => ({ node, state: node.state }));
   const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));
@@ -97,11 +91,10 @@ export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
 }
 
 interface Pinging {
-  /** Overlays. No other nodes are pinged. */
+  /** Overlays; only these are pinged. */
   readonly running: ReadonlySet<string>;
-  /** Peers of each node that are pinged. */
   readonly pings: number;
-  /** Differs per node, so that not all ping the same peers. */
+  /** Differs per node: not all ping the same peers. */
   readonly offset: number;
 }
 

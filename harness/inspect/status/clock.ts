@@ -1,15 +1,14 @@
-/** Whether a node's clock is wrong, by the others'. */
+/** Whether the others' clocks contradict a node's. */
 import { formatMs } from '../../base/format.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 
 /**
- * A node refuses an address record that is further in its future (p2p-protocols.md 3.4). Answers of one look
- * are some seconds apart at most.
+ * A node refuses address records further in its future (p2p-protocols.md 3.4). One look's answers are some seconds apart.
  */
 const SKEW_MAX_MS = 60_000;
 
 /**
- * @param nowMs this machine's clock, one among those of the nodes: two nodes could not outvote each other
+ * @param nowMs this machine's clock, which breaks the tie of two nodes
  * @returns what is wrong and what follows; undefined: nothing known
  */
 export function clockProblem(

@@ -1,4 +1,4 @@
-/** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
+/** Neighbourhoods that accept no more chunks, what waits for them, and what would help. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { grouped, plural } from '../../base/format.ts';
@@ -6,17 +6,17 @@ import type { Backlog } from '../../client/types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 
-/** A neighbourhood that accepts no more chunks, and how many wait for it. */
+/** A neighbourhood that accepts no more chunks. */
 export interface CongestedNeighbourhood {
-  /** First bits of its addresses, as `0` and `1`. */
+  /** First address bits, as `0` and `1`. */
   readonly neighbourhood: string;
-  /** Chunks of uploads that wait for it, on all nodes. */
+  /** Waiting upload chunks, on all nodes. */
   readonly waiting: number;
-  /** Chunks that nodes outside hold for it and cannot hand over. */
+  /** Chunks that outside nodes cannot hand over to it. */
   readonly leftover: number;
-  /** Its nodes whose reserves are full. */
+  /** Its nodes with full reserves. */
   readonly full: readonly string[];
-  /** A line for people: problem and remedy. */
+  /** Problem and remedy, for people. */
   readonly text: string;
 }
 
@@ -40,13 +40,13 @@ export async function congestionOf(
   );
 }
 
-/** Whether a node can report what it cannot place: only our own full nodes can. */
+/** Only our own full nodes can report it. */
 export function reportsBacklog(node: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
   const { mode, api, debug } = node;
   return mode === 'full' && flavourOf(node).debugApi && debug !== api;
 }
 
-/** @param reports backlogs @param nodes all running full nodes */
+/** @param nodes all running full nodes */
 export function congested(
   reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],

@@ -1,19 +1,14 @@
-/**
- * Neighbourhoods without a node: their chunks have no place. A node covers the addresses that begin like its own overlay.
- */
+/** Neighbourhoods without a node: their chunks have no place. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import type { Storer } from '../ledger/placement.ts';
 import type { NodeAnswers } from './ask.ts';
 
-/** Listing more adds nothing if the radius is far too large for the number of nodes. */
+/** With a far too large radius, more lines add nothing. */
 const SHOWN = 4;
 
-/**
- * One line per neighbourhood.
- * @param named neighbourhoods already listed as a problem
- */
+/** @param named neighbourhoods already listed as a problem */
 export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
   const storers = nodes.flatMap(({ overlay, mode, replies }) =>
     mode === 'full' && replies !== undefined && 'value' in replies.status
@@ -49,8 +44,8 @@ function unlisted(nodes: readonly NodeAnswers[]): string[] {
 }
 
 /**
- * Largest address ranges outside every storer's radius.
- * @returns first bits, as `0` and `1`, in order; none without storers
+ * Largest ranges outside every storer's radius, in order.
+ * @returns first bits, as `0` and `1`; none without storers
  */
 export function uncovered(storers: readonly Storer[]): string[] {
   if (storers.length === 0) return [];
@@ -58,7 +53,7 @@ export function uncovered(storers: readonly Storer[]): string[] {
   return gaps('', covered);
 }
 
-/** Descends only into partly covered ranges: at most as many steps as the radii of all storers together. */
+/** Descends only into partly covered ranges: at most all radii's sum of steps. */
 function gaps(prefix: string, covered: ReadonlySet<string>): string[] {
   if (covered.has(prefix)) return [];
   const within = [...covered].filter((other) => other.startsWith(prefix));

@@ -1,4 +1,4 @@
-/** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
+/** `status`, built from the answers alone. */
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
@@ -9,35 +9,34 @@ import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
 import { unlinkedVersions, type VersionGroup } from './unlinked.ts';
 
-/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
+/** With the public network's constants a node reads five blocks at once, four behind the head. */
 const BLOCKS_BEHIND_MAX = 10;
 
-/** `null` stands for what the node has not reported. */
+/** `null`: not reported. */
 export interface NodeStatus {
   readonly name: string;
   readonly flavour: string;
   readonly mode: string;
-  /** Path of its program; absent: the one of this package. */
+  /** Absent: this package's program. */
   readonly binary?: string;
   readonly state: string;
-  /** Of its program, as it reports it. */
+  /** As its program reports it. */
   readonly version?: string;
-  /** Whether it answered; absent when not running and not asked. */
+  /** Absent: not running and not asked. */
   readonly answers?: boolean;
   readonly peers: number | null;
   readonly depth: number | null;
   readonly reserve: number | null;
   readonly block: number | null;
-  /** Accounting units as text. */
+  /** Accounting units. */
   readonly balances: readonly { readonly peer: string; readonly balance: string }[] | null;
-  /** Token units as text; absent when cheques are off. */
+  /** Token units; absent: cheques are off. */
   readonly cheques?: { readonly sent: string; readonly received: string };
-  /** Token units as text; absent without one. */
+  /** Token units; absent: none. */
   readonly chequebook?: { readonly total: string; readonly available: string };
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
-  /** Running peers that did not answer its ping. */
   readonly unheard: readonly string[];
-  /** What it cannot place; absent: not reported. */
+  /** Absent: not reported. */
   readonly backlog?: Backlog;
   readonly problem?: string;
 }
@@ -45,32 +44,29 @@ export interface NodeStatus {
 export interface DebtStatus {
   readonly debtor: string;
   readonly creditor: string;
-  /** Accounting units as text. */
   readonly units: string;
-  /** The same, if the creditor counts otherwise; as `status` tells it, for a second at least. */
+  /** Present if the creditor has counted otherwise for a second at least. */
   readonly creditorCounts?: string;
 }
 
 export interface StatusDocument {
-  /** When the answers were complete, ISO 8601. */
+  /** ISO 8601, after the last answer. */
   readonly at: string;
   readonly name: string;
-  /** `null` when nothing in it follows from a seed. */
+  /** `null`: nothing follows from a seed. */
   readonly seed: number | string | null;
   readonly chain: { readonly rpc: string; readonly height: number | null };
   readonly nodes: readonly NodeStatus[];
   readonly debts: readonly DebtStatus[];
-  /** Versions of one flavour, running as full nodes, without a link to each other. */
+  /** Versions of one flavour whose full nodes have no link to each other. */
   readonly unlinked: readonly (readonly VersionGroup[])[];
-  /** Those that are active. */
   readonly faults: readonly Fault[];
-  /** One line each; none when all is well. */
   readonly problems: readonly string[];
 }
 
 export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed' | 'faults'> {
   readonly rpc: string;
-  /** `null`: the nodes have no chain. */
+  /** `null`: no chain. */
   readonly height: Reply<number | null>;
   readonly nodes: readonly NodeAnswers[];
   /** Nodes without a peer → why, if known. */
@@ -216,7 +212,7 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
   });
 }
 
-/** Nodes of ours are unreachable only where an option says so. */
+/** Our nodes are unreachable only where an option says so. */
 function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   const status = replies && valueOr(replies.status, undefined);
   if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];
@@ -225,7 +221,7 @@ function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   ];
 }
 
-/** The oldest uploads are lost, though all were acknowledged. */
+/** The oldest uploads are lost, though acknowledged. */
 function displacement({ name, displacing = [] }: NodeAnswers): string[] {
   return displacing.map(
     ({ batchID, displaced = 0 }) =>
@@ -233,7 +229,6 @@ function displacement({ name, displacing = [] }: NodeAnswers): string[] {
   );
 }
 
-/** Full neighbourhoods, and those without a node. */
 function congestion(nodes: readonly NodeAnswers[]): string[] {
   const reports = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;

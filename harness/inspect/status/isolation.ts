@@ -1,11 +1,10 @@
-/** Why a running node has no peer, as far as the nodes themselves can tell. */
+/** Why a running node has no peer, as far as nodes can tell. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
 import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
 import { clockProblem } from './clock.ts';
 
-/** What is needed of a node of the cluster. */
 export interface BlocklistSource {
   readonly name: string;
   readonly overlay: string;
@@ -17,7 +16,7 @@ export interface BlocklistSource {
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
-/** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
+/** Running nodes that have no peer although others run → why. Asks no node if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],
@@ -27,7 +26,7 @@ export async function isolationOf(
     signal,
   }: {
     readonly faults: readonly ActiveFault[];
-    /** When they answered, by this machine's clock. */
+    /** This machine's clock when they answered. */
     readonly nowMs: number;
     readonly signal: AbortSignal;
   },
@@ -56,7 +55,7 @@ export async function isolationOf(
 interface Known {
   readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
   readonly faults: readonly ActiveFault[];
-  /** What is wrong with its clock. */
+  /** What is wrong with it. */
   readonly clock: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What of a status passes by itself while nodes are busy: it counts only when an earlier look has seen it as well. */
+/** What passes by itself while nodes are busy counts only if an earlier look has seen it. */
 import type { DebtStatus, StatusDocument } from './document.ts';
 
 /** Whether a second look may find less. */
@@ -10,9 +10,8 @@ export function mayPass({ debts, nodes }: StatusDocument): boolean {
 }
 
 /**
- * @param before an earlier look at the cluster; undefined: there was none
- * @returns the look without pings that were answered before, and without differences of accounts that are new or have
- * changed since
+ * @param before an earlier look; undefined: none
+ * @returns the look without pings answered before, and without new or changed differences of accounts
  */
 export function lasting(now: StatusDocument, before: StatusDocument | undefined): StatusDocument {
   const differences = new Map(before?.debts.map((debt) => [linkOf(debt), differenceOf(debt)]));
@@ -34,7 +33,7 @@ function linkOf({ debtor, creditor }: DebtStatus): string {
   return `${debtor} ${creditor}`;
 }
 
-/** Accounting units; undefined: both count the same. */
+/** Accounting units; undefined: both agree. */
 function differenceOf({ units, creditorCounts }: DebtStatus): bigint | undefined {
   return creditorCounts === undefined ? undefined : BigInt(units) - BigInt(creditorCounts);
 }

@@ -1,4 +1,4 @@
-/** A picture of a network, with `status`'s requests; silent nodes do not affect others. */
+/** A picture of a network; silent nodes do not affect others. */
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -14,7 +14,7 @@ const NODES_AT_ONCE = 32;
 const SHORT_HEX = 8;
 const CACHE_SIZE = /_localstore_cache_size$/;
 
-/** Takes about as long as the slowest node, and at most a little more than the limit of one. */
+/** Takes at most a little more than one node's limit. */
 export async function takePicture(
   cluster: {
     readonly name: string;
@@ -178,7 +178,7 @@ function pictureLinks(
 
 type Paid = Settlements['settlements'][number];
 
-/** A node's accounts with its peers, by their overlays. */
+/** By peers' overlays. */
 interface Accounts {
   readonly balance: ReadonlyMap<string, bigint>;
   readonly cheques: ReadonlyMap<string, Paid>;

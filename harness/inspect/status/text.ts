@@ -1,4 +1,3 @@
-/** `status` for people: head, tables, problems. */
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped, plural, tokenColumn } from '../../base/format.ts';
 import { renderTable, wrap } from '../../base/terminal/table.ts';
@@ -7,9 +6,8 @@ import { isOurs } from '../../flavours/flavour.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
 
-/** Longer versions are cut. */
 const VERSION_MAX = 20;
-/** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
+/** Largest first; the JSON document has all. */
 const DEBTS_SHOWN = 10;
 
 const COLUMNS = [
@@ -23,7 +21,6 @@ const COLUMNS = [
   { title: 'slowest link', rank: 4 },
 ] as const;
 
-/** Amounts in these columns are tokens. */
 const MONEY_COLUMNS = [
   { title: 'tokens', rank: 0 },
   { title: 'cheques sent', rank: 0, align: 'right' },
@@ -38,7 +35,7 @@ const DEBT_COLUMNS = [
   { title: '', rank: 0 },
 ] as const;
 
-/** Lines, none longer than the width. */
+/** None longer than the width. */
 export interface StatusText {
   readonly head: readonly string[];
   readonly tables: readonly string[];
@@ -72,7 +69,7 @@ export function statusText(
   };
 }
 
-/** What is no problem by itself, and may explain one. */
+/** No problem by itself; may explain one. */
 function notesOf({ nodes, debts, faults, unlinked }: StatusDocument): string[] {
   const apart = debts.filter(({ creditorCounts }) => creditorCounts !== undefined).length;
   return [
@@ -90,12 +87,11 @@ function notesOf({ nodes, debts, faults, unlinked }: StatusDocument): string[] {
   ];
 }
 
-/** All of it, from top to bottom. */
 export function textLines({ head, tables, verdict }: StatusText): string[] {
   return [...head, ...tables, ...verdict];
 }
 
-/** What fits: problems precede the other tables. */
+/** Problems precede the other tables. */
 export function fitted(page: StatusText, rows: number): string[] {
   const { head, tables, verdict } = page;
   const room = Math.max(rows - head.length, 0);
@@ -128,7 +124,7 @@ function nodeRow(node: NodeStatus, program: string | undefined): string[] {
   ];
 }
 
-/** `bee 2.8.1 light`, `svc (changed-node)`; nodes of this package have the version of the program that asks. */
+/** `bee 2.8.1 light`, `svc (changed-node)`; nodes of this package have the asking program's version. */
 function kindText({ flavour, mode, version, binary }: NodeStatus, program: string | undefined): string {
   const isOwn = isOurs({ flavour }) && binary === undefined;
   const shown = version === undefined || isOwn ? [] : [shortVersion(version)];
@@ -136,7 +132,7 @@ function kindText({ flavour, mode, version, binary }: NodeStatus, program: strin
   return [flavour, ...shown, ...(mode === 'full' ? [] : [mode]), ...told].join(' ');
 }
 
-/** `2.8.1` of `2.8.1-6e8a2e2`: the number without the build. */
+/** `2.8.1` of `2.8.1-6e8a2e2`. */
 export function shortVersion(version: string): string {
   return inLine(version.replace(/(?<=\d)-.*$/, ''), VERSION_MAX);
 }
@@ -146,7 +142,7 @@ function slowestText({ unheard, slowest }: NodeStatus): string {
   return slowest === undefined ? '-' : `${slowest.peer} ${slowest.latencyMs.toFixed(1)} ms`;
 }
 
-/** Cheques of each node, once there was one. */
+/** Once there was a cheque. */
 function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
   const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
     cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],

@@ -1,4 +1,4 @@
-/** Programs of one flavour that have no link to each other: their versions may not understand each other. */
+/** Programs of one flavour without a link: their versions may not understand each other. */
 import { isOurs } from '../../flavours/flavour.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 
@@ -12,11 +12,11 @@ export interface VersionGroup {
 interface Known {
   readonly group: VersionGroup;
   readonly overlays: ReadonlySet<string>;
-  /** Overlays of all their peers. */
+  /** Overlays. */
   readonly peers: ReadonlySet<string>;
 }
 
-/** @returns pairs of groups without a single link */
+/** @returns pairs without a single link */
 export function unlinkedVersions(
   nodes: readonly NodeAnswers[],
 ): (readonly [one: VersionGroup, other: VersionGroup])[] {

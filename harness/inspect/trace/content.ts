@@ -1,6 +1,6 @@
 /**
- * Every chunk below a reference, and the nodes that hold it. Chunks are read from nodes that already hold them, and
- * are not cached on the way: the survey does not change where they are.
+ * Every chunk below a reference, and its holders. Chunks are read from their holders and not cached on the way: the survey
+ * does not move them.
  */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
@@ -9,11 +9,11 @@ import { traverse } from '../../../node/files/traversal.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TracedNode, Witness } from './witnesses.ts';
 
-/** Chunks at once; every node is asked for each. */
+/** Every node is asked for each. */
 const CHUNKS_AT_ONCE = 16;
 
 export interface Survey {
-  /** Chunk, 64 hex digits → its holders; the root first. */
+  /** 64 hex digits → holders; the root first. */
   readonly holders: ReadonlyMap<string, readonly string[]>;
   /** Why there may be more chunks; undefined: these are all. */
   readonly unread: string | undefined;
@@ -21,7 +21,7 @@ export interface Survey {
 
 export interface SurveyOptions {
   readonly signal: AbortSignal;
-  /** Called for every chunk with the number so far. */
+  /** Called with the number so far. */
   readonly onChunk?: (count: number) => void;
 }
 

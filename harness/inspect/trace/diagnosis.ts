@@ -1,7 +1,6 @@
 /**
- * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, which node acknowledged it,
- * which had it, what removed it, and the last that is known of it. Based on the nodes' chunk events, if they keep
- * any.
+ * Why an acknowledged chunk is nowhere: its place, who acknowledged it, who had it, what removed it, and its last event.
+ * Based on chunk events, if nodes keep any.
  */
 import { addressPrefix, proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -19,10 +18,10 @@ import {
   witnessesOf,
 } from './witnesses.ts';
 
-/** Events that show that it was in a reserve; nodes that had it also keep other kinds. */
+/** Events that show that it was in a reserve. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
-/** Possible last events of a chunk, in words. */
+/** A chunk's last event, in words. */
 const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
   uploaded: 'took it from a client',
   queued: 'kept it to be pushed',
@@ -44,8 +43,7 @@ const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
 /**
  * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: every node that had it in its reserve
  * dropped it. `away`: a node that had, or may have had, it does not answer. `never-stored`: no event of storing it.
- * `displaced`: no events, but its full batch gave older slots to newer chunks. `untold`: nodes keep no events, or
- * lost them.
+ * `displaced`: no events, but its full batch gave older slots to newer chunks. `untold`: nodes keep no events, or lost them.
  */
 export type LossCause =
   | 'uncovered'
@@ -61,31 +59,29 @@ export interface Diagnosis {
   /** 64 hex digits. */
   readonly chunk: string;
   readonly reference: string;
-  /** Node whose API acknowledged it. */
+  /** Acknowledged it. */
   readonly uploader: string;
-  /** Its first bits, as many as the largest radius. */
+  /** First bits, as many as the largest radius. */
   readonly neighbourhood: string;
-  /** Full nodes that cover it with their current radius; none: the network has no place for it. */
+  /** Full nodes that cover it with their current radius. */
   readonly covering: readonly string[];
-  /** The closest full node, and its proximity order. */
+  /** The closest full node. */
   readonly closest: { readonly node: string; readonly proximityOrder: number } | null;
-  /** Storers whose receipts ended a push. */
   readonly receipts: readonly string[];
-  /** Time of the last receipt, ms since the epoch; null: none known. */
+  /** Of the last receipt, ms since the epoch; null: none known. */
   readonly receiptAt: number | null;
-  /** Nodes that had it in their reserve. */
+  /** In their reserve. */
   readonly had: readonly string[];
   readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
-  /** Nodes that cannot be asked, with the reason. */
+  /** Cannot be asked. */
   readonly silent: readonly { readonly node: string; readonly why: string }[];
-  /** Its batch and how many older chunks its stamps displaced; null: none. */
+  /** How many older chunks its batch displaced; null: none. */
   readonly displacing: { readonly batch: string; readonly chunks: number } | null;
-  /** Its last event; null: none known. */
   readonly end: { readonly node: string; readonly at: number; readonly what: string } | null;
   readonly cause: LossCause;
 }
 
-/** @param losses any number; nodes' events are read once @throws ClientError of a node that stops answering */
+/** Reads nodes' events once. @throws ClientError of a node that stops answering */
 export async function diagnose(
   losses: readonly Loss[],
   nodes: readonly TracedNode[],
@@ -98,7 +94,7 @@ export async function diagnose(
   return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
 }
 
-/** @param told nodes' events of this chunk */
+/** @param told events of this chunk */
 export function diagnosisOf(
   { chunk, reference, uploader, batch }: Loss,
   witnesses: readonly Witness[],
@@ -191,7 +187,7 @@ function causeOf(
 }
 
 /**
- * Lines for people: causes with counts, then chunks.
+ * Causes with counts, then chunks.
  * @param shown number of chunks listed
  */
 export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): string[] {

@@ -1,4 +1,4 @@
-/** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
+/** What `trace` finds out about a reference, as one document. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError, interrupted } from '../../base/errors.ts';
@@ -15,16 +15,15 @@ import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from
 export interface TraceDocument {
   /** ISO 8601. */
   readonly at: string;
-  /** Name of the cluster. */
   readonly name: string;
   /** As given, in lower case. */
   readonly reference: string;
   readonly encrypted: boolean;
-  /** When the cluster began, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly began: number;
   readonly nodes: readonly NodeDocument[];
   readonly content: ContentDocument;
-  /** Chunks whose routes were asked for, the root first. */
+  /** The root first. */
   readonly chunks: readonly ChunkDocument[];
   /** What could not be found out, and how it could. */
   readonly notes: readonly string[];
@@ -36,32 +35,32 @@ interface NodeDocument {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly state: NodeState;
-  /** Why it was not asked or did not answer; null: it did. */
+  /** Why it did not answer or was not asked; null: it did. */
   readonly silence: string | null;
-  /** Bits; null: stores nothing for others. */
+  /** Null: stores nothing for others. */
   readonly storageRadius: number | null;
-  /** How many events it keeps, and how many it has lost; null for nodes that cannot keep events. */
+  /** Null: it cannot keep events. */
   readonly events: { readonly capacity: number; readonly lost: number } | null;
 }
 
 interface ContentDocument {
-  /** Chunks below the reference, with the root, as far as read. */
+  /** With the root, as far as read. */
   readonly chunks: number;
   readonly found: number;
   /** 64 hex digits each. */
   readonly missing: readonly string[];
-  /** There may be more chunks, because those above them could not be read: why; null when these are all. */
+  /** Why there may be more chunks; null: these are all. */
   readonly unread: string | null;
-  /** Chunks by number of holders, most copies first. */
+  /** By number of holders, most copies first. */
   readonly copies: readonly { readonly copies: number; readonly chunks: number }[];
-  /** Chunks with the slowest own push first; empty without events. */
+  /** The slowest push first; empty without events. */
   readonly slowest: readonly { readonly chunk: string; readonly node: string; readonly ms: number }[];
 }
 
 export interface ChunkDocument {
   /** 64 hex digits. */
   readonly chunk: string;
-  /** Nodes with the chunk in their store, for any reason. */
+  /** In their store, for any reason. */
   readonly holders: readonly string[];
   /** Full nodes that should hold it, closest first. */
   readonly belongs: readonly Belonging[];
@@ -70,7 +69,7 @@ export interface ChunkDocument {
 
 export interface Belonging {
   readonly node: string;
-  /** Proximity order of node and chunk. */
+  /** Of node and chunk. */
   readonly proximityOrder: number;
   readonly closest: boolean;
   /** Null: it cannot be asked. */
@@ -78,16 +77,14 @@ export interface Belonging {
 }
 
 export interface TraceRequest extends SurveyOptions {
-  /** Name of the cluster. */
   readonly name: string;
-  /** When it began, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly began: number;
   /** 64 or 128 hex digits, lower case. */
   readonly reference: string;
   readonly nodes: readonly TracedNode[];
-  /** Chunks whose route is reported, at least 1. */
   readonly chunks: number;
-  /** What the nodes have said to each other, where it was heard, oldest first; read when a node reports no events. */
+  /** What nodes said to each other, oldest first; read when a node reports no events. */
   readonly messages?: AsyncIterable<TapEvent> | undefined;
 }
 
@@ -127,11 +124,10 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
 
 interface Heard {
   readonly told: readonly Testimony[];
-  /** Why nothing was heard. */
   readonly failure?: string;
 }
 
-/** @param wanted address of a chunk; undefined: all @returns undefined without a tap */
+/** @param wanted undefined: all chunks @returns undefined without a tap */
 async function heardBetween(
   witnesses: readonly Witness[],
   wanted: string | undefined,
@@ -150,7 +146,7 @@ async function heardBetween(
   }
 }
 
-/** The same for one known chunk, such as one missing from a ledger. */
+/** The same for one chunk, such as a ledger's missing one. */
 export async function traceChunk(
   chunk: string,
   nodes: readonly TracedNode[],
@@ -198,9 +194,7 @@ function contentDocument(
   };
 }
 
-/**
- * From a node's first attempt to push the chunk to the receipt that counted, with all attempts in between.
- */
+/** From a node's first attempt to the receipt that counted. */
 function longestPush(
   chunk: string,
   told: readonly Testimony[],
@@ -229,7 +223,7 @@ function chunkDocument(
   };
 }
 
-/** A node that does not report its radius is assumed to have the largest of the others'. */
+/** An unreported radius is assumed to be the others' largest. */
 function belongings(
   chunk: Uint8Array,
   holders: readonly string[],

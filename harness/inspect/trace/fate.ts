@@ -1,4 +1,4 @@
-/** What a run knows of its chunks beside its messages: which nodes lost their data, and what no node held at its end. */
+/** What a run knows besides messages: wiped nodes, and chunks on no node at its end. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -8,22 +8,21 @@ import { readFileLimited } from '../../base/read-limited.ts';
 import { FAULTS_FILE, LOSSES_FILE } from '../../report/folder.ts';
 import type { Testimony } from './route.ts';
 
-/** A node that lost all that it had stored. */
 export interface Wipe {
   readonly node: string;
   /** Ms since the epoch. */
   readonly at: number;
-  /** Of the fault, such as `restarts node-1 without its data`. */
+  /** Such as `restarts node-1 without its data`. */
   readonly text: string;
 }
 
-/** Who has the chunk at the end of the run, as far as its record tells. */
+/** Who has the chunk at the run's end, as its record tells. */
 export interface Fate {
-  /** Of nodes that had the chunk, oldest first. */
+  /** Of nodes that had it, oldest first. */
   readonly wipes: readonly Wipe[];
-  /** Nodes that took it and have not lost their data since. */
+  /** Took it, and have not lost their data since. */
   readonly holders: readonly string[];
-  /** The run looked for it on every node, and none had it. */
+  /** At the end no node had it. */
   readonly isLost: boolean;
 }
 
@@ -31,18 +30,18 @@ const FILE_MAX = 64 * 2 ** 20;
 const TEXT_MAX = 200;
 const ARRIVALS: ReadonlySet<string> = new Set(['signed', 'pulled', 'kept', 'stored']);
 
-/** Faults and losses of a run's folder, or of a part. @throws HarnessError `RUN_INVALID`, `STATE_INVALID` */
+/** Faults and losses of a run or a part. @throws HarnessError `RUN_INVALID`, `STATE_INVALID` */
 export class RunFates {
   readonly #wipes: readonly (Wipe & { readonly began: unknown })[];
   readonly #lost: ReadonlySet<unknown>;
 
-  /** @param folder undefined: the record is not in one */
+  /** @param folder undefined: not recorded */
   constructor(folder: string | undefined) {
     this.#wipes = linesOf(folder, FAULTS_FILE).flatMap(wipesOf);
     this.#lost = new Set(linesOf(folder, LOSSES_FILE).map(({ chunk }) => chunk));
   }
 
-  /** @param told of the chunk, by nodes of the cluster that began then */
+  /** @param told by nodes of the cluster that began then */
   of(chunk: string, told: readonly Testimony[], began: number): Fate {
     const taken = new Map<string, number>();
     for (const { node, events } of told) {

@@ -1,4 +1,4 @@
-/** Why chunks are lost, and their routes as far as events tell. */
+/** Why chunks are lost, and their routes. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
@@ -10,16 +10,16 @@ import { traceChunk } from './document.ts';
 import { chunkText } from './text.ts';
 import type { TracedNode } from './witnesses.ts';
 
-/** Losses of one run mostly have one cause. */
+/** A run's losses mostly have one cause. */
 const CHUNKS_TRACED = 3;
-/** Diagnoses shown; the file has all. */
+/** The file has all. */
 const CHUNKS_SHOWN = 50;
 const PLAIN: ConsoleStyle = { width: 120, colour: false, live: false };
 
 /**
- * Explains missing chunks, and writes that to the run's folder.
- * @param context.began when the cluster did, ms since the epoch
- * @returns lines: causes with counts, the first chunks, some routes
+ * Explains missing chunks, also in the run's folder.
+ * @param context.began the cluster, ms since the epoch
+ * @returns causes with counts, the first chunks, some routes
  */
 export async function explainLosses(
   losses: readonly Loss[],
@@ -39,7 +39,7 @@ export async function explainLosses(
   ];
 }
 
-/** @param chunks 64 hex digits each @returns lines; none without events */
+/** @param chunks 64 hex digits each @returns none without events */
 export async function waysOfLost(
   chunks: readonly string[],
   nodes: readonly TracedNode[],

@@ -1,24 +1,21 @@
 /**
- * What nodes that keep no chunk events would report, told from the messages between nodes: who pushed a chunk to whom and
- * with which answer, who asked whom for it, and who pulled it. What a node does inside, such as taking an upload or
- * evicting a chunk, cannot be heard.
+ * What nodes without chunk events would report, told from their messages: who pushed a chunk to whom and with which answer,
+ * who requested it, who pulled it. Uploads and evictions cannot be heard.
  */
 import type { ChunkEvent, ChunkEventKind, Facts } from '../../../node/env/chunk-events.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import type { Testimony } from './route.ts';
 
-/** The events of one of the two conversations about a chunk. */
 interface Words {
   readonly begins: ChunkEventKind;
   readonly tries: ChunkEventKind;
   readonly succeeds: ChunkEventKind;
   readonly fails: ChunkEventKind;
   readonly arrives: ChunkEventKind;
-  /** Ends of what the asked node did: by itself, with the help of another one, or not at all. */
+  /** By itself, with another's help, or not at all. */
   readonly answers: ChunkEventKind;
   readonly passes: ChunkEventKind;
   readonly refuses: ChunkEventKind;
-  /** End of what a node began by itself. */
   readonly done: ChunkEventKind;
 }
 
@@ -45,32 +42,27 @@ const REQUEST: Words = {
   done: 'delivered',
 };
 
-/** What a node does about a chunk: for a peer, or by itself. */
 interface Work {
   readonly seq: number;
   readonly own: boolean;
   attempts: number;
   isOpen: boolean;
-  /** Overlay of the node that an accepted attempt led to. */
+  /** Overlay that an accepted attempt led to. */
   storer?: string;
 }
 
-/** One stream about one chunk. */
 interface Talk {
   readonly words: Words;
   readonly address: string;
   readonly cause: Work;
   readonly attempt: number;
-  /** At the other end; absent when the message has not arrived. */
+  /** The other end; absent: the message has not arrived. */
   readonly work: Work | undefined;
   readonly opener: string;
   readonly acceptor: string;
 }
 
-/**
- * @param nodes names and overlays of all nodes @param wanted address of a chunk, 64 hex digits; undefined: all
- * @returns what was heard of each node
- */
+/** @param nodes names and overlays of all nodes @param wanted 64 hex digits; undefined: all */
 export async function overheard(
   events: AsyncIterable<TapEvent>,
   nodes: readonly { readonly name: string; readonly overlay: string }[],
@@ -103,7 +95,6 @@ export class Listener {
     return this.#told.get(node) ?? [];
   }
 
-  /** Of the nodes that said or heard something. */
   testimonies(): Testimony[] {
     return Array.from(this.#told, ([node, events]) => ({ node, overlay: this.#overlay(node), events }));
   }
@@ -111,7 +102,7 @@ export class Listener {
   hear(event: TapEvent): void {
     const { protocol, kind, name, stream } = event;
     const key = `${protocol} ${name}`;
-    // What is repeated is no other attempt.
+    // A repetition is no other attempt.
     if (key === 'pushsync delivery' && !this.#talks.has(stream)) this.#begin(PUSH, event, 'address');
     else if (key === 'retrieval request' && !this.#talks.has(stream)) this.#begin(REQUEST, event, 'addr');
     else if (key === 'pushsync receipt' || key === 'retrieval delivery') this.#answer(event);
@@ -180,7 +171,7 @@ export class Listener {
     this.#add(to, 'pulled', { at, address, peer: this.#overlay(from) });
   }
 
-  /** What the node was asked for by a peer and has not answered yet, or else does by itself. */
+  /** A peer's unanswered request, or else the node's own work. */
   #causeAt(
     words: Words,
     { node, address, at }: { readonly node: string; readonly address: string; readonly at: number },
@@ -220,7 +211,7 @@ export class Listener {
     return this.#wanted === undefined || this.#wanted === value ? value : undefined;
   }
 
-  /** Of a peer that is no node of the cluster: whatever the tap calls it. */
+  /** Of a peer outside the cluster: what the tap calls it. */
   #overlay(name: string): string {
     return this.#overlays.get(name) ?? name;
   }

@@ -1,4 +1,4 @@
-/** The route of a chunk as the record of a run tells it, without a node: from what the nodes said to each other. */
+/** A chunk's route as a run's messages tell it, without a node. */
 import { interrupted } from '../../base/errors.ts';
 import { inLine } from '../../base/foreign-text.ts';
 import { readMessages } from '../../report/messages/read-messages.ts';
@@ -8,36 +8,34 @@ import { Listener } from './overheard.ts';
 import { type Route, routeOf } from './route.ts';
 
 export interface RecordedTrace {
-  /** As given. */
   readonly run: string;
-  /** As given, in lower case. */
+  /** In lower case. */
   readonly reference: string;
-  /** Of the chunk: 64 hex digits, those of the reference's root. */
+  /** 64 hex digits: the reference's root. */
   readonly chunk: string;
-  /** Clusters of the run whose nodes spoke of the chunk. */
+  /** Whose nodes spoke of the chunk. */
   readonly clusters: readonly RecordedRoute[];
-  /** All clusters whose messages are kept. */
+  /** With kept messages. */
   readonly recorded: readonly string[];
-  /** What is missing. */
   readonly notes: readonly string[];
 }
 
 export interface RecordedRoute {
-  /** Where the run keeps what is left of it, such as `cluster-2`, or `part-2/cluster-1` of one that ran in parallel. */
+  /** Folder of the run, such as `cluster-2`, or `part-2/cluster-1` of a parallel run. */
   readonly cluster: string;
-  /** When it began, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly began: number;
   readonly route: Route;
   readonly fate: Fate;
 }
 
 const ADDRESS_DIGITS = 64;
-/** A record from elsewhere may name anything. */
+/** A foreign record may name anything. */
 const NAME_MAX = 100;
 const DETAIL_MAX = 200;
 
 /**
- * @param run as given @param reference 64 or 128 hex digits, lower case
+ * @param reference 64 or 128 hex digits, lower case
  * @throws HarnessError `RUN_INVALID`, `CANNOT_READ`
  */
 export async function recordedTrace(

@@ -1,59 +1,54 @@
 /**
- * What the nodes of a cluster report about one chunk, as its route: which node uploaded it, the ways of every push
- * and every request from node to node, which nodes pulled it, and where it was removed. Steps are linked by cause: an
- * attempt belongs to what its node was doing, and the peer's part in it to the attempt. Clocks only order steps
+ * One chunk's route as the nodes report it: its upload, the ways of pushes and requests, pulls and removals. Steps are
+ * linked by cause: an attempt belongs to its node's task, and the peer's part to the attempt. Clocks only order steps
  * without a common cause.
  */
 import type { ChunkEvent, ChunkEventKind } from '../../../node/env/chunk-events.ts';
 
-/** What one node reports about the chunk. */
 export interface Testimony {
-  /** Name. */
   readonly node: string;
   /** 64 hex digits. */
   readonly overlay: string;
-  /** In the order in which they happened. */
+  /** Oldest first. */
   readonly events: readonly ChunkEvent[];
 }
 
 /** A peer asked to take or deliver the chunk. */
 export interface Attempt {
-  /** From 1, as its node counts. */
+  /** From 1. */
   readonly number: number;
-  /** The peer's name; outside the cluster, its overlay's first digits. */
+  /** Name; outside the cluster, the overlay's first digits. */
   readonly peer: string;
-  /** Milliseconds since the unix epoch. */
+  /** Ms since the epoch. */
   readonly at: number;
-  /** Absent while in progress, or if its end is unknown. */
+  /** Absent: in progress, or its end is unknown. */
   readonly ms?: number | undefined;
   readonly outcome: 'done' | 'failed' | 'open';
   readonly detail?: string | undefined;
-  /** What the peer did with it; absent when the peer does not report it, or was never reached. */
+  /** The peer's part; absent: unreported or never reached. */
   readonly hop?: Hop | undefined;
 }
 
-/** What one node did, asked by a peer or, at the beginning of a route, by itself. */
+/** What one node did, asked by a peer or, at a route's beginning, by itself. */
 export interface Hop {
   readonly node: string;
-  /** Absent at the beginning of a route. */
+  /** Absent at a route's beginning. */
   readonly from?: string | undefined;
   readonly at: number;
   readonly ms?: number | undefined;
   /**
-   * Kind of the event that ended it. Silent: the node reports nothing, but others got the chunk from it, or
-   * were
-   * asked by it, during the attempt.
+   * Kind of the last event. `silent`: the node reports nothing, but during the attempt others got the chunk from it or were
+   * asked by it.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
-  /** The storer whose receipt ended it. */
+  /** Its receipt ended it. */
   readonly storer?: string | undefined;
   readonly detail?: string | undefined;
-  /** Peers first passed over for lack of credit. */
+  /** Passed over for lack of credit. */
   readonly noCredit: readonly string[];
   readonly attempts: readonly Attempt[];
 }
 
-/** Something that happened on one node. */
 export interface Moment {
   readonly node: string;
   readonly at: number;
@@ -72,16 +67,12 @@ export interface Route {
   readonly requests: readonly Hop[];
 }
 
-/** Events of one kind of route. */
 interface EventVocabulary {
-  /** A node begins a route by itself. */
   readonly begins: (event: ChunkEvent) => boolean;
-  /** A node was asked by its peer. */
   readonly arrives: (event: ChunkEvent) => boolean;
   readonly tries: ChunkEventKind;
   readonly succeeds: ChunkEventKind;
   readonly fails: ChunkEventKind;
-  /** Ends of a hop. */
   readonly ends: readonly ChunkEventKind[];
 }
 
@@ -106,11 +97,11 @@ const UPLOADS: readonly ChunkEventKind[] = ['uploaded', 'queued'];
 const PULLS: readonly ChunkEventKind[] = ['pulled'];
 const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicted', 'uncached', 'deleted'];
 
-/** Clocks of two nodes may differ by this much, ms: each is set at the node's start. */
+/** Two nodes' clocks may differ by this much, ms: each is set at its start. */
 const CLOCK_TOLERANCE_MS = 50;
 const OVERLAY_SHOWN = 8;
 
-/** @param nameOf overlay to name; undefined: outside the cluster */
+/** @param nameOf undefined: outside the cluster */
 export function routeOf(
   testimonies: readonly Testimony[],
   nameOf: (overlay: string) => string | undefined,
@@ -139,7 +130,7 @@ export function routeOf(
   };
 }
 
-/** A node that signs a receipt has stored the chunk: the hop already says so. */
+/** A receipt's signer has stored the chunk: the hop says so. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&
@@ -148,7 +139,6 @@ function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): b
   );
 }
 
-/** An event, and the node that reports it. */
 interface AttributedEvent {
   readonly event: ChunkEvent;
   readonly teller: Testimony;
@@ -158,9 +148,9 @@ class PathReader {
   readonly #testimonies: readonly Testimony[];
   readonly #vocabulary: EventVocabulary;
   readonly #named: (overlay: string) => string;
-  /** Attempt → its arrival at the peer. */
+  /** Attempt → arrival at the peer. */
   readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
-  /** Attempt → arrivals at peers of its silent peer. */
+  /** Attempt → arrivals at its silent peer's peers. */
   readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;
   readonly #told = new Set<ChunkEvent>();
 
@@ -172,10 +162,7 @@ class PathReader {
     this.#passedOn = this.#matchSilent();
   }
 
-  /**
-   * Beginnings, and arrivals from silent senders. Each arrival is used once, so no route is circular, whatever nodes
-   * claim.
-   */
+  /** Beginnings, and arrivals from silent senders. Each arrival is used once: no route is circular, whatever nodes claim. */
   roots(): Hop[] {
     const { begins, arrives } = this.#vocabulary;
     const matched = new Set(
@@ -214,7 +201,7 @@ class PathReader {
     return matches;
   }
 
-  /** The first attempt in progress with a silent peer takes the arrival. */
+  /** The first open attempt with a silent peer takes the arrival. */
   #matchSilent(): Map<ChunkEvent, AttributedEvent[]> {
     const { arrives, tries } = this.#vocabulary;
     const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));

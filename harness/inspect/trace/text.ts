@@ -1,4 +1,4 @@
-/** `trace` for people: where the chunk is, and its route as a tree. */
+/** `trace` for people: the route as a tree. */
 import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
@@ -21,7 +21,6 @@ const ADDRESS_SHOWN = 16;
 const MISSING_SHOWN = 10;
 const INDENT = '  ';
 
-/** A line of the route: when, what, and how long it took. */
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -48,7 +47,7 @@ export function traceText(document: TraceDocument, page: TextStyle): string[] {
     : [...lines, '', ...remarks.map((line) => paint(page.style, 'dim', line))];
 }
 
-/** The routes that a record tells, by cluster where it had several. */
+/** By cluster if there are several. */
 export function recordedText({ chunk, clusters, recorded, notes }: RecordedTrace, page: TextStyle): string[] {
   const remarks = notes.flatMap((note) => wrap(`${INDENT}! ${note}`, page.width, `${INDENT}  `));
   return [
@@ -94,7 +93,7 @@ function contentLines(content: TraceDocument['content'], page: TextStyle): strin
   ];
 }
 
-/** One chunk alone. @param began when its cluster did, ms since the epoch */
+/** @param began its cluster, ms since the epoch */
 export function chunkText(chunk: ChunkDocument, began: number, page: TextStyle): string[] {
   return chunkLines(chunk, { titled: true, began }, page);
 }
@@ -121,7 +120,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
   return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${presence}`;
 }
 
-/** Sections in the order in which they began; within a push or a request ordered by cause. @param wipes of nodes that had it */
+/** Sections as they began; pushes and requests ordered by cause. @param wipes of nodes that had it */
 function routeLines(route: Route, began: number, page: TextStyle, wipes: readonly Wipe[] = []): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),
@@ -175,7 +174,7 @@ const MOMENTS: Partial<Record<Moment['kind'], (peer: string) => string>> = {
   deleted: () => 'deleted its bytes',
 };
 
-/** @param lead prefix of the lines below this one */
+/** @param lead prefix of the lines below */
 function hopLines(hop: Hop, lead: string, prefix = ''): Line[] {
   const first: Line = { at: hop.at, ms: hop.ms, bad: BAD.has(hop.outcome), text: `${prefix}${hopText(hop)}` };
   const below = hop.attempts.flatMap((attempt, i) => {
@@ -243,7 +242,7 @@ function attemptLines(
   return [line, ...(isTold ? hopLines(hop, lead).slice(1) : hopLines(hop, `${lead}   `, `${lead}└─ `))];
 }
 
-/** Whether a node says of its failure only what the one that asked it has seen. */
+/** Whether the asking node has seen all that its failure says. */
 function tellsTheSame({ outcome, detail, noCredit }: Hop, seen: string | undefined): boolean {
   const isNew = detail !== undefined && seen !== undefined && !seen.includes(detail) && detail !== seen;
   return BAD.has(outcome) && noCredit.length === 0 && !isNew;

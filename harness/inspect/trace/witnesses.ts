@@ -1,4 +1,4 @@
-/** Which nodes can be asked about chunks, and what each can report. */
+/** Which nodes can be asked about chunks, and what each reports. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -8,14 +8,13 @@ import type { NodeClient } from '../../client/node-client.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import type { Testimony } from './route.ts';
 
-/** What is needed of a node; its client provides the rest. */
+/** What it needs of a node. */
 export type TracedNode = Pick<ClusterNode, 'name' | 'overlay' | 'flavour' | 'mode' | 'state' | 'client'>;
 
-/** How many events a node keeps. */
 export interface Ring {
   /** 0: the option `chunk-events` is 0. */
   readonly capacity: number;
-  /** Events overwritten since the node's start. */
+  /** Overwritten since the node's start. */
   readonly lost: number;
 }
 
@@ -23,17 +22,16 @@ export interface Witness {
   readonly node: TracedNode;
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Why it cannot be asked; undefined when it answers. */
+  /** Why it cannot be asked; undefined: it answers. */
   readonly silence: string | undefined;
-  /** Storage radius, bits; undefined: stores nothing for others, or no answer. */
+  /** Bits; undefined: stores nothing for others, or no answer. */
   readonly radius: number | undefined;
   /** Undefined: keeps no events, or no answer. */
   readonly ring: Ring | undefined;
-  /** Own batches that started again → displaced chunks; absent: not asked, or no answer. */
+  /** Own restarted batches → displaced chunks; absent: not asked, or no answer. */
   readonly displaced?: ReadonlyMap<string, number>;
 }
 
-/** Time limit of one request to one node. */
 const ANSWER_LIMIT_MS = 10_000;
 const NODES_AT_ONCE = 16;
 const EVENTS_PAGE = 10_000;
@@ -60,7 +58,7 @@ async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> 
   }
 }
 
-/** The witnesses with their batches. A node without a chain has none. */
+/** A node without a chain has no batches. */
 export async function askedForBatches(
   witnesses: readonly Witness[],
   signal: AbortSignal,
@@ -95,10 +93,7 @@ async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | u
   }
 }
 
-/**
- * Events of one chunk, or of all.
- * @param address 64 hex digits @throws ClientError from a node that stopped answering
- */
+/** @param address 64 hex digits; undefined: all @throws ClientError from a node that stopped answering */
 export async function testimonies(
   witnesses: readonly Witness[],
   address: string | undefined,
@@ -121,7 +116,7 @@ export async function testimonies(
   );
 }
 
-/** The same for single chunks: address, 64 hex digits → what the nodes report about it. */
+/** By address, 64 hex digits. */
 export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
   const grouped = told.map(({ node, overlay, events }) => ({
     node,

@@ -1,4 +1,3 @@
-/** A report as files of a folder. */
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
 import { expectReplaceable, makeFolder, replaceFile } from '../base/own-folder.ts';
@@ -8,10 +7,10 @@ import { conformancePage } from './page.ts';
 import { PAGE_HEAD } from './published.ts';
 import type { ConformanceReport } from './row.ts';
 
-/** Longest report, bytes; one with every exchange has some MiB. */
+/** Bytes; a report with every exchange has some MiB. */
 const REPORT_MAX = 128 * 2 ** 20;
 
-/** @throws HarnessError `RUN_INVALID` for a file that is missing or no conformance report */
+/** @throws HarnessError `RUN_INVALID` unless it is a conformance report */
 export function readReport(path: string): ConformanceReport {
   let report: Partial<ConformanceReport> | undefined;
   try {
@@ -23,7 +22,7 @@ export function readReport(path: string): ConformanceReport {
   throw new HarnessError('RUN_INVALID', `${path}: got another document, expected a conformance.json`);
 }
 
-/** Writes a page, over an earlier one if any. @throws HarnessError `USAGE` for a file of somebody else, `CANNOT_WRITE` */
+/** Replaces an earlier page. @throws HarnessError `USAGE` for a file of somebody else, `CANNOT_WRITE` */
 export function writePage(path: string, text: string): void {
   expectReplaceable('--output', path, (before) => before.startsWith(PAGE_HEAD));
   try {
@@ -34,7 +33,7 @@ export function writePage(path: string, text: string): void {
 }
 
 /**
- * Checks, before anything is graded, that a report would replace only an earlier one. @param folder may be missing
+ * Called before grading: a report may replace only an earlier one. @param folder may be missing
  * @throws HarnessError `USAGE`
  */
 export function expectReportFolder(folder: string): void {

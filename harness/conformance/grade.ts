@@ -1,4 +1,4 @@
-/** One run: opens a subject, checks it row by row, closes it. */
+/** Opens a subject, checks it row by row, closes it. */
 
 import { withoutSecrets } from '../../formats/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -7,7 +7,6 @@ import { knownReason } from './known-deviations.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
 import { type RunOptions, runRows } from './run-rows.ts';
 
-/** What a kind of conformance provides. */
 export interface Graded<Subject> {
   readonly kind: ConformanceReport['kind'];
   readonly rows: readonly Row<Subject>[];
@@ -15,23 +14,22 @@ export interface Graded<Subject> {
   readonly open: (run: Opening) => Promise<Opened<Subject>>;
 }
 
-/** Of the run for which a subject is opened. */
 export type Opening = Pick<RunOptions, 'clock' | 'signal'>;
 
 export interface Opened<Subject> {
   readonly subject: Subject;
-  /** For people, such as `http://127.0.0.1:1633, dialect swarm`. */
+  /** Such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly described: string;
-  /** The subject's name for itself; empty: none. */
+  /** What it calls itself; empty: unknown. */
   readonly implementation: string;
-  /** What must not be in a report, such as an endpoint's key. */
+  /** Not in reports, such as an endpoint's key. */
   readonly secrets: readonly string[];
-  /** Closes, and removes what rows made. @returns what remains */
+  /** Removes what rows made. @returns what remains */
   readonly close: () => Promise<readonly string[]>;
 }
 
 /**
- * @returns the report, also of an interrupted run, whose other rows are skipped
+ * @returns the report; an interrupted run's other rows are skipped
  * @throws HarnessError when there is nothing to grade; the signal's reason if it aborts before the first row
  */
 export async function grade<Subject>(
@@ -60,7 +58,7 @@ export async function grade<Subject>(
   return without(report, secrets);
 }
 
-/** What opens after an interruption is closed in the background. */
+/** A subject opened after an interruption is closed in the background. */
 async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): Promise<Opened<Subject>> {
   const { signal } = run;
   signal.throwIfAborted();
@@ -68,7 +66,7 @@ async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): P
   try {
     return await orAborted(opening, signal);
   } catch (error) {
-    // If `open` itself failed, there is nothing to close.
+    // A failed `open` leaves nothing to close.
     void opening.then(
       ({ close }) => close(),
       () => undefined,
@@ -82,7 +80,6 @@ function explained(row: RowResult, implementation: string): RowResult {
   return known === undefined ? row : { ...row, known };
 }
 
-/** JSON with each secret replaced in all texts. */
 function without<T>(value: T, secrets: readonly string[]): T {
   if (typeof value === 'string') return withoutSecrets(value, secrets) as T;
   if (Array.isArray(value)) return value.map((one: unknown) => without(one, secrets)) as T;

@@ -3,7 +3,7 @@ import type { ConformanceReport, RowResult } from './row.ts';
 
 const KINDS = { failed: 'failure', error: 'error', skipped: 'skipped' } as const;
 
-/** JUnit XML: a suite per group, a case per row; failures contain exchanges. */
+/** JUnit XML: a suite per group, a case per row; failures have exchanges. */
 export function conformanceJunit(report: ConformanceReport): string {
   const suites = [...Map.groupBy(report.rows, ({ group }) => group)].map(([group, rows]) => ({
     name: `${report.kind} ${group}`,

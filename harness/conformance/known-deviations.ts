@@ -1,16 +1,16 @@
-/** Why other implementations' rows are red, as far as known. */
+/** Known reasons for other implementations' red rows. */
 import type { RowResult } from './row.ts';
 
-/** Something that is known of versions of an implementation. */
+/** Known of an implementation's versions. */
 export interface Known {
-  /** As reported over HTTP and on the wire. */
+  /** Over HTTP and on the wire. */
   readonly versions: readonly string[];
   readonly kind: 'bug' | 'differs from the document' | 'version';
   readonly why: string;
 }
 
 interface KnownDeviation extends Known {
-  /** Start of the rows' names. */
+  /** Of the rows' names. */
   readonly rows: readonly string[];
 }
 
@@ -100,7 +100,7 @@ const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
   },
 ];
 
-/** @param version such as `2.8.1`, or `2.8.1-dev` of a build */
+/** @param version `2.8.1`, or `2.8.1-dev` of a build */
 export function isOf({ versions }: Known, version = ''): boolean {
   const [release = '', build] = version.split('-');
   // Our nodes report their dialect's version.
@@ -109,7 +109,7 @@ export function isOf({ versions }: Known, version = ''): boolean {
 
 /**
  * @param implementation `version 2.8.1-dev` over HTTP, `bee/2.8.1-dev go1.26 linux/amd64` on the wire
- * @returns such as `bug: ends the connection`; undefined: unknown
+ * @returns `bug: ends the connection`; undefined: unknown
  */
 export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'>): string | undefined {
   const [, version] = /^(?:version |bee\/)(\S+)/.exec(implementation) ?? [];

@@ -1,14 +1,11 @@
-/** Allowed differences for one seed in `svcnet diff`, with reasons. */
+/** Differences that `svcnet diff` accepts. */
 import type { Known } from './known-deviations.ts';
 
-/** A known difference between implementations of these versions and all others, and why it is not ours to fix. */
+/** These versions differ from all others; why it is not ours to fix. */
 export interface KnownDifference extends Known {
-  /** What differs, as a report calls it. */
+  /** As a report calls it. */
   readonly where: RegExp;
-  /**
-   * Whether it is this difference.
-   * @param theirs what one of these versions shows, undefined: nothing @param other what another network shows
-   */
+  /** @param theirs of one of these versions, undefined: nothing @param other of another network */
   readonly isThis: (theirs: string | undefined, other: string | undefined) => boolean;
 }
 

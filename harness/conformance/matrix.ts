@@ -1,4 +1,4 @@
-/** A report on the terminal: a line per group, then red rows and why. */
+/** On the terminal: a line per group, then red rows and why. */
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
@@ -37,7 +37,7 @@ export function matrixLines(report: ConformanceReport, style: ConsoleStyle, widt
   ];
 }
 
-/** Reasons for skipped rows, with counts. */
+/** With counts. */
 function skipped(rows: readonly RowResult[]): string[] {
   const byReason = Map.groupBy(
     rows.filter(({ verdict }) => verdict === 'skipped'),

@@ -1,9 +1,9 @@
-/** A report as HTML: counts, rows, and exchanges of red ones. */
+/** As HTML: counts, rows, red rows' exchanges. */
 import { Html, html, table } from '../report/page/html.ts';
 import { VERDICTS } from './matrix.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
-/** More red rows than this are folded, so that their names fit on a page. */
+/** More red rows are folded: their names fit on a page. */
 const UNFOLDED_MAX = 10;
 
 const STYLE = new Html(`

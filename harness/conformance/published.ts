@@ -1,4 +1,4 @@
-/** Reports side by side, as a documentation page. */
+/** Reports side by side, for the documentation. */
 import { inMarkdown } from '../base/foreign-text.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
@@ -50,7 +50,7 @@ function tableOf(columns: readonly Column[]): string[] {
   ];
 }
 
-/** `12 of 12`; a dash when nothing was checked. */
+/** A dash: nothing was checked. */
 function share(rows: readonly RowResult[]): string {
   const { passed, failed, error } = totalsOf(rows);
   const graded = passed + failed + error;

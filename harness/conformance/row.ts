@@ -1,9 +1,9 @@
 /**
- * A row checks one rule of its subject (HTTP interface, peer, chain) and records the exchange. It ends by returning,
- * or by throwing why the rule did not hold or could not be checked.
+ * A row checks one rule of its subject and records the exchange. It returns, or throws why the rule did not hold or could
+ * not be checked.
  */
 
-/** What a row may do: read, make harmless or undone changes, spend money. */
+/** A row reads, makes harmless or undone changes, or spends money. */
 export const LEVELS = ['read', 'write', 'money'] as const;
 /** How far a conformance check may go. */
 export type Level = (typeof LEVELS)[number];
@@ -11,33 +11,32 @@ export type Level = (typeof LEVELS)[number];
 /** How a row ended. */
 export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 
-/** One thing that was sent, and what came back, each for a person to read. */
+/** What was sent and what came back, as text. */
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
-  /** Routes, such as `POST /bytes`, protocols and messages, or methods of the chain that were asked. */
+  /** Routes, such as `POST /bytes`, protocols and messages, or methods of the chain. */
   readonly asks?: readonly string[];
 }
 
-/** What a row receives besides its subject. */
+/** Besides its subject. */
 export interface RowRun {
-  /** Aborts when the row has taken too long, or when the run was interrupted. */
+  /** Aborts when time is up, or the run is interrupted. */
   readonly signal: AbortSignal;
-  /** Keeps an exchange as evidence of the verdict. */
+  /** Kept as the verdict's evidence. */
   readonly record: (exchange: Exchange) => void;
 }
 
 export interface Row<Subject> {
   /** Unique in its table, such as `GET /health fields`. */
   readonly id: string;
-  /** Heading under which it is counted. */
   readonly group: string;
   /** The rule as a sentence. */
   readonly about: string;
   readonly level: Level;
-  /** For a row that waits on purpose; default: `ROW_LIMIT_MS`. */
+  /** Default: `ROW_LIMIT_MS`. */
   readonly limitMs?: number | undefined;
-  /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be checked here */
+  /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be checked */
   run(subject: Subject, run: RowRun): Promise<void>;
 }
 
@@ -54,7 +53,7 @@ export function must(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Mismatch(message);
 }
 
-/** The rule does not apply here, or something it needs is missing. */
+/** The rule does not apply, or something is missing. */
 export class NotApplicable extends Error {
   constructor(message: string) {
     super(message);
@@ -69,30 +68,30 @@ export interface RowResult {
   readonly about: string;
   readonly level: Level;
   /**
-   * What it asks, each once: routes such as `POST /bytes`, protocols such as `/swarm/pushsync/1.3.1/pushsync` and
-   * messages such as `Delivery`, or methods of the chain. Of a row that did not run: the route that its id names.
+   * Each once: routes such as `POST /bytes`, protocols such as `/swarm/pushsync/1.3.1/pushsync` and messages such as
+   * `Delivery`, or chain methods. Of a row that did not run: the route in its id.
    */
   readonly asks: readonly string[];
   readonly verdict: Verdict;
-  /** For all verdicts except `passed`. */
+  /** Absent: `passed`. */
   readonly reason?: string;
-  /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
+  /** What is known of a red row, such as `bug: ends the connection`. */
   readonly known?: string;
   /** Milliseconds. */
   readonly durationMs: number;
-  /** The last ones, oldest first. */
+  /** Oldest first, the last ones. */
   readonly exchanges: readonly Exchange[];
 }
 
 /** Number of rows by verdict. */
 export type Totals = Readonly<Record<Verdict, number>>;
 
-/** One run: what was graded, by which rows, and how it went. */
+/** What one run graded, and how it went. */
 export interface ConformanceReport {
   readonly kind: 'http' | 'wire' | 'chain';
-  /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
+  /** Such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly subject: string;
-  /** What it calls itself; empty when it does not say. */
+  /** What it calls itself; empty: unknown. */
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;
@@ -100,7 +99,7 @@ export interface ConformanceReport {
   readonly durationMs: number;
   readonly totals: Totals;
   readonly rows: readonly RowResult[];
-  /** What the run has made on the subject and could not remove. */
+  /** Made by the run and not removable. */
   readonly leftBehind: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Runs rows in sequence, each with a deadline, independent of the others. */
+/** Rows in sequence, each with a deadline. */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import {
@@ -11,24 +11,24 @@ import {
   type RowResult,
 } from './row.ts';
 
-/** Longer than any answer; rows that wait have their own limit. */
+/** Rows that wait have their own limit. */
 const ROW_LIMIT_MS = 30_000;
-/** Time for a row that is out of time to report what it was still waiting for. */
+/** For a late row to report what it waited for. */
 const LAST_WORDS_MS = 200;
-/** Evidence of one row: at most this many exchanges, each side at most this long. */
+/** Of one row: exchanges, and length of each side. */
 const EXCHANGES_MAX = 12;
 const TEXT_MAX = 8192;
 
 export interface RunOptions {
-  /** What limits and durations are measured with: that of the subject. */
+  /** The subject's. */
   readonly clock: Clock;
   readonly level: Level;
-  /** Rows that have not begun by then are skipped. */
+  /** Rows not begun by then are skipped. */
   readonly signal: AbortSignal;
   readonly onResult?: ((result: RowResult, done: number, total: number) => void) | undefined;
 }
 
-/** @returns a result per row, in order; rows do not make it reject */
+/** Never rejects because of a row. @returns in order */
 export async function runRows<Subject>(
   rows: readonly Row<Subject>[],
   subject: Subject,
@@ -86,7 +86,7 @@ async function outcomeOf<Subject>(
   const onAbort = () => waits.use(clock.timer(LAST_WORDS_MS, () => late.reject(signal.reason)));
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    // Raced, so that a row ends even if its subject never answers and it ignores its signal.
+    // A row ends even if its subject never answers and it ignores its signal.
     await Promise.race([row.run(subject, { signal, record }), late.promise]);
     return { verdict: 'passed' };
   } catch (error) {
@@ -98,7 +98,6 @@ async function outcomeOf<Subject>(
   }
 }
 
-/** `GET /health` of `GET /health fields` */
 function routeIn(id: string): string[] {
   const [, route] = /^([A-Z]+ \/\S*)/.exec(id) ?? [];
   return route === undefined ? [] : [route];

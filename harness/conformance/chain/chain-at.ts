@@ -9,7 +9,7 @@ import { readFileLimited } from '../../base/read-limited.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 
-/** Longest file of addresses, bytes: there are seven. */
+/** Bytes; a file has seven addresses. */
 const CONTRACTS_MAX = 65_536;
 /** No contract is deployed before this block. */
 const FIRST_BLOCK = 1;
@@ -46,7 +46,7 @@ export async function chainAt(rpc: string, file: string | undefined, clock: Cloc
   }
 }
 
-/** The public development account's first seven transactions, as in `chain/deployment/`. */
+/** The public development account's first seven transactions. */
 function usualContracts(): Partial<Contracts> {
   const deployer = createAccount(DEPLOYER_KEY);
   return Object.fromEntries(CONTRACT_NAMES.map((name, nonce) => [name, deployer.contractAt(nonce)]));

@@ -1,5 +1,3 @@
-/** Whether a chain's contracts are what nodes need. */
-
 import { createRpcClient, KEPT_CONNECTIONS } from '../../../chain/rpc.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { secretsOf, shownUrl } from '../../../formats/shown-url.ts';
@@ -13,15 +11,15 @@ import type { ChainSubject, RpcCall } from './subject.ts';
 
 /** Chain to grade, by its endpoint. */
 export interface ChainFlags {
-  /** URL of the JSON-RPC endpoint. */
+  /** JSON-RPC endpoint. */
   readonly rpc: string;
-  /** File with the addresses of the contracts. */
+  /** File with addresses. */
   readonly contracts?: string;
-  /** Block of the first contract. Default: 1. */
+  /** Of the first contract. Default: 1. */
   readonly startBlock?: bigint;
 }
 
-/** @param around put between endpoint and rows, to change answers on purpose */
+/** @param around between endpoint and rows, to change answers */
 export function chainConformance(
   flags: ChainFlags,
   around: (ask: RpcCall) => RpcCall = (ask) => ask,
@@ -34,7 +32,7 @@ async function open(
   { around, clock }: { readonly around: (ask: RpcCall) => RpcCall; readonly clock: Clock },
 ): Promise<Opened<ChainSubject>> {
   const chain = await chainAt(flags.rpc, flags.contracts, clock);
-  // Its errors keep the data of a revert.
+  // Its errors keep a revert's data.
   const client = createRpcClient(
     flags.rpc,
     undefined,
@@ -59,7 +57,6 @@ async function open(
   };
 }
 
-/** Only those with a known address. */
 function known({ contracts }: Chain): Partial<Contracts> {
   return Object.fromEntries(
     CONTRACT_NAMES.filter((name) => Object.keys(contracts).includes(name)).map((name) => [
@@ -69,7 +66,6 @@ function known({ contracts }: Chain): Partial<Contracts> {
   );
 }
 
-/** Not every endpoint reports it. */
 async function clientOf(chain: Chain): Promise<string> {
   try {
     return await chain.call<string>('web3_clientVersion');

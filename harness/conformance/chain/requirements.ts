@@ -1,10 +1,10 @@
-/** What nodes call and listen to, by contract: signatures, and words that views answer. `contracts.md` 3 to 11. */
+/** What nodes call and listen to, by contract: signatures, and words of views' answers. `contracts.md` 3 to 11. */
 import type { Contracts } from '../../chain/contracts.ts';
 
 export interface ContractRequirements {
-  /** Transactions: their selectors are in the code. */
+  /** Their selectors are in the code. */
   readonly transactions: readonly string[];
-  /** Views with no arguments, or this many zeros, and words of the answer. */
+  /** Views without arguments, or with this many zeros, and words of the answer. */
   readonly views: readonly (readonly [signature: string, words: number])[];
   readonly events: readonly string[];
 }
@@ -118,7 +118,7 @@ export const REQUIREMENTS: Readonly<Record<keyof Contracts, ContractRequirements
   },
 };
 
-/** For the chequebook that the factory makes copies of. */
+/** The master that the factory copies. */
 export const CHEQUEBOOK: ContractRequirements = {
   transactions: [
     'init(address,address,uint256)',

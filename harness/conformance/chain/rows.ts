@@ -14,15 +14,15 @@ const TOKEN_DECIMALS = 16n;
 const BUCKET_DEPTH = 16n;
 /** Nodes drop a cheaper batch before they know it. */
 const VALIDITY_BLOCKS_MIN = 2n;
-/** Gas that nodes give to deploy a chequebook. */
+/** Nodes give so much to deploy a chequebook. */
 const DEPLOY_GAS = 175_000n;
-/** With an older head, a node waits. */
+/** A node waits for a younger head. */
 const HEAD_AGE_MAX_S = 60n;
-/** The last batches, each of which is checked. */
+/** Each of the last batches is checked. */
 const BATCHES_MAX = 20;
-/** Ids of the public networks, where nodes expect their contracts. */
+/** The public networks, where nodes expect their contracts. */
 const PUBLIC_CHAINS = [100n, 11_155_111n];
-/** Around the address of the implementation contract (EIP-1167). */
+/** Around the implementation's address (EIP-1167). */
 const PROXY = { head: '363d3d373d3d3d363d73', tail: '5af43d82803e903d91602b57fd5bf3' } as const;
 
 const ROLES: readonly (readonly [contract: keyof Contracts, role: string, member: keyof Contracts])[] = [
@@ -32,7 +32,6 @@ const ROLES: readonly (readonly [contract: keyof Contracts, role: string, member
   ['postagePriceOracle', 'PRICE_UPDATER_ROLE', 'redistribution'],
 ];
 
-/** Views that name another contract. */
 const LINKS: readonly (readonly [contract: keyof Contracts, view: string, other: keyof Contracts])[] = [
   ['postageStamp', 'bzzToken()', 'token'],
   ['postagePriceOracle', 'postageStamp()', 'postageStamp'],
@@ -44,7 +43,7 @@ const LINKS: readonly (readonly [contract: keyof Contracts, view: string, other:
   ['chequebookFactory', 'ERC20Address()', 'token'],
 ];
 
-/** Transactions that must fail and say why: a node of the public network exits on a revert without data. */
+/** Must fail with a reason: a node of the public network exits on a revert without data. */
 const REVERTS: readonly (readonly [
   contract: keyof Contracts,
   signature: string,
@@ -225,7 +224,7 @@ export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
   ),
 ];
 
-/** @returns whether it could be compared: expired batches are forgotten @throws Mismatch */
+/** @returns false: expired and forgotten @throws Mismatch */
 async function isAsTold(ask: Questions, stamp: string, { topics, data }: Log): Promise<boolean> {
   const [, id = ''] = topics;
   const told = readWords(data, BATCH_CREATED);
@@ -250,7 +249,7 @@ async function masterOf(ask: Questions): Promise<string> {
   return `0x${toHex((await ask.view(ask.address('chequebookFactory'), 'master()')).address(0))}`;
 }
 
-/** The master itself has no owner and no token. */
+/** The master has no owner and no token. */
 async function copyOf(ask: Questions): Promise<string> {
   const [event] = await logs(
     ask,
@@ -263,7 +262,7 @@ async function copyOf(ask: Questions): Promise<string> {
 }
 
 /**
- * Rows about code, functions and events of a contract.
+ * Code, functions and events of a contract.
  * @param callable the contract whose views are called
  */
 function needed(
@@ -300,7 +299,6 @@ function needed(
   ];
 }
 
-/** The name alone where the rest would fill lines. */
 function shortName(signature: string): string {
   return signature.length > 60 ? signature.slice(0, signature.indexOf('(')) : signature;
 }
@@ -330,7 +328,7 @@ function logs(ask: Questions, address: string, signature: string, from: bigint):
   return ask.ask('eth_getLogs', [{ address, fromBlock, toBlock: 'latest', topics: [topicOf(signature)] }]);
 }
 
-/** @throws Mismatch when the call succeeds, or fails without a reason */
+/** @throws Mismatch unless the call fails with a reason */
 async function refused(ask: Questions, call: Readonly<Record<string, string>>): Promise<void> {
   let answer: string;
   try {

@@ -17,11 +17,10 @@ export interface ChainSubject {
   readonly clock: Clock;
   readonly call: RpcCall;
   readonly contracts: Partial<Contracts>;
-  /** Block of the first contract. */
   readonly startBlock: bigint;
 }
 
-/** A row's questions to the chain, with answers as evidence. */
+/** Answers are kept as evidence. */
 export class Questions {
   readonly #subject: ChainSubject;
   readonly #record: (exchange: Exchange) => void;
@@ -40,7 +39,7 @@ export class Questions {
     return this.#subject.startBlock;
   }
 
-  /** @throws NotApplicable when its address was not given */
+  /** @throws NotApplicable without its address */
   address(name: keyof Contracts): string {
     const address = this.#subject.contracts[name];
     if (address === undefined) throw new NotApplicable(`the address of ${name} was not given`);
@@ -59,12 +58,12 @@ export class Questions {
     }
   }
 
-  /** Runtime code, hex without 0x; empty: none. */
+  /** Hex without 0x; empty: none. */
   async code(address: string): Promise<string> {
     return (await this.ask<string>('eth_getCode', [address, 'latest'])).slice(2).toLowerCase();
   }
 
-  /** @returns words of the answer @throws Mismatch for no answer, or fewer words */
+  /** @returns words @throws Mismatch for no answer, or fewer words */
   async view(
     address: string,
     signature: string,
@@ -88,10 +87,9 @@ export class Questions {
   }
 }
 
-/** An account with nothing: the zero address may do less than others. */
+/** An empty account: the zero address may do less. */
 export const NOBODY = `0x${'00'.repeat(18)}beef`;
 
-/** Code of contracts is long and says little. */
 const SHOWN_MAX = 600;
 
 function shortened(text: string): string {

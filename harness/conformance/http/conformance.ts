@@ -1,4 +1,4 @@
-/** Conformance of a node's HTTP interface: what is asked, on which nodes, and what is left behind, ideally nothing. */
+/** Conformance of a node's HTTP interface, which ideally leaves nothing behind. */
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../formats/clock.ts';
@@ -21,19 +21,19 @@ const POLL_MS = 250;
 export interface HttpOptions {
   /** URL of the API. */
   readonly target: string;
-  /** URL of the debug API; without it, its rows are skipped. */
+  /** Debug API; without it, its rows are skipped. */
   readonly debugTarget?: string;
-  /** URL of the API of another node of the network; without it, rows about two nodes are skipped. */
+  /** Another node's API; without it, rows about two nodes are skipped. */
   readonly second?: string;
-  /** Names that the node uses in headers, paths and fields. */
+  /** Of headers, paths and fields. */
   readonly dialect: DialectName;
-  /** Bearer token with full access. */
+  /** With full access. */
   readonly token?: string;
-  /** Batch id for uploads, 64 hex digits. Default: a usable batch of the node. */
+  /** For uploads, 64 hex digits. Default: a usable batch of the node. */
   readonly batch?: string;
 }
 
-/** @param around put between node and rows, to change answers on purpose */
+/** @param around between node and rows, to change answers */
 export function httpConformance(
   options: HttpOptions,
   around: (transport: Transport) => Transport = (transport) => transport,
@@ -53,7 +53,7 @@ async function open(
 ): Promise<Opened<HttpSubject>> {
   const urls: Urls = {
     main: target,
-    // The environment of a cluster names one interface twice where a node has only one.
+    // A cluster's environment names a node's only interface twice.
     ...(debugTarget === undefined || debugTarget === target ? {} : { debug: debugTarget }),
     ...(second === undefined ? {} : { second }),
   };

@@ -1,4 +1,4 @@
-/** Requests and answers for people: start line, headers, and useful parts of the body. */
+/** For people: start line, headers, useful parts of bodies. */
 import type { Conversation, HttpAnswer, HttpRequest, Transcript } from './messages.ts';
 
 const BODY_MAX = 2000;

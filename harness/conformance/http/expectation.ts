@@ -1,4 +1,4 @@
-/** What an answer must be. Claims are data, so that a test can break each. */
+/** What an answer must be, as data, so that a test can break each claim. */
 
 import type { HttpAnswer } from './messages.ts';
 import { misfits, parseShape } from './shape.ts';
@@ -11,18 +11,16 @@ export interface ExpectedReason {
 export interface Expectation {
   /** One of them. */
   readonly status: number | readonly number[];
-  /** By lower-case name; null: must be absent. */
+  /** Lower-case names; null: must be absent. */
   readonly headers?: Readonly<Record<string, string | RegExp | null>> | undefined;
-  /** Shape of a JSON body. */
   readonly json?: string;
-  /** Known members: path such as `a.b` → value. */
+  /** Path such as `a.b` → value. */
   readonly values?: Readonly<Record<string, unknown>> | undefined;
-  /** Of an error or acknowledgement, whose `code` is the status. */
+  /** Of an error or acknowledgement; `code` is the status. */
   readonly message?: string | RegExp;
   readonly reasons?: readonly ExpectedReason[];
   readonly bytes?: Uint8Array | undefined;
   readonly text?: string | RegExp;
-  /** No body at all. */
   readonly empty?: true;
 }
 
@@ -32,19 +30,19 @@ const SOURCES = {
   header: 'invalid header params',
   body: 'invalid body params',
 } as const;
-/** Where a request has what is refused. */
+/** Place of what is refused. */
 export type Source = keyof typeof SOURCES;
 
-/** The answer to a request whose parameters are refused. @param reasons by field */
+/** The refusal of parameters. @param reasons by field */
 export function refusal(source: Source, reasons: Readonly<Record<string, string | RegExp>>) {
   const listed = Object.entries(reasons).map(([field, error]): ExpectedReason => ({ field, error }));
   return { status: 400, message: SOURCES[source], reasons: listed } satisfies Expectation;
 }
 
-/** How an element of `reasons` is written. */
+/** Form of an element of `reasons`. */
 export type ReasonForm = 'text' | 'object';
 
-/** @returns what is not as expected, each as the end of a sentence; empty when all is as expected */
+/** @returns differences, each as a sentence's end */
 export function differences(answer: HttpAnswer, expected: Expectation, form: ReasonForm): string[] {
   const statuses = [expected.status].flat();
   const found: string[] = [];
@@ -97,7 +95,7 @@ function jsonDifferences(
     const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
     if (typeof message !== 'string' || !fits(message, expected.message))
       found.push(`message ${shown(message)}, expected ${wantedText(expected.message)}`);
-    // An answer of another kind has no code, which its status already shows.
+    // An answer of another kind has no code, as its status shows.
     const isOther = code === undefined && message === undefined;
     if (code !== answer.status && !isOther) found.push(`code ${shown(code)}, expected ${answer.status}`);
   }
@@ -129,7 +127,6 @@ function reasonDifferences(body: unknown, wanted: readonly ExpectedReason[], for
   return [`reasons ${shown(reasons)}, expected [${expected.join(',')}]`];
 }
 
-/** A member of a body, as JSON. */
 function shown(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
-/** Names in the two dialects (http-api-completion.md 1). Rows are written in `svc`. */
+/** Names in both dialects (http-api-completion.md 1). Rows use `svc`. */
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 
-/** Header, path or field of `svc` → the other dialect's. */
+/** From `svc` to the dialect. */
 export class Names {
   readonly dialect: DialectName;
   readonly isSwarm: boolean;
@@ -16,7 +16,7 @@ export class Names {
     return name.replace(/^svc-/, DIALECTS[this.dialect].headerPrefix);
   }
 
-  /** As parse errors name it: `Swarm-Tag`. */
+  /** As in parse errors: `Swarm-Tag`. */
   declared(name: string): string {
     return this.header(name).replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
   }

@@ -1,4 +1,4 @@
-/** What rows need on the node: a batch, content, peers, signed chunks. */
+/** What rows need: a batch, content, peers, signed chunks. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -14,12 +14,11 @@ interface ListedBatch {
   readonly usable: boolean;
 }
 
-/** The header with the batch that pays for an upload. */
+/** Pays for an upload. */
 export const BATCH = { 'svc-postage-batch-id': '{batch}' } as const;
-/** Bytes on the node that no other row changes: their reference is `{content}`. */
+/** Changed by no other row; its reference is `{content}`. */
 export const CONTENT: Fresh = { fresh: 'content', length: 10_000 };
 
-/** What `{name}` of a row stands for. */
 export const PREREQUISITES: Prerequisites = {
   origin: ({ subject }) => Promise.resolve(subject.origin),
   batch: batchOf,
@@ -34,15 +33,14 @@ export const PREREQUISITES: Prerequisites = {
   'feed-signature': async (session) => (await storedFeed(session)).updates.at(-1)?.signature ?? '',
   peer: peerOf,
   'trading-peer': tradingPeer,
-  /** Of a chunk that the row makes. */
   address: (session, name) => Promise.resolve(addressOf(session, chunkOf(name))),
-  /** What nobody has, of so many bytes. */
+  /** Nobody has it; in bytes. */
   hex20: (session, name) => Promise.resolve(session.hex(name, 20)),
   hex32: (session, name) => Promise.resolve(session.hex(name, 32)),
   hex64: (session, name) => Promise.resolve(session.hex(name, 64)),
 };
 
-/** A usable batch of the node. @throws NotApplicable when it has none */
+/** @throws NotApplicable without a usable batch */
 async function batchOf(session: RowSession): Promise<string> {
   const id = await session.once('batch', async (setup) => {
     if (setup.subject.batch !== undefined) return setup.subject.batch;
@@ -58,7 +56,6 @@ async function batchOf(session: RowSession): Promise<string> {
 
 export type Upload = Pick<Ask, 'path' | 'headers' | 'body'>;
 
-/** Uploads content with the node's batch. @returns its reference */
 export async function upload(session: RowSession, { headers, ...content }: Upload): Promise<string> {
   const answer = await session.ask(
     { method: 'POST', ...content, headers: { ...BATCH, ...headers } },
@@ -68,7 +65,7 @@ export async function upload(session: RowSession, { headers, ...content }: Uploa
 }
 
 function uploadedContent(session: RowSession): Promise<string> {
-  // Without parities, in either dialect.
+  // Without parities.
   const headers = { 'svc-redundancy-level': '0' };
   return session.once('content', (setup) => upload(setup, { path: '/bytes', headers, body: CONTENT }));
 }
@@ -95,14 +92,12 @@ function uploadedSite(session: RowSession): Promise<string> {
   );
 }
 
-/** A tag of the row. */
 async function newTag(session: RowSession): Promise<string> {
   const { text } = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
   session.forgetTag(text('uid'));
   return text('uid');
 }
 
-/** A chunk of this run, with its span. */
 export function chunkOf(name: string): Fresh {
   return { fresh: name, length: 1000, span: true };
 }
@@ -111,14 +106,14 @@ function addressOf(session: RowSession, { fresh, length }: Fresh): string {
   return toHex(makeCac(BigInt(length), session.content(fresh, length)).address);
 }
 
-/** A stored chunk, with a tag so that it waits for no other node. */
+/** With a tag, so that it waits for no other node. */
 function storedChunk(session: RowSession): Promise<string> {
   return session.once('chunk', (setup) =>
     upload(setup, { path: '/chunks', headers: { 'svc-tag': '{tag}' }, body: chunkOf('chunk') }),
   );
 }
 
-/** A peer that the node has an account with: content went there. */
+/** One with an account: content went there. */
 function tradingPeer(session: RowSession): Promise<string> {
   return session.once('trading peer', async (setup) => {
     const headers = { ...BATCH, 'svc-deferred-upload': 'false' };
@@ -132,7 +127,7 @@ function tradingPeer(session: RowSession): Promise<string> {
   });
 }
 
-/** A connected peer's overlay. @throws NotApplicable when there is none */
+/** @throws NotApplicable without a connected peer */
 async function peerOf(session: RowSession): Promise<string> {
   const peer = await session.once('peer', async (setup) => {
     const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
@@ -143,10 +138,10 @@ async function peerOf(session: RowSession): Promise<string> {
   return peer;
 }
 
-/** The key of a name: within one run the same for the same name. */
+/** The same for a name within a run. */
 export function signerOf(session: RowSession, name: string): Signer {
   const key = session.content(`key ${name}`, 32);
-  // Below the order of the curve, and not zero.
+  // Below the curve's order, and not zero.
   key[0] = 1;
   return createSigner(key);
 }
@@ -155,11 +150,10 @@ export interface SignedChunk {
   readonly path: string;
   readonly address: string;
   readonly signature: string;
-  /** Span and payload. */
   readonly body: Uint8Array;
 }
 
-/** A single-owner chunk and its upload. @param id 64 hex digits */
+/** @param id 64 hex digits */
 export function signedChunk(owner: Signer, id: string, payload: Uint8Array): SignedChunk {
   const wrapped = makeCac(BigInt(payload.length), payload).data;
   const { address, data } = signSoc(fromHex(id), wrapped, owner);
@@ -171,7 +165,6 @@ export function signedChunk(owner: Signer, id: string, payload: Uint8Array): Sig
   };
 }
 
-/** A chunk of one owner in this run. */
 export function signedByOwner(session: RowSession, name: string): SignedChunk {
   return signedChunk(
     signerOf(session, 'owner'),
@@ -189,7 +182,7 @@ export function storedSoc(session: RowSession): Promise<SignedChunk> {
   });
 }
 
-/** Number of updates that a feed of this run has. */
+/** Of a run's feed. */
 export const UPDATES = 2;
 
 export function storedFeed(session: RowSession): Promise<{ path: string; updates: readonly SignedChunk[] }> {
@@ -208,7 +201,6 @@ export function storedFeed(session: RowSession): Promise<{ path: string; updates
   });
 }
 
-/** Sends it to the network at once. */
 async function store(session: RowSession, { path, signature, body }: SignedChunk): Promise<void> {
   await session.ask(
     { method: 'POST', path: `${path}?sig=${signature}`, headers: BATCH, body },

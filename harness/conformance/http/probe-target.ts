@@ -1,7 +1,4 @@
-/**
- * What is asked before a node is graded: whether it is one, which dialect it uses, and whether the other interfaces
- * and the batch that were named are there.
- */
+/** Asked before grading: whether it is a node, its dialect, and whether the named interfaces and batch exist. */
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { parseJson } from '../../client/json.ts';
@@ -21,11 +18,11 @@ export type Urls = Readonly<Partial<Record<Place, string>>>;
 
 interface Answer {
   readonly status: number;
-  /** Members of a JSON object; empty when the body is none. */
+  /** Of a JSON object; empty: it is none. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** @returns the node's name for itself, such as `version 2.8.1`; empty: none @throws HarnessError */
+/** @returns what it calls itself, such as `version 2.8.1`; empty: unknown @throws HarnessError */
 export async function probeTarget(
   transport: NodeTransport,
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
@@ -63,17 +60,14 @@ export async function probeTarget(
   return typeof version === 'string' ? `version ${version}` : '';
 }
 
-/**
- * Whether other operations are on another interface: this one describes itself without an operation that all nodes
- * have.
- */
+/** Whether other operations are on another interface: this one lacks an operation that all nodes have. */
 async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<boolean> {
   if ((await ask('/node')).status !== 404) return false;
   const { status, members } = await ask('/openapi.json');
   return status === 200 && !Object.hasOwn(members['paths'] ?? {}, '/node');
 }
 
-/** @returns `svc` if the node does not say @throws HarnessError when nothing answers */
+/** @returns `svc` by default @throws HarnessError when nothing answers */
 export async function spokenDialect(
   { target, token }: { readonly target: string; readonly token?: string },
   run: Opening,
@@ -91,12 +85,11 @@ function dialectOf({ members }: Answer): DialectName | undefined {
   return DIALECT_NAMES.find((name) => DIALECTS[name].modeField in members);
 }
 
-/** `GET /health answers 404, not found`. */
 function describe(path: string, { status, members: { message } }: Answer): string {
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 
-/** @throws HarnessError when nothing answers, or only with a token */
+/** @throws HarnessError when nothing answers without a token */
 async function requestFrom(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
@@ -123,7 +116,7 @@ function membersOf(body: string): Answer['members'] {
     const value = parseJson(body);
     return typeof value === 'object' && value !== null ? (value as Answer['members']) : {};
   } catch (error) {
-    // Another server's body: the caller finds no members.
+    // Another server's body.
     if (error instanceof SyntaxError) return {};
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Rows as data: a request and its expected answer, or steps. */
+/** A row as data: request and expected answer, or steps. */
 import type { Level, Row } from '../row.ts';
 import type { Place } from './messages.ts';
 import { type Upload, upload } from './prerequisites.ts';
@@ -7,21 +7,21 @@ import { type Ask, type Expected, type HttpSubject, RowSession } from './subject
 interface Entry {
   readonly id: string;
   readonly about: string;
-  /** Default: that of the table. */
+  /** Default: the table's. */
   readonly level?: Level;
   readonly limitMs?: number;
-  /** The interface without which the row is skipped. */
+  /** Without it, the row is skipped. */
   readonly needs?: Place | undefined;
-  /** A path that shows whether the row's subject is on. */
+  /** Path that shows whether the subject is on. */
   readonly enabled?: string | undefined;
 }
 
 export interface Question extends Entry {
-  /** Uploaded before; its reference is `{upload}`. */
+  /** Its reference is `{upload}`. */
   readonly upload?: Upload;
   readonly ask: Ask;
   readonly expect: Expected;
-  /** Asked again until the answer is as expected. */
+  /** Asked until it is as expected. */
   readonly isAwaited?: true;
 }
 
@@ -29,7 +29,7 @@ export interface Steps extends Entry {
   readonly steps: (session: RowSession) => Promise<unknown>;
 }
 
-/** Rows of a group. @param defaults of rows that do not say otherwise */
+/** @param defaults of rows that do not say otherwise */
 export function table(
   group: string,
   defaults: { readonly level: Level; readonly limitMs?: number },

@@ -1,4 +1,4 @@
-/** The operations of the interface as data: paths, parameters with types and defaults, statuses, shapes of bodies. */
+/** Operations as data: paths, parameters with types and defaults, statuses, shapes of bodies. */
 
 import type { Method, Place } from './messages.ts';
 import type { Names } from './names.ts';
@@ -18,13 +18,13 @@ export interface RouteData {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: readonly RouteParam[];
   readonly query: readonly RouteParam[];
-  /** Shape of the first success in `svc`, or its body. */
+  /** First success in `svc`: shape or body. */
   readonly response: string | null;
 }
 
 export const ROUTES = data as unknown as readonly RouteData[];
 
-/** The operation that a request is for, in the dialect's names: `GET /bytes/{reference}`; the path itself if it is none. */
+/** The requested operation in the dialect's names: `GET /bytes/{reference}`; else the path. */
 export function routeAt(names: Names, method: string, path: string): string {
   const [place = ''] = path.split('?');
   const plain = place.replace(/^\/v1(?=\/)/, '');
@@ -38,12 +38,12 @@ export function routeAt(names: Names, method: string, path: string): string {
     );
   };
   const templates = ROUTES.filter((route) => route.method === method).map((route) => names.path(route.path));
-  // A path of its own precedes one with a parameter in its place.
+  // A path of its own precedes one with a parameter.
   const found = templates.includes(plain) ? plain : templates.find(fits);
   return `${method} ${found ?? place}`;
 }
 
-/** Where the public network's node answers in another shape; http-api-completion 2 and 4.2. */
+/** Other shapes of the public network's node; http-api-completion 2 and 4.2. */
 const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /addresses':
     '{overlay:hex32,underlay:multiaddr[],ethereum:0xaddress,chain_address:0xaddress,publicKey:hex33,pssPublicKey:hex33}',
@@ -58,7 +58,7 @@ const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /pins/check': 'lines',
 };
 
-/** Fields that the other dialect lacks or renames. */
+/** The other dialect lacks or renames them. */
 const SWARM_FIELDS: readonly (readonly [RegExp, string])[] = [
   [/,peer:hex32,proximity/, ',proximity'],
   [/svcMode/, 'beeMode'],
@@ -77,7 +77,6 @@ const SWARM_FIELDS: readonly (readonly [RegExp, string])[] = [
   [/(recipient|to):address/g, '$1:0xaddress'],
 ];
 
-/** The shape of a success in a dialect. */
 export function responseOf(route: RouteData, names: Names): string | null {
   const { response } = route;
   if (response === null || !names.isSwarm) return response;
@@ -86,12 +85,11 @@ export function responseOf(route: RouteData, names: Names): string | null {
   return SWARM_FIELDS.reduce((shape, [found, instead]) => shape.replace(found, instead), response);
 }
 
-/** Interfaces on which a route is served. */
 export function placesOf({ port }: RouteData): readonly Place[] {
   return port === 'both' ? ['main', 'debug'] : [port];
 }
 
-/** First segment of optional paths → a request that shows it. */
+/** First segment of optional paths → a request. */
 const PROBES: Readonly<Record<string, string>> = {
   stamps: '/stamps',
   settlements: '/settlements',
@@ -101,7 +99,7 @@ const PROBES: Readonly<Record<string, string>> = {
   rchash: '/redistributionstate',
 };
 
-/** The request that shows whether a route's subject is on; undefined: always. */
+/** Shows whether a route's subject is on; undefined: always. */
 export function probeOf({ path }: Pick<RouteData, 'path'>): string | undefined {
   return PROBES[path.split('/')[1] ?? ''];
 }

@@ -1,11 +1,11 @@
-/** Parameters by type: a text that every node accepts, and texts that it refuses, with the reason it gives. */
+/** By type: a text that every node accepts, and refused texts with reasons. */
 import type { Names } from './names.ts';
 import type { RouteData, RouteParam } from './routes.ts';
 
-/** Address of no content, no batch and no peer. */
+/** No content, batch or peer. */
 export const NOTHING = 'ab'.repeat(32);
 const OWNER = 'ab'.repeat(20);
-/** The point of secp256k1 whose private key is 1. */
+/** Of the secp256k1 private key 1. */
 const PUBLIC_KEY = '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798';
 
 const SYNTAX = 'invalid syntax';
@@ -50,14 +50,13 @@ const PATHS: Readonly<Record<string, string>> = {
 /** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
 const NO_HASH: Refused = { text: 'abcd', error: 'want len:32', checked: true };
-/** Zero is no amount there, and no batch has the sample's id. */
+/** Zero is no amount, and no batch has this id. */
 const TOP_UP = /^\/stamps\/topup\//;
-/** Addresses of chunks, not references. */
+/** Chunks' addresses, not references. */
 const ADDRESSES = /^\/(chunks|gsoc)\//;
 const LEADING_ZERO: Refused = { text: '01', error: SYNTAX };
 const NEGATIVE: Refused = { text: '-1', error: 'want min:0', checked: true };
 
-/** A route's path, parameters sampled or given. */
 export function samplePath(
   { path }: Pick<RouteData, 'path'>,
   given: Readonly<Record<string, string>> = {},
@@ -66,7 +65,6 @@ export function samplePath(
   return path.replace(/\{([^}]+)\}/g, (_, name: string) => given[name] ?? samples[name] ?? NOTHING);
 }
 
-/** Required parameters of a route as text. */
 export function sampleOf({ name, type }: RouteParam): string {
   if (name === 'amount') return '0';
   if (name === 'address') return OWNER;
@@ -74,7 +72,6 @@ export function sampleOf({ name, type }: RouteParam): string {
   return type === 'publicKey' ? PUBLIC_KEY : NOTHING;
 }
 
-/** Texts that a parameter of a path refuses. */
 export function refusedInPath(route: RouteData, name: string, type: string, names: Names): Refused[] {
   switch (type) {
     case 'ref':
@@ -131,7 +128,6 @@ export function refusedInPath(route: RouteData, name: string, type: string, name
   }
 }
 
-/** Texts that a header or query parameter refuses. */
 export function refusedText({ name, type }: RouteParam, names: Names): Refused[] {
   switch (type) {
     case 'bool':
@@ -195,7 +191,6 @@ export function refusedText({ name, type }: RouteParam, names: Names): Refused[]
   }
 }
 
-/** How reasons name a parameter of a path. */
 export function fieldOf({ path }: Pick<RouteData, 'path'>, name: string): string {
   if (name === 'reference') return path.startsWith('/pins') ? 'reference' : 'address';
   if (name === 'peer-id') return 'peer';

@@ -1,9 +1,8 @@
 /**
- * Shapes of JSON as texts, as in `routes.json`: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of `WORDS`, `same`
- * for the shape just named, `Name` after `with Name=`.
+ * Shapes of JSON as in `routes.json`: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of `WORDS`, `same` for the last
+ * named shape, `Name` after `with Name=`.
  */
 
-/** What one word of the language accepts. */
 type Test = (value: unknown) => boolean;
 
 const pattern =
@@ -31,7 +30,7 @@ const WORDS: Readonly<Record<string, Test>> = {
   ref: pattern(/^([0-9a-f]{64}|[0-9a-f]{128})$/),
   /** 40 lower-case hex digits. */
   address: pattern(/^[0-9a-f]{40}$/),
-  /** With prefix and lower-case, or in the case of a checksum. */
+  /** With prefix, lower-case or with a checksum's case. */
   '0xaddress': pattern(/^0x[0-9a-f]{40}$/),
   checksummed: pattern(/^0x[0-9a-fA-F]{40}$/),
   txhash: pattern(/^0x[0-9a-f]{64}$/),
@@ -56,7 +55,7 @@ interface Field {
   readonly shape: Shape;
 }
 
-/** @throws Error naming what is not a shape */
+/** @throws Error naming no shape */
 export function parseShape(text: string): Shape {
   const [main = '', ...definitions] = text.split(/ with (?=[A-Z]\w*=)/);
   const names = new Map<string, Shape>();
@@ -154,7 +153,7 @@ class Parser {
   }
 }
 
-/** @returns places where the value does not match; empty: it does */
+/** @returns places that do not match */
 export function misfits(shape: Shape, value: unknown, place = 'body'): string[] {
   switch (shape.kind) {
     case 'word':

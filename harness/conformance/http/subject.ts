@@ -1,4 +1,4 @@
-/** The node graded over HTTP, and what rows share. */
+/** A graded node, and what rows share. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -16,35 +16,34 @@ import type { Transport } from './transport.ts';
 const CLEANUP_MS = 5000;
 
 interface Cleanup {
-  /** For a person to read, such as `tag 7`. */
+  /** Such as `tag 7`. */
   readonly what: string;
   readonly remove: () => Promise<unknown>;
 }
 
 type Memo = Map<string, Promise<unknown>>;
 
-/** New bytes, the same for the same name in a run. */
+/** New bytes, equal by name in a run. */
 export interface Fresh {
   readonly fresh: string;
   readonly length: number;
-  /** The part from here, up to `to`. */
+  /** From here, up to `to`. */
   readonly from?: number;
   readonly to?: number;
-  /** As a chunk, after its span's eight bytes. */
+  /** After a chunk span's eight bytes. */
   readonly span?: true;
 }
 
-/** A request in which `{name}` of a path or a header stands for what `Prerequisites` find or make. */
+/** `Prerequisites` replace `{name}` in a path or header. */
 export interface Ask extends Omit<HttpRequest, 'body'> {
   readonly body?: Fresh | Uint8Array | string;
 }
 
-/** The expected answer, with `{name}`s. */
 export interface Expected extends Omit<Expectation, 'bytes'> {
   readonly bytes?: Fresh | Uint8Array;
 }
 
-/** By first word of a `{name}`: its text. @param rest the other words */
+/** First word of a `{name}` → its text. @param rest the other words */
 export type Prerequisites = Readonly<Record<string, (session: RowSession, rest: string) => Promise<string>>>;
 
 export interface SubjectParts {
@@ -53,37 +52,35 @@ export interface SubjectParts {
   readonly names: Names;
   readonly transport: Transport;
   readonly places: ReadonlySet<Place>;
-  /** Scheme, host and port of the main interface. */
+  /** Of the main interface. */
   readonly origin: string;
-  /** The grader's choice, or the largest usable one. */
+  /** Given, or the largest usable one. */
   readonly batch: string | undefined;
-  /** Between two polls of a wait, milliseconds. */
+  /** Between polls, milliseconds. */
   readonly pollMs: number;
-  /** Content differs per run, so nothing old is found. */
+  /** Differs per run, so nothing old is found. */
   readonly seed: string;
 }
 
 export interface HttpSubject extends SubjectParts {
-  /** Shared by rows, made on demand. */
+  /** Made on demand. */
   readonly memo: Memo;
-  /** What is undone at the end, last to first. */
+  /** Undone at the end, last to first. */
   readonly cleanups: Cleanup[];
 }
 
 export interface Answered extends HttpAnswer {
-  /** Member of a JSON body: `a.b` or `list.0.name`; undefined: none. */
+  /** `a.b` or `list.0.name`; undefined: none. */
   readonly member: (path: string) => unknown;
-  /** The same, for a member shown to be text. */
+  /** For text members. */
   readonly text: (path: string) => string;
 }
 
-/** The conversation of one row with the node. */
 export class RowSession {
   readonly names: Names;
   readonly subject: HttpSubject;
   readonly #run: RowRun;
   readonly #isSetup: boolean;
-  /** What `{name}` stands for in this row. */
   readonly given = new Map<string, Promise<string>>();
 
   constructor(subject: HttpSubject, run: RowRun, isSetup = false) {
@@ -97,18 +94,18 @@ export class RowSession {
     return this.#run.signal;
   }
 
-  /** @throws the signal's reason when it aborts first */
+  /** @throws the signal's reason */
   pause(ms: number): Promise<void> {
     return this.subject.clock.sleep(ms, this.signal);
   }
 
-  /** @throws NotApplicable when there is no such interface */
+  /** @throws NotApplicable without it */
   needs(place: Place): void {
     const flag = place === 'debug' ? '--debug-target' : '--second';
     if (!this.subject.places.has(place)) throw new NotApplicable(`needs ${flag}`);
   }
 
-  /** @throws NotApplicable when the row's subject is off */
+  /** @throws NotApplicable when it is off */
   async enabled(probe: string | undefined): Promise<void> {
     if (probe === undefined) return;
     const off = await this.once(`enabled ${probe}`, async (setup) => {
@@ -120,7 +117,7 @@ export class RowSession {
     if (off !== undefined) throw new NotApplicable(`the node is configured without: ${message}`);
   }
 
-  /** Asks, and checks the answer; header names and paths are those of the `svc` dialect. @throws Mismatch */
+  /** Header names and paths are those of `svc`. @throws Mismatch */
   async ask(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const { answer, wrong } = await this.#attempt(request, await this.#expectation(expect));
@@ -128,7 +125,7 @@ export class RowSession {
     return answered(answer);
   }
 
-  /** Asks until the answer fits or time is up. @throws Mismatch */
+  /** Until it fits or time is up. @throws Mismatch */
   async until(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const expected = await this.#expectation(expect);
@@ -160,7 +157,7 @@ export class RowSession {
     return transcript;
   }
 
-  /** Makes once what several rows need. @throws what the first attempt threw */
+  /** Shared by rows. @throws what the first attempt threw */
   once<T>(key: string, make: (session: RowSession) => Promise<T>): Promise<T> {
     const { memo } = this.subject;
     const known = memo.get(key) ?? make(new RowSession(this.subject, this.#run, true));
@@ -179,12 +176,12 @@ export class RowSession {
     return span === true ? makeCac(BigInt(length), content).data : content;
   }
 
-  /** 32 bytes of the same kind, in hex. */
+  /** In hex. */
   hex(name: string, length = 32): string {
     return Buffer.from(this.content(name, length)).toString('hex');
   }
 
-  /** Removes something at the end of the run, when the row's signal has ended. */
+  /** At the run's end, when the row's signal has ended. */
   later(what: string, request: HttpRequest): void {
     const named = { ...request, ...this.#named(request) };
     const remove = async () => {
@@ -195,14 +192,14 @@ export class RowSession {
     this.subject.cleanups.push({ what, remove });
   }
 
-  /** Has a tag removed when the run has ended. */
+  /** At the run's end. */
   forgetTag(uid: string | undefined): void {
     const what = `tag ${uid}`;
     if (uid === undefined || this.subject.cleanups.some((known) => known.what === what)) return;
     this.later(what, { method: 'DELETE', path: `/tags/${uid}` });
   }
 
-  /** Names at the end what cannot be removed. */
+  /** Cannot be removed: named at the end. */
   stays(what: string, why: string): void {
     this.subject.cleanups.push({ what, remove: () => Promise.reject(new Error(why)) });
   }
@@ -229,7 +226,7 @@ export class RowSession {
     return { path: await this.text(path), headers: await this.#texts(headers) };
   }
 
-  /** Values that are no text remain as they are. */
+  /** Other values remain. */
   async #texts<V>(all: Readonly<Record<string, V>>): Promise<Record<string, V>> {
     const texts: Record<string, V> = {};
     for (const [name, value] of Object.entries(all))
@@ -237,7 +234,7 @@ export class RowSession {
     return texts;
   }
 
-  /** A text with its `{name}`s filled in. */
+  /** Fills in `{name}`s. */
   async text(text: string): Promise<string> {
     let filled = text;
     for (const [whole, name = ''] of text.matchAll(/\{([^{}]+)\}/g))
@@ -267,7 +264,7 @@ export class RowSession {
     return { answer, wrong: differences(answer, wanted, this.names.either('text', 'object')) };
   }
 
-  /** @throws Mismatch when the connection ends without an answer */
+  /** @throws Mismatch without an answer */
   async #sent(request: HttpRequest, checked: Expectation | undefined): Promise<HttpAnswer> {
     try {
       return await this.subject.transport.send(request, this.signal, checked);

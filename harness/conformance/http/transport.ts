@@ -1,4 +1,4 @@
-/** A node's raw HTTP interface: every status is an answer, paths are sent as written. */
+/** Raw HTTP: every status is an answer, paths are sent as written. */
 import type { IncomingMessage } from 'node:http';
 import { Pool } from 'undici';
 import { WebSocket } from 'ws';
@@ -8,14 +8,13 @@ import { readLimited } from '../../base/read-limited.ts';
 import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
 
-/** Longer answers are not read: rows ask for little, and for content of their own. */
+/** Rows ask for little: longer answers are not read. */
 const ANSWER_MAX = 64 * 2 ** 20;
 const MESSAGE_MAX = 2 ** 20;
-/** Rows wait for a few. */
 const MESSAGES_MAX = 1_000;
 
 export interface Transport {
-  /** @param expected for transports that change answers on purpose; undefined: unchecked */
+  /** @param expected for transports that change answers; undefined: unchecked */
   send(request: HttpRequest, signal: AbortSignal, expected: Expectation | undefined): Promise<HttpAnswer>;
   converse(conversation: Conversation, signal: AbortSignal): Promise<Transcript>;
 }
@@ -97,7 +96,7 @@ export class NodeTransport implements Transport {
     });
     try {
       const transcript = await promise;
-      // A message may precede the answer to its request.
+      // A message may precede its request's answer.
       await doing;
       return transcript;
     } finally {

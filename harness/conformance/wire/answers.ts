@@ -1,4 +1,4 @@
-/** A counterpart's answers to the node's streams, and what it learns. */
+/** A counterpart's answers, and what it learns. */
 
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -28,10 +28,10 @@ import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
 
 const NOTHING_HERE = 'nothing is stored here';
-/** How long the node's long poll is left open, and so our end. */
+/** The node's long poll, and our end, stay open so long. */
 const POLL_MS = 600_000;
 
-/** Something that happens once, with a wait for it. */
+/** Can be waited for. */
 class Once<T> {
   readonly #happened = Promise.withResolvers<T>();
   readonly #clock: Clock;
@@ -46,7 +46,7 @@ class Once<T> {
     this.#happened.resolve(value);
   }
 
-  /** @returns undefined when it has not happened in time */
+  /** @returns undefined: too late */
   within(ms: number): Promise<T | undefined> {
     return orLate(this.#happened.promise, { clock: this.#clock, ms, late: undefined });
   }
@@ -57,7 +57,6 @@ export interface Announced {
   readonly bytes: Uint8Array;
 }
 
-/** What the node sends without being asked. */
 export interface Unsolicited {
   readonly pricing: Once<Announced>;
   readonly gossip: { readonly protocolId: string; readonly message: MessageOf<typeof Peers> }[];
@@ -68,7 +67,7 @@ type Answer = (conversation: Conversation) => Promise<void>;
 interface AnswersDeps {
   readonly clock: Clock;
   readonly log: () => Transcript;
-  /** The only chunk that is here; undefined: none. */
+  /** The only chunk here; undefined: none. */
   readonly chunk: Chunk | undefined;
   readonly introduce: (conversation: Conversation, protocolId: string) => Promise<void>;
 }

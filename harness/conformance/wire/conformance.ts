@@ -1,4 +1,4 @@
-/** A node on the wire, and the peers that it must accept, answer, refuse and survive. */
+/** A node on the wire, and peers that it must accept, answer, refuse or survive. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { secretsOf } from '../../../formats/shown-url.ts';
@@ -13,19 +13,19 @@ import { Transcript } from './transcript.ts';
 
 /** Node to grade as its peer. */
 export interface WireFlags {
-  /** Multiaddress with the identity that must be proved at it. */
+  /** Multiaddress with the identity to prove. */
   readonly peer: string;
-  /** Network id of the handshake. */
+  /** Of the handshake. */
   readonly networkId: bigint;
-  /** Also run rows of hostile input, which a node must survive. */
+  /** Also rows of hostile input. */
   readonly hostile?: boolean;
-  /** Endpoint of the node's chain. */
+  /** Of the node's chain. */
   readonly rpc?: string;
-  /** File with the addresses of the contracts. */
+  /** File with addresses. */
   readonly contracts?: string;
-  /** 32 bytes as hex, of an account that rows may spend from. */
+  /** 32 bytes as hex; rows may spend from its account. */
   readonly key?: string;
-  /** A batch of that account: `id:depth`. */
+  /** The account's: `id:depth`. */
   readonly batch?: string;
 }
 
@@ -63,7 +63,7 @@ async function open(flags: WireFlags, run: Opening): Promise<Opened<WireSubject>
   };
 }
 
-/** @throws HarnessError when nothing answers there */
+/** @throws HarnessError when nothing answers */
 export async function openWire(
   options: WireOptions,
   run: Opening,
@@ -103,7 +103,7 @@ async function agentOf(memory: Memory, { address }: WireOptions): Promise<string
     await stranger.leave();
     return agentVersion;
   } catch {
-    // The rows will show what is wrong with it.
+    // Rows will show what is wrong.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-/** A stream to the node, by messages or bytes, all recorded. */
+/** A recorded stream, by messages or bytes. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
@@ -11,12 +11,12 @@ import { orLate } from '../../base/wait.ts';
 import { Mismatch, must } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
-/** A node that is not asked to wait answers within seconds; this much means that it hangs. */
+/** Nodes answer within seconds; this long means that one hangs. */
 export const ANSWER_MS = 10_000;
-/** Frames of any length are read: a row judges them. */
+/** A row judges the frames' length. */
 const FRAME_SIZE_MAX = 2 ** 20;
 
-/** What comes next on a stream. `gone`: the connection too. */
+/** `gone`: the connection ended, too. */
 export type Next =
   | { readonly kind: 'frame'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' | 'reset' | 'gone' | 'silence' };
@@ -37,7 +37,6 @@ export class Conversation {
   readonly #frames = new FrameReader(FRAME_SIZE_MAX);
   #pending: Promise<Uint8Array | undefined> | undefined;
 
-  /** @param connection.isGone whether it has ended */
   constructor(
     raw: RawStream,
     log: Transcript,
@@ -54,13 +53,12 @@ export class Conversation {
     this.#write(encodeFrame(table, message));
   }
 
-  /** @param what for the record */
   sendBytes(bytes: Uint8Array, what: string): void {
     this.#log.sent(`${what}: ${hexText(bytes)}`);
     this.#write(bytes);
   }
 
-  /** A stream that the node has ended accepts no more; what the node did is judged by what is read. */
+  /** A stream that the node has ended accepts no more; what is read tells what the node did. */
   #write(bytes: Uint8Array): void {
     try {
       this.#raw.write(bytes);
@@ -70,7 +68,6 @@ export class Conversation {
     }
   }
 
-  /** Ends our side. */
   end(): void {
     this.#log.sent('end');
     this.#raw.closeWrite();
@@ -81,13 +78,13 @@ export class Conversation {
     this.#raw.reset(new StreamError('STREAM_RESET', 'the checker resets the stream'));
   }
 
-  /** Our headers, then those of the node. @throws Mismatch */
+  /** Ours first. @throws Mismatch */
   async exchangeHeaders(headers: ReadonlyMap<string, Uint8Array> = new Map()) {
     this.send(HeadersMessage, headersMessage(headers), 'Headers');
     return headersOf(await this.receive(HeadersMessage, 'Headers'));
   }
 
-  /** @throws Mismatch when anything else comes */
+  /** @throws Mismatch for anything else */
   async receive<T extends MessageTable>(table: T, name: string, withinMs = ANSWER_MS): Promise<MessageOf<T>> {
     const next = await this.next(withinMs);
     if (next.kind !== 'frame')
@@ -95,7 +92,7 @@ export class Conversation {
     return this.#decoded(table, name, next.bytes);
   }
 
-  /** A message that may span frames; the end follows. @throws Mismatch */
+  /** It may span frames; the end follows. @throws Mismatch */
   async receiveParts<T extends MessageTable>(
     table: T,
     name: string,
@@ -118,7 +115,7 @@ export class Conversation {
     }
   }
 
-  /** Bytes that are no frames. @throws Mismatch */
+  /** Without frames. @throws Mismatch */
   async bytes(count: number, withinMs = ANSWER_MS): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     const until = this.#clock.monotonic() + withinMs;
@@ -134,22 +131,22 @@ export class Conversation {
     return bytes;
   }
 
-  /** The node ends its side, without saying anything before. @throws Mismatch */
+  /** @throws Mismatch if it says anything before */
   async expectEnd(withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
 
-  /** The node ends stream or connection without an answer. @throws Mismatch */
+  /** Of stream or connection. @throws Mismatch */
   async expectRefusal(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['reset', 'gone'], `expected a reset: ${what}`, withinMs);
   }
 
-  /** The stream ends without an answer, in any way. @throws Mismatch */
+  /** Any end will do. @throws Mismatch */
   async expectNoAnswer(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
   }
 
-  /** The node gives up on a stream on which nothing is said. @throws Mismatch */
+  /** @throws Mismatch if the silent stream stays open */
   async expectGivenUp(withinMs: number): Promise<void> {
     const next = await this.next(withinMs);
     this.record(next);
@@ -169,7 +166,7 @@ export class Conversation {
     this.#log.received(next.kind === 'frame' ? hexText(next.bytes) : next.kind);
   }
 
-  /** @throws Mismatch for a frame longer than any may be */
+  /** @throws Mismatch for too long a frame */
   async next(withinMs = ANSWER_MS): Promise<Next> {
     const until = this.#clock.monotonic() + withinMs;
     for (;;) {
@@ -191,7 +188,7 @@ export class Conversation {
     } catch (error) {
       if (!(error instanceof StreamError)) throw error;
       this.#pending = undefined;
-      // Streams hear of the end of the connection first.
+      // Streams hear of the connection's end first.
       await this.#clock.turn();
       return { kind: this.#isGone() ? 'gone' : 'reset' };
     }

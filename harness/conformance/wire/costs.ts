@@ -1,17 +1,17 @@
-/** What single services cost, by the books of a node. */
+/** What services cost, by a node's books. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
 import type { Opening } from '../grade.ts';
 import { ANSWER_MS } from './conversation.ts';
 
-/** `payment`: a retrieval that the node asks for. */
+/** `payment`: the node's own retrieval. */
 export type Service = 'pushsync' | 'retrieval' | 'payment';
 
-/** @param peer overlay, hex @returns what the peer owes, accounting units; negative: is owed */
+/** @param peer overlay, hex @returns its debt, accounting units; negative: is owed */
 export type Balance = (peer: string) => Promise<bigint>;
 
-/** @returns the balance, once it is another one than before @throws HarnessError `WAIT_TIMEOUT` */
+/** @returns the changed balance @throws HarnessError `WAIT_TIMEOUT` */
 export function booked(balance: () => Promise<bigint>, before: bigint, run: Opening): Promise<bigint> {
   const probe = async () => {
     const units = await balance();
@@ -23,7 +23,7 @@ export function booked(balance: () => Promise<bigint>, before: bigint, run: Open
 export class Costs {
   readonly #balance: Balance;
   readonly #run: Opening;
-  /** Of each something was not booked in time. */
+  /** Not booked in time once. */
   readonly #unbooked = new Set<Service>();
 
   constructor({ balance }: { readonly balance: Balance }, run: Opening) {
@@ -32,10 +32,10 @@ export class Costs {
   }
 
   /**
-   * To be called after the stream has ended: a node books before that, or soon after. A service that it has once not
-   * booked is not waited for again.
+   * Called after the stream's end: a node books before, or soon after. A service that it once did not book is not waited
+   * for.
    * @param peer has no other service
-   * @returns what it owes for it, accounting units; negative: is owed
+   * @returns its debt, accounting units; negative: is owed
    */
   async of(service: Service, { overlay }: { readonly overlay: Uint8Array }): Promise<bigint> {
     const balance = () => this.#balance(toHex(overlay));

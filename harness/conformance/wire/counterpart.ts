@@ -1,6 +1,6 @@
 /**
- * The other end of a connection to the node under test: our stack, and a peer that can misbehave. Requests are
- * answered like a good peer's whose store is empty, or has one chunk.
+ * The node's other end: our stack, and a peer that can misbehave. By default it answers like a good peer with an empty
+ * store, or one chunk.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -31,19 +31,19 @@ import { ANSWER_MS, Conversation } from './conversation.ts';
 import { freshIdentity } from './identities.ts';
 import { Transcript } from './transcript.ts';
 
-/** For dialling and securing a connection. */
+/** To dial and secure. */
 export const CONNECT_MS = 15_000;
 const WELCOME = '';
 /** The node announces right after the handshake. */
 const PRICING_MS = 3_000;
-/** Full nodes get this many times the credit of light ones. */
+/** Full nodes get so many times a light one's credit. */
 const LIGHT_FACTOR = 10n;
-/** What a node of the public network announces. */
+/** On the public network. */
 const USUAL_THRESHOLD = 13_500_000n;
-/** Two words, as real nodes expect it. */
+/** Real nodes expect two words. */
 const AGENT = 'svcnet-conformance/1.0.0 node/24';
 
-/** Where the node is, and which identity it must prove there. */
+/** The node's address and the identity it must prove. */
 export interface Address {
   /** Without identity. */
   readonly address: string;
@@ -55,11 +55,11 @@ export interface CounterpartOptions {
   readonly identity?: OwnIdentity;
   readonly signer?: Signer;
   readonly fullNode?: boolean;
-  /** Nonce of the overlay, 32 bytes. */
+  /** 32 bytes. */
   readonly nonce?: Uint8Array;
-  /** Where the node sees this machine; loopback until told. */
+  /** As the node sees it; loopback until told. */
   readonly seenAt?: string | undefined;
-  /** What it delivers when it is asked for it. @param overlay of itself */
+  /** Delivered on request. @param overlay its own */
   readonly chunk?: (overlay: Uint8Array) => Chunk;
 }
 
@@ -67,7 +67,6 @@ interface Timed {
   readonly clock: Clock;
 }
 
-/** Falsifies an introduction. */
 export type Alteration = (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>;
 
 const silent: Logger = {
@@ -88,7 +87,7 @@ export class Counterpart {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   isClosed = false;
-  /** What the node has sent of its own accord. */
+  /** Sent of its own accord. */
   readonly unsolicited: Unsolicited;
   readonly #clock: Clock;
   readonly #target: Address;
@@ -121,7 +120,7 @@ export class Counterpart {
     this.unsolicited = this.#answers.unsolicited;
   }
 
-  /** A peer that does not exist, for gossip. */
+  /** Does not exist, for gossip. */
   static unconnected(networkId: bigint, clock: Clock): Counterpart {
     const nowhere = { address: '/ip4/127.0.0.1/tcp/1', peerId: '', networkId };
     return new Counterpart(nowhere, new Transcript(() => undefined), {
@@ -130,7 +129,7 @@ export class Counterpart {
     });
   }
 
-  /** Connects and secures; `introduce` tells the node who this is. */
+  /** `introduce` tells the node who this is. */
   static async connect(
     target: Address,
     log: Transcript,
@@ -184,12 +183,12 @@ export class Counterpart {
     }
   }
 
-  /** Exchanges are now another row's evidence. */
+  /** Later exchanges are another row's. */
   recordIn(log: Transcript): void {
     this.#log = log;
   }
 
-  /** What makes another connection one of the same peer. */
+  /** Another connection with these is the same peer. */
   get self(): CounterpartOptions {
     const { identity, signer, fullNode, nonce } = this;
     return { identity, signer, fullNode, nonce };
@@ -204,7 +203,7 @@ export class Counterpart {
     return new Conversation(raw, this.#log, { isGone: () => this.isClosed, clock: this.#clock });
   }
 
-  /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
+  /** @returns undefined: the node does not speak it */
   async tryOpen(protocolId: string): Promise<Conversation | undefined> {
     this.#log.sent(`open ${protocolId}`, protocolId);
     using limit = this.#clock.deadline(ANSWER_MS);
@@ -221,21 +220,20 @@ export class Counterpart {
     }
   }
 
-  /** @throws Mismatch when the node does not speak the protocol */
+  /** @throws Mismatch when the node does not speak it */
   async open(protocolId: string): Promise<Conversation> {
     const conversation = await this.tryOpen(protocolId);
     must(conversation !== undefined, `the node does not speak ${protocolId}`);
     return conversation;
   }
 
-  /** After the headers. @throws Mismatch */
   async converse(protocolId: string): Promise<Conversation> {
     const conversation = await this.open(protocolId);
     await conversation.exchangeHeaders();
     return conversation;
   }
 
-  /** A message and its answer; both sides end the stream. @throws Mismatch */
+  /** Both sides end the stream after it. @throws Mismatch */
   async ask<Asked extends MessageTable, Answered extends MessageTable>(
     protocolId: string,
     request: readonly [table: Asked, message: Partial<MessageOf<Asked>>, name: string],
@@ -249,18 +247,17 @@ export class Counterpart {
     return message;
   }
 
-  /** Proposes and continues at once, as nodes do with known peers. */
+  /** Without waiting, as nodes do with known peers. */
   openAtOnce(protocolId: string): Conversation {
     this.#log.sent(`open ${protocolId}, without waiting for the answer`, protocolId);
     return this.#conversation(this.link.open(protocolId));
   }
 
-  /** Our time, unix seconds. */
   get now(): bigint {
     return unixSeconds(this.#clock);
   }
 
-  /** Our record, as truthful as possible. */
+  /** Our record, truthful where possible. */
   record(generation: Generation, timestamp = this.now): AddressRecord {
     return this.recordAt([withPeerId(this.#seenAt, this.identity.peerId)], generation, timestamp);
   }
@@ -280,7 +277,6 @@ export class Counterpart {
     return ackMessage({ record, networkId, fullNode: this.fullNode, welcomeMessage: WELCOME });
   }
 
-  /** Where we see the node. */
   observed(): Uint8Array {
     return encodeUnderlays([`${this.#target.address}/p2p/${this.#target.peerId}`]);
   }
@@ -296,7 +292,7 @@ export class Counterpart {
     return { conversation, answer };
   }
 
-  /** The handshake, with our part altered. @throws Mismatch when refused */
+  /** @throws Mismatch when refused */
   async introduce(generation: Generation, alter: Alteration = (ack) => ack) {
     const { conversation, answer } = await this.greet(generation);
     conversation.send(Ack, alter(this.ack(generation)), 'Ack');
@@ -305,14 +301,14 @@ export class Counterpart {
     return answer;
   }
 
-  /** What peers do after the handshake: each tells the other how much it may owe. @throws Mismatch */
+  /** After the handshake each peer tells how much the other may owe. @throws Mismatch */
   async settle(): Promise<void> {
     const announced = await this.unsolicited.pricing.within(PRICING_MS);
     this.#granted = granted(announced?.threshold ?? 0n, this.fullNode);
     await this.announceAgain();
   }
 
-  /** As much as a full node gets, which no node finds too little. */
+  /** A full node's share, enough for any node. */
   announceAgain(): Promise<Conversation> {
     return this.announce(this.#granted);
   }
@@ -328,7 +324,7 @@ export class Counterpart {
     return conversation;
   }
 
-  /** A node that has heard of us may introduce itself on our connection. */
+  /** A node may introduce itself on our connection. */
   async #answerHandshake(conversation: Conversation, protocolId: string): Promise<void> {
     const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
     await conversation.receive(Syn, 'Syn');
@@ -341,7 +337,7 @@ export class Counterpart {
     conversation.end();
   }
 
-  /** What the node tells anyone about itself. @throws Mismatch */
+  /** Told to anyone. @throws Mismatch */
   async identify() {
     const conversation = await this.open(IDENTIFY_ID);
     const identity = await conversation.receiveParts(Identify, 'Identify', IDENTIFY_MESSAGES_MAX);
@@ -350,14 +346,13 @@ export class Counterpart {
     return { ...identity, observed: withoutPeerId(observed) };
   }
 
-  /** Whether the node ends the connection within that time. */
   async endsWithin(ms: number): Promise<boolean> {
     await orLate(this.closed, { clock: this.#clock, ms, late: undefined });
     await this.#clock.turn();
     return this.isClosed;
   }
 
-  /** @param after what was done, for the message @throws Mismatch unless the connection ends */
+  /** @param after what was done, for the message @throws Mismatch unless it ends */
   async mustEnd(after = ''): Promise<void> {
     must(await this.endsWithin(ANSWER_MS), `${after}the connection was still open after ${ANSWER_MS} ms`);
   }

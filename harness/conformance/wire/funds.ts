@@ -1,4 +1,4 @@
-/** What rows spend: a batch and a chequebook of a given account. */
+/** What rows spend: a batch and a chequebook of an account. */
 import { randomBytes } from 'node:crypto';
 import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -9,25 +9,24 @@ import { encodeWord, readWords } from '../../../formats/ethereum/abi.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { NotApplicable } from '../row.ts';
 
-/** The smallest batch that the contract sells. */
+/** The smallest on sale. */
 const DEPTH = 17;
 const BUCKET_DEPTH = 16;
-/** Blocks that it is bought for beyond the contract's minimum: a whole run, on any chain. */
+/** Beyond the contract's minimum: a whole run, on any chain. */
 const VALIDITY_BLOCKS = 5_000n;
-/** Blocks until nodes accept a batch's stamps. */
+/** Until nodes accept stamps. */
 const USABLE_BLOCKS = 12n;
-/** Longest wait for a usable batch: a chain may make no blocks of its own. */
+/** For a usable batch: a chain may make no blocks of its own. */
 const USABLE_MS = 200_000;
 const GAS = { approve: 90_000, createBatch: 500_000, deploy: 175_000, transfer: 90_000 } as const;
-/** Accounting units covered by a chequebook. */
+/** By a chequebook. */
 const COVERED_UNITS = 1_000_000n;
 const POLL_MS = 500;
 
-/** Stamps of one batch. */
 export interface Stamping {
-  /** Stamps of one bucket, as bits. */
+  /** Of stamps, as bits. */
   readonly bucketBits: number;
-  /** @param wrong what is wrong with it @returns 113 bytes */
+  /** @returns 113 bytes */
   stamp(
     address: Uint8Array,
     wrong?: { readonly bucketOffset?: number; readonly position?: number; readonly forged?: boolean },
@@ -35,23 +34,21 @@ export interface Stamping {
 }
 
 export interface SwapPrice {
-  /** Token units of one accounting unit. */
+  /** Token units per accounting unit. */
   readonly price: bigint;
   readonly deduction: bigint;
 }
 
 export interface Funds {
-  /** Signer of the account. */
   readonly signer: Signer;
   chainId(): Promise<bigint>;
   stamping(): Promise<Stamping>;
-  /** Funded with tokens; the account is its issuer. 20 bytes. */
+  /** 20 bytes; funded, and issued by the account. */
   chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
 }
 
-/** A batch that the account already owns. */
 export interface OwnBatch {
-  /** 32 bytes as hex. */
+  /** 32 bytes, hex. */
   readonly id: string;
   readonly depth: number;
 }
@@ -85,7 +82,6 @@ async function stampingWith(account: Account, batch: OwnBatch | undefined): Prom
   return createStamping(account, { id: fromHex(id), depth });
 }
 
-/** @param batch.id 32 bytes */
 export function createStamping(
   { signer, clock }: Pick<Account, 'signer' | 'clock'>,
   batch: { readonly id: Uint8Array; readonly depth: number },
@@ -157,13 +153,13 @@ async function deployChequebook({ signer, chain, key }: Account): Promise<{ cheq
   return { chequebook };
 }
 
-/** What the oracle on the chain reports. */
+/** As the oracle reports. */
 export async function swapPrice(chain: Chain): Promise<SwapPrice> {
   const [price = 0n, deduction = 0n] = await chain.words(chain.contracts.swapPriceOracle, 'getPrice()');
   return { price, deduction };
 }
 
-/** @throws NotApplicable when they take too long */
+/** @throws NotApplicable when it takes too long */
 async function blocksPass(chain: Chain, clock: Clock, count: bigint): Promise<void> {
   const head = async () => BigInt(await chain.call<string>('eth_blockNumber', []));
   const until = (await head()) + count;

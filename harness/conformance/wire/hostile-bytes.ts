@@ -1,9 +1,9 @@
-/** Bytes that no honest peer sends, for the checker and our tests. */
+/** No honest peer sends these; for the checker and our tests. */
 import { PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { MESSAGE_SIZE_MAX } from '../../../node/p2p/stream/framing.ts';
 import { data, FLAG, frame, opening, TYPE, WINDOW } from './yamux-frame.ts';
 
-/** Wire type of a field whose length follows. */
+/** Wire type with a length. */
 const LENGTH_DELIMITED = 2;
 const DEPTH = 60;
 
@@ -22,24 +22,21 @@ export function framed(message: Uint8Array): Uint8Array {
   return join(uvarint(message.length), message);
 }
 
-/** Number and wire type of a field. */
 export function tag(number: number, wire: number): Uint8Array {
   return uvarint(number * 8 + wire);
 }
 
-/** A field of bytes. */
 export function block(number: number, bytes: Uint8Array): Uint8Array {
   return join(tag(number, LENGTH_DELIMITED), uvarint(bytes.length), bytes);
 }
 
-/** Messages nested in messages. */
 export function nested(number: number, depth: number): Uint8Array {
   let bytes: Uint8Array = new Uint8Array(0);
   for (let i = 0; i < depth; i++) bytes = block(number, bytes);
   return bytes;
 }
 
-/** Lengths in front of a message that are invalid, or that no message may have. */
+/** Invalid or impossible lengths of messages. */
 export const BAD_LENGTHS: readonly Uint8Array[] = [
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   uvarint(MESSAGE_SIZE_MAX + 1),
@@ -47,7 +44,7 @@ export const BAD_LENGTHS: readonly Uint8Array[] = [
   uvarint(2n ** 64n - 1n),
 ];
 
-/** Instead of a first message: name of the problem, bytes. */
+/** For a first message. */
 export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ...BAD_LENGTHS.map((bytes): [string, Uint8Array] => ['a length that no message has', bytes]),
   ['a field longer than its message', framed(join(tag(1, LENGTH_DELIMITED), uvarint(2 ** 31)))],
@@ -56,7 +53,7 @@ export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[
   ['random bytes', framed(Uint8Array.from({ length: 60 }, (_, n) => (n * 151 + 29) & 0xff))],
 ];
 
-/** Multiplexer frames that must end a connection. */
+/** Must end a connection. */
 export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ['a frame of another version', Uint8Array.of(1, ...new Uint8Array(11))],
   ['a frame of an unknown type', frame(9, 0, 1, 0)],
@@ -65,7 +62,7 @@ export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Arra
   ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
 ];
 
-/** Frames of the multiplexer that mean nothing to a node, and that it must tolerate. */
+/** Meaningless frames that a node must tolerate. */
 export const IDLE_FRAMES = join(
   data(77, new Uint8Array(5_000).fill(1)),
   frame(TYPE.windowUpdate, 0, 79, 5),
@@ -75,7 +72,7 @@ export const IDLE_FRAMES = join(
   frame(TYPE.windowUpdate, FLAG.syn | FLAG.rst, 85, 0),
 );
 
-/** Streams opened and reset in one packet. @param first odd */
+/** In one packet. @param first odd */
 export function openedAndReset(first: number, count: number, protocolId: string): Uint8Array {
   const ids = Array.from({ length: count }, (_, n) => first + 2 * n);
   return join(...ids.flatMap((id) => [opening(id, protocolId), frame(TYPE.windowUpdate, FLAG.rst, id, 0)]));

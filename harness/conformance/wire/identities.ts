@@ -1,4 +1,4 @@
-/** The checker's libp2p identities: a node must accept every kind of key. */
+/** A node must accept every kind of key. */
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { identityOf } from '../../places/links/tap/identity.ts';
@@ -6,7 +6,7 @@ import { identityOf } from '../../places/links/tap/identity.ts';
 export const KEY_KINDS = ['Ed25519', 'P-256', 'secp256k1'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
-/** A fresh identity: nothing that a node remembers from an earlier one applies to it. */
+/** Nothing that a node remembers applies to it. */
 export function freshIdentity(kind: KeyKind): OwnIdentity {
   const { privateKey } =
     kind === 'Ed25519'
@@ -15,7 +15,7 @@ export function freshIdentity(kind: KeyKind): OwnIdentity {
   return identityOf(privateKey);
 }
 
-/** @returns 32 bytes that depend on the text alone */
+/** @returns 32 bytes, of the text alone */
 export function digestOf(text: string): Uint8Array {
   return new Uint8Array(createHash('sha256').update(text).digest());
 }

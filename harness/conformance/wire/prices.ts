@@ -1,4 +1,4 @@
-/** What chunks cost between a node and peers that it has not met, and what time forgives them, by the node's own books. */
+/** What chunks cost, and what time forgives, between a node and strangers, by its own books. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -14,30 +14,28 @@ import { retrieve, SEARCH_MS } from './rows/retrieval.ts';
 import { type FreshOptions, Memory } from './subject.ts';
 import { Transcript } from './transcript.ts';
 
-/** Proximity orders that are tried, from 0: nearer chunks take twice as long to find for each step. */
+/** From 0: each nearer step takes twice as long to find. */
 const PROXIMITIES = 10;
-/** Of its threshold a peer owes this much before it pays: more than two seconds forgive. */
+/** A peer owes this much before it pays: more than two seconds forgive. */
 const OWED_PERCENT = 80n;
-/** A payment that comes too late for the debt that is left says nothing; it is tried again. */
+/** A payment too late for the debt says nothing and is tried again. */
 const PAYMENTS_MAX = 10;
 
-/** A node, and what its API tells about its peers. */
+/** What its API tells of its peers. */
 export interface PricedNode {
   readonly overlay: string;
-  /** Multiaddress with its identity. */
+  /** With its identity. */
   readonly p2p: string;
   readonly networkId: bigint;
-  /** @param address of a chunk, hex @returns a stamp that nodes accept, hex */
+  /** @param address hex @returns hex; nodes accept it */
   readonly stamp: (address: string) => Promise<string>;
-  /** Has the node read a chunk. @param address hex */
+  /** Has the node read it. @param address hex */
   readonly read: (address: string) => Promise<unknown>;
   readonly balance: Balance;
 }
 
-/** What one chunk has cost. */
 export interface Price {
   readonly service: Service;
-  /** Hex. */
   readonly chunk: string;
   /** Of the chunk and who serves it. */
   readonly proximity: number;
@@ -45,22 +43,22 @@ export interface Price {
   readonly booked: bigint;
 }
 
-/** Forgiven of a debt. `more`: at least this much. */
+/** `more`: at least this much. */
 export interface Forgiven {
   /** Accounting units per second. */
   readonly rate: bigint;
   readonly more: boolean;
 }
 
-/** How a node deals with peers that it has not met. */
+/** A node's terms for strangers. */
 export interface Terms {
-  /** Payment threshold that it announces to a light peer, accounting units; undefined: none. */
+  /** Announced to a light peer, accounting units; undefined: none. */
   readonly threshold: bigint | undefined;
   readonly prices: readonly Price[];
   readonly forgiven: Readonly<Record<'light' | 'full', Forgiven>>;
 }
 
-/** @throws Mismatch when the node does not serve its peers */
+/** @throws Mismatch unless it serves its peers */
 export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
   const visit = new Visit(node, run);
   try {
@@ -74,9 +72,9 @@ export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
   }
 }
 
-/** Peers of one node: each chunk is the only one of a new peer, so what is booked late is no other one's price. */
+/** Each chunk is a new peer's only one: what is booked late is no other one's price. */
 class Visit {
-  /** That it has announced to a light peer. */
+  /** Announced to a light peer. */
   threshold: bigint | undefined;
   readonly #node: PricedNode;
   readonly #run: Opening;
@@ -109,7 +107,7 @@ class Visit {
     return booked;
   }
 
-  /** A push and a retrieval of one chunk, which may both be passed on. */
+  /** A push and a retrieval, which may be passed on. */
   async charged(proximity: number): Promise<Price[]> {
     const chunk = chunkNear(fromHex(this.#node.overlay), proximity);
     const address = toHex(chunk.address);
@@ -126,7 +124,7 @@ class Visit {
     ];
   }
 
-  /** A chunk that only one peer has, which the node asks for. */
+  /** The node asks for a chunk that one peer has. */
   async paid(proximity: number): Promise<Price> {
     const chunk = (overlay: Uint8Array) => chunkNear(overlay, proximity);
     let address = '';
@@ -137,7 +135,7 @@ class Visit {
     return { service: 'payment', chunk: address, proximity, booked: -booked };
   }
 
-  /** Of a debt of more than two seconds, paid twice: the first payment begins the time that the second one counts. */
+  /** A debt of more than two seconds is paid twice: the first payment begins the time that the second one counts. */
   async forgiven(fullNode: boolean): Promise<Forgiven> {
     const { address } = chunkNear(fromHex(this.#node.overlay), 0);
     const { clock } = this.#run;
@@ -163,7 +161,7 @@ class Visit {
   }
 }
 
-/** The same one for the same overlay. */
+/** The same for an overlay. */
 function chunkNear(overlay: Uint8Array, proximity: number) {
   for (let n = 0; ; n++) {
     const payload = new TextEncoder().encode(`svcnet prices ${toHex(overlay)} ${n}`);

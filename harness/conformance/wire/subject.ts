@@ -1,4 +1,4 @@
-/** The node under test: where it is, what is known, connections to it. */
+/** The node under test and connections to it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
@@ -17,9 +17,9 @@ import type { Funds, SwapPrice } from './funds.ts';
 import { freshIdentity } from './identities.ts';
 import { Transcript } from './transcript.ts';
 
-/** Between two connections to a node on another machine: it accepts ten per second from one address. */
+/** A node on another machine accepts ten connections per second from one address. */
 const PACE_MS = 250;
-/** Time for a node that may have ended, or hangs, to accept a connection; less once it is known to be gone. */
+/** For a node that may have ended or hang to accept a connection; less once it is known to be gone. */
 const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
 
 const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
@@ -27,13 +27,13 @@ const UNREACHABLE = 'the node says that it cannot be reached from outside, and p
 export interface WireOptions extends Address {
   /** Rows that send what no honest node sends. */
   readonly hostile: boolean;
-  /** What the oracle of the node's chain reports; absent when its chain is not known. */
+  /** The oracle's report; absent: the chain is unknown. */
   readonly swapPrice?: (() => Promise<SwapPrice>) | undefined;
-  /** Funds of an account that rows may spend from. */
+  /** Of an account to spend from. */
   readonly funds?: Funds;
 }
 
-/** How a counterpart introduces itself. */
+/** A counterpart's introduction. */
 export interface FreshOptions extends CounterpartOptions {
   readonly generation?: Generation;
 }
@@ -43,7 +43,7 @@ export interface WireSubject {
   readonly memory: Memory;
 }
 
-/** Slow but free: runs beside the rows, judged by one. */
+/** Runs beside the rows, judged by one. */
 interface BackgroundCheck {
   readonly exchanges: readonly Exchange[];
   readonly done: Promise<void>;
@@ -54,7 +54,7 @@ interface Introduction {
   readonly answer: SynAckMessage;
 }
 
-/** What rows learn for each other during a run. */
+/** Shared by rows. */
 export class Memory {
   readonly clock: Clock;
   readonly #options: WireOptions;
@@ -65,22 +65,20 @@ export class Memory {
   #isGone = false;
   #friend: Counterpart | undefined;
   #generations: Promise<readonly Generation[]> | undefined;
-  /** The node's introduction in a handshake. */
+  /** In a handshake. */
   introduction: Introduction | undefined;
-  /** Where the node sees this machine, for a peer to announce; undefined: unknown. */
+  /** Announced by a peer; undefined: unknown. */
   seenAt: string | undefined;
   readonly background = new Map<string, BackgroundCheck>();
-  /** What rows have found out for others, by name. */
   readonly #kept = new Map<string, Promise<unknown>>();
 
-  /** @param run.signal ends all connections, and what waits for one */
+  /** @param run.signal ends all connections and waits */
   constructor(options: WireOptions, { clock, signal }: Opening) {
     this.clock = clock;
     this.#options = options;
     signal.addEventListener('abort', () => void this.close(), { once: true });
   }
 
-  /** The same for all callers: found out once. */
   once<T>(name: string, find: () => Promise<T>): Promise<T> {
     const known = this.#kept.get(name) ?? find();
     this.#kept.set(name, known);
@@ -99,9 +97,8 @@ export class Memory {
   }
 
   /**
-   * Whether the node, which has taken connections before, still does.
-   * @throws Mismatch when it has ended or hangs: nothing can be said about it then, and no row need wait for
-   * it
+   * Whether a node that took connections before still does.
+   * @throws Mismatch when it has ended or hangs: no row need wait for it
    */
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
@@ -119,7 +116,7 @@ export class Memory {
     }
   }
 
-  /** Waits until the node answers again. @throws Mismatch */
+  /** @throws Mismatch if it does not answer again */
   async mustBeBack(): Promise<void> {
     if (this.#isGone) await this.mustBeThere();
   }
@@ -130,7 +127,7 @@ export class Memory {
     return await createTcp().dial(this.#options.address, limit.signal);
   }
 
-  /** Handshakes that the node speaks, best first. */
+  /** Best first. */
   generations(): Promise<readonly Generation[]> {
     this.#generations ??= this.#askGenerations();
     return this.#generations;
@@ -146,7 +143,7 @@ export class Memory {
     return spoken;
   }
 
-  /** The peer that rows share while connected. */
+  /** Rows share it while it is connected. */
   async friend(log: Transcript): Promise<Counterpart> {
     const known = this.#friend;
     if (known !== undefined && !known.isClosed) {
@@ -172,7 +169,7 @@ export class Memory {
     return counterpart;
   }
 
-  /** The node's chain address, 20 bytes, from its handshake. */
+  /** 20 bytes, from its handshake. */
   nodeEthereum(): Uint8Array {
     return recordOf(this.introduction, this.#options.networkId).ethereum;
   }
@@ -190,7 +187,7 @@ export class Memory {
   }
 }
 
-/** One row's tools. All that it opens closes with it. */
+/** All that it opens closes with it. */
 export class Desk {
   readonly options: WireOptions;
   readonly memory: Memory;
@@ -207,7 +204,7 @@ export class Desk {
     return this.memory.clock;
   }
 
-  /** What a node does at once. @throws Mismatch when too late, or the other side hangs up */
+  /** @throws Mismatch when too late, or the other side hangs up */
   async within<T>(work: Promise<T>): Promise<T> {
     const late = new Mismatch(`no answer within ${ANSWER_MS} ms`);
     try {
@@ -220,28 +217,28 @@ export class Desk {
     }
   }
 
-  /** The shared peer, a light node that others never hear of. @throws NotApplicable when the node takes no peers */
+  /** A light node, of which others never hear. @throws NotApplicable when the node takes no peers */
   async friend(): Promise<Counterpart> {
     return prerequisite('introduction', this.memory.friend(this.log));
   }
 
-  /** A peer for this row alone. */
+  /** For this row alone. */
   async fresh(options: FreshOptions = {}): Promise<Counterpart> {
     return this.keep(await prerequisite('introduction', this.memory.introduced(this.log, options)));
   }
 
-  /** Connected, but not introduced. */
+  /** Not introduced. */
   async stranger(options: CounterpartOptions = {}): Promise<Counterpart> {
     return this.keep(await prerequisite('noise Ed25519', this.memory.connect(this.log, options)));
   }
 
-  /** Closed at the end of the row. */
+  /** Until the row's end. */
   keep(counterpart: Counterpart): Counterpart {
     this.#opened.push(() => counterpart.leave());
     return counterpart;
   }
 
-  /** Waits for a slow check begun with the run. */
+  /** Begun with the run. */
   async waited(name: string): Promise<void> {
     const wait = this.memory.background.get(name);
     if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
@@ -252,14 +249,13 @@ export class Desk {
     }
   }
 
-  /** A bare socket. */
   async socket(): Promise<TcpConnection> {
     const connection = await this.memory.dial();
     this.#opened.push(() => connection.abort(new Error('the checker leaves')));
     return connection;
   }
 
-  /** An encrypted channel and nothing above it: the frames of the multiplexer are up to the row. */
+  /** An encrypted channel without a multiplexer. */
   async channel(): Promise<SecureChannel & { readonly closed: Promise<void> }> {
     const connection = await this.socket();
     const closed = Promise.withResolvers<void>();
@@ -271,14 +267,14 @@ export class Desk {
     return { ...channel, closed: closed.promise };
   }
 
-  /** @throws NotApplicable unless the node speaks that version */
+  /** @throws NotApplicable unless the node speaks it */
   async requireGeneration(generation: Generation): Promise<void> {
     if (!(await this.memory.generations()).includes(generation)) {
       throw new NotApplicable(`the node does not speak handshake ${generation}`);
     }
   }
 
-  /** @throws NotApplicable when the node is in the other mode */
+  /** @throws NotApplicable in the other mode */
   async isIn(mode: 'full' | 'light'): Promise<void> {
     await this.friend();
     const is = this.memory.introduction?.answer.ack?.fullNode === true ? 'full' : 'light';
@@ -298,14 +294,14 @@ export class Desk {
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
 
-  /** Overlay of the node. @throws NotApplicable before it has introduced itself */
+  /** @throws NotApplicable before its introduction */
   overlay(): Uint8Array {
     const overlay = this.memory.introduction?.answer.ack?.address?.overlay;
     if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
     return overlay;
   }
 
-  /** @throws NotApplicable without an account to spend from */
+  /** @throws NotApplicable without an account */
   funds(): Funds {
     if (this.options.funds === undefined)
       throw new NotApplicable('needs --rpc and --key: an account with coins and tokens');
@@ -332,7 +328,7 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
   }
 }
 
-/** Others build on what one row proves: when it fails, they say nothing about the node. */
+/** When the row that others build on fails, they say nothing about the node. */
 export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -342,7 +338,7 @@ export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T>
   }
 }
 
-/** Begins slow checks. @param checks by name */
+/** @param checks by name */
 export async function beginBackground(
   subject: WireSubject,
   checks: Readonly<Record<string, (desk: Desk) => Promise<void>>>,
@@ -361,7 +357,7 @@ export async function beginBackground(
       }
     };
     const done = work();
-    // Its row reports the outcome, if it is among those that run.
+    // Its row reports the outcome, if it runs.
     all.push(Promise.allSettled([done]));
     subject.memory.background.set(name, { exchanges, done });
   }
@@ -370,19 +366,19 @@ export async function beginBackground(
 
 export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly hostile?: boolean;
-  /** What a light node does not serve, or does instead. */
+  /** What only this mode does. */
   readonly mode?: 'full' | 'light';
-  /** Begun with the run, by this name. */
+  /** Begun with the run. */
   readonly background?: string;
-  /** Ends a version of a node that is in use: runs last, after all others. */
+  /** Ends a version in use: runs last. */
   readonly mayEndIt?: true | undefined;
   readonly check: (desk: Desk) => Promise<void>;
 }
 
-/** A row as its table writes it. */
+/** As written in a table. */
 export type WireEntry = Omit<WireRow, 'group' | 'level'> & Partial<Pick<WireRow, 'group' | 'level'>>;
 
-/** Rows that share a group and more. @param defaults of rows that do not say otherwise */
+/** @param defaults of rows that do not say otherwise */
 export function table(
   defaults: Pick<WireRow, 'group' | 'level' | 'mode' | 'hostile'>,
   entries: readonly WireEntry[],

@@ -1,11 +1,11 @@
-/** What passed while a row was judged: its evidence. */
+/** A row's evidence. */
 import type { Exchange } from '../row.ts';
 
-/** Per exchange; the beginning of a flood is enough. */
+/** A flood's beginning is enough. */
 const LINES_MAX = 40;
 const BYTES_SHOWN = 48;
 
-/** Both sides' lines, cut into exchanges where the checker speaks again. */
+/** Lines of both sides; an exchange begins where the checker speaks again. */
 export class Transcript {
   readonly #record: (exchange: Exchange) => void;
   #sent: string[] = [];
@@ -16,7 +16,7 @@ export class Transcript {
     this.#record = record;
   }
 
-  /** @param asks protocol or message that it asks */
+  /** @param asks protocol or message */
   sent(line: string, asks?: string): void {
     if (this.#received.length > 0) this.flush();
     if (asks !== undefined) this.#asks.push(asks);
@@ -27,13 +27,12 @@ export class Transcript {
     if (this.#received.length < LINES_MAX) this.#received.push(line);
   }
 
-  /** An exchange kept elsewhere. */
+  /** Kept elsewhere. */
   add(exchange: Exchange): void {
     this.flush();
     this.#record(exchange);
   }
 
-  /** At the end of the row. */
   flush(): void {
     if (this.#sent.length + this.#received.length === 0) return;
     const [sent, received] = [this.#sent.join('\n'), this.#received.join('\n')];
@@ -44,7 +43,7 @@ export class Transcript {
   }
 }
 
-/** A message as text: hex bytes, shortened, without empty fields. */
+/** Hex, shortened, without empty fields. */
 export function messageText(message: object): string {
   const fields = Object.entries(message).flatMap(([name, value]) => {
     const text = valueText(value);

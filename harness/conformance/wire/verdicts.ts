@@ -1,10 +1,10 @@
-/** Single rows of wire conformance, for scenarios that check one behaviour of a node. */
+/** Rows for scenarios that check one behaviour. */
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { RowResult } from '../row.ts';
 
 /**
- * Grades a node by the rows with those ids alone. The first call loads the peer's stack.
+ * Grades a node by these rows alone. The first call loads the peer's stack.
  * @param node.peer multiaddress with peer id @param ids as `svcnet conformance wire --list` shows them
  * @returns a result for each row, in order; its verdict may be `skipped`
  */

@@ -1,4 +1,3 @@
-/** Raw bytes: upload headers, downloads, ranges, conditions. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';
@@ -23,12 +22,10 @@ export function bytesRows(names: Names): Row<HttpSubject>[] {
   ]);
 }
 
-/** Bytes with an upload's headers. */
 function post(headers: Readonly<Record<string, string>>, body: Fresh): Ask {
   return { method: 'POST', path: '/bytes', headers: { ...BATCH, ...headers }, body };
 }
 
-/** What was uploaded is read. */
 function readBack(id: string, about: string, body: Fresh, headers: Record<string, string>): Question {
   return {
     id,
@@ -246,7 +243,7 @@ const DOWNLOADS: readonly Question[] = [
 ];
 
 const WHOLE: Expected = { status: 200, bytes: CONTENT };
-/** @param to not included */
+/** @param to excluded */
 const part = (from: number, to: number): Expected => ({
   status: 206,
   bytes: { ...CONTENT, from, to },
@@ -356,7 +353,7 @@ const CONDITIONS = (
   }),
 );
 
-/** The order in which an upload's headers are checked. */
+/** In the order of the checks. */
 function refusedUploads(names: Names): Question[] {
   const batch = 'svc-postage-batch-id';
   const noBatch = { status: 404, message: 'batch with id not found' };

@@ -1,4 +1,4 @@
-/** Single chunks, streams of chunks, stamps of chunks, and single-owner chunks with the feeds that they make. */
+/** Chunks, streams and stamps of chunks, single-owner chunks and their feeds. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Transcript } from '../messages.ts';
@@ -75,7 +75,7 @@ function singles(names: Names): (Question | Steps)[] {
     {
       id: 'HEAD /chunks',
       about: 'a chunk that is here is present',
-      // Once pushed, it is gone until pull syncing brings it back.
+      // A pushed chunk is gone until pull syncing brings it back.
       isAwaited: true,
       ask: { method: 'HEAD', ...STORED },
       expect: { status: 200, empty: true },
@@ -249,7 +249,7 @@ const ENVELOPES: readonly (Question | Steps)[] = [
   },
 ];
 
-/** Offers a chunk, changed in some way. */
+/** Offers a changed chunk. */
 function offered(
   id: string,
   about: string,

@@ -1,4 +1,3 @@
-/** Files and collections. */
 import { tarOf } from '../../../base/tree.ts';
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';

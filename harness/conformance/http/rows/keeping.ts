@@ -1,4 +1,4 @@
-/** What is kept about content, and for whom: tags, pins, lists of grantees, stewardship. */
+/** Tags, pins, lists of grantees, stewardship. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';
@@ -111,7 +111,7 @@ function tags(names: Names): (Question | Steps)[] {
   ];
 }
 
-/** A body that is not what the operation reads. */
+/** An unreadable body. */
 function unread(names: Names, error: string, inSwarm: string): Expected {
   return names.either<Expected>(refusal('body', { body: error }), { status: 500, message: inSwarm });
 }
@@ -130,7 +130,6 @@ async function tagPages(session: RowSession): Promise<void> {
 const RECORD = '{reference:ref,total:uint,missing:uint,invalid:uint}';
 
 function pins(names: Names): (Question | Steps)[] {
-  /** Content that only this row pins. */
   const pinnable = async (session: RowSession, name: string) => {
     const headers = { 'svc-redundancy-level': '0' };
     const body = { fresh: `pin ${name}`, length: 5000 };

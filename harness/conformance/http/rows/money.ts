@@ -1,11 +1,11 @@
-/** What the node spends, in the smallest amounts. */
+/** What a node spends, in the smallest amounts. */
 import { must, NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { table } from '../question.ts';
 import { ROUTES } from '../routes.ts';
 import type { HttpSubject, RowSession } from '../subject.ts';
 
-/** Two transactions are mined, and ten blocks pass, before a batch is usable. */
+/** A usable batch takes two transactions and ten blocks. */
 const CHAIN_LIMIT_MS = 120_000;
 const DEPTH = 17;
 const BATCH = '{batchID:hex32,txHash:txhash}';
@@ -99,8 +99,8 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
           { status: paid, json: SENT },
         );
         const hash = text('transactionHash');
-        // At once: the chain says that it has it only until it is in a block, which may come in between. Then our node
-        // answers 200, and a Bee 500.
+        // At once: the chain reports a pending transaction, but it may be mined in between. Then our node answers 200, and a
+        // Bee 500.
         const again = await session.ask(
           { method: 'POST', path: `/transactions/${hash}` },
           { status: [400, 200, 500] },
@@ -157,10 +157,9 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
   ]);
 }
 
-/** Blocks of two days on the public network, and more than enough on a faster chain. */
+/** Two days on the public network; enough on a faster chain. */
 const BLOCKS = 34_560n;
 
-/** Amount per chunk for that time. */
 async function affordable(session: RowSession): Promise<bigint> {
   const { text } = await session.ask({ path: '/chainstate' }, { status: 200, json: '{currentPrice:amount}' });
   return BigInt(text('currentPrice')) * BLOCKS + 1n;
@@ -170,7 +169,6 @@ function batchStays(session: RowSession, id: string): void {
   session.stays(`batch ${id}`, 'bought, and there until its time is over');
 }
 
-/** A batch of this run. */
 function ownBatch(session: RowSession): Promise<string> {
   return session.once('bought', async (setup) => {
     const path = `/stamps/${await affordable(setup)}/${DEPTH}?label=conformance`;

@@ -1,4 +1,4 @@
-/** The node itself: peers, messages, loggers, accounting, batches. */
+/** Peers, messages, loggers, accounting, batches. */
 import { NotApplicable, type Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { HttpRequest, Transcript } from '../messages.ts';
@@ -10,7 +10,7 @@ import { NOTHING } from '../samples.ts';
 import type { Ask, Expected, HttpSubject } from '../subject.ts';
 
 const ACKNOWLEDGED: Expected = { status: 200, json: '{code:int,message:text}', message: 'OK' };
-/** A sample of the reserve with its proofs. */
+/** A reserve sample with proofs. */
 const SAMPLE =
   '{hash:hex32,proofs:{proof1:Proof,proof2:Proof,proofLast:Proof},durationSeconds:number} with Proof={proofSegments:hex32[],proveSegment:hex32,proofSegments2:hex32[],proveSegment2:hex32,chunkSpan:uint,proofSegments3:hex32[],postageProof:{signature:hex65,postageId:hex32,index:text,timeStamp:text},socProof:any[]|null}';
 const SIXTY_SECONDS = 60_000;
@@ -27,7 +27,6 @@ export function nodeRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-/** All fields that a route answers with. */
 function fieldsOf(method: string, path: string, names: Names): Expected {
   const route = ROUTES.find((one) => one.method === method && one.path === path);
   return { status: 200, json: (route && responseOf(route, names)) ?? 'any' };
@@ -184,7 +183,7 @@ const LOGGERS: readonly (Question | Steps)[] = [
   },
 ];
 
-/** Questions about money, and requests that are refused: a node that accepts one spends. */
+/** Only questions and refused requests: a node that accepts one spends. */
 function money(names: Names): Question[] {
   const noCheque: Expected = { status: 404, message: 'no prior cheque' };
   const poor: Expected = { status: 400, message: 'insufficient funds' };
@@ -370,7 +369,7 @@ function batches(names: Names): (Question | Steps)[] {
 
 const SEND: Ask = { method: 'POST', path: '/pss/send/conformance/ab', headers: BATCH, body: 'hello' };
 
-/** One message came, and it is this one. */
+/** Exactly this message came. */
 function heard(wanted: Uint8Array): (transcript: Transcript) => string | undefined {
   return ({ received }) =>
     Buffer.compare(received[0] ?? new Uint8Array(0), wanted) === 0
@@ -410,7 +409,6 @@ const MESSAGES: readonly (Question | Steps)[] = [
       const topic = session.hex('pss topic', 8);
       const body = session.content('pss', 100);
       const path = `/pss/send/${topic}/${text('overlay').slice(0, 2)}?recipient=${text('pssPublicKey')}`;
-      // Before the socket opens.
       await session.text('{batch}');
       const during = () => session.ask({ ...SEND, path, body }, { status: 201, message: 'Created' });
       const subscription = { place: 'second', path: `/pss/subscribe/${topic}`, expected: 1, during } as const;

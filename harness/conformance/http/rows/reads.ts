@@ -1,14 +1,14 @@
-/** Read-only operations: status, type and every field, on each interface and below `/v1`. */
+/** Reads: status, type and every field, on each interface and below `/v1`. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { type Question, table } from '../question.ts';
 import { placesOf, probeOf, ROUTES, type RouteData, responseOf } from '../routes.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
-/** Slow to read, or dependent on more than the node. */
+/** Slow, or dependent on more than the node. */
 const SPECIAL = new Set(['GET /loggers/{exp}', 'GET /pins/check', 'GET /chunks/stream']);
 
-/** The public network's node has no `/v1` for these. */
+/** Without `/v1` on the public network. */
 const WITHOUT_PREFIX = new Set([
   '/node',
   '/addresses',

@@ -1,7 +1,4 @@
-/**
- * Errors name the parameter: status 400, its source and a reason, for each text that its type refuses. Nothing
- * changes.
- */
+/** Errors name the parameter: status 400, its source and a reason for each refused text. Nothing changes. */
 import type { Level, Row } from '../../row.ts';
 import { refusal, type Source } from '../expectation.ts';
 import type { HttpRequest } from '../messages.ts';
@@ -11,10 +8,10 @@ import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
-/** These have their own rows, or are read later. */
+/** Read later, or in rows of their own. */
 const SPECIAL = new Set(['type', 'accept', 'upgrade', 'name']);
 
-/** `swarm` first redirects a path of files without a slash. */
+/** `swarm` redirects a path of files without a slash first. */
 export function refusalRows(names: Names): Row<HttpSubject>[] {
   const routes = ROUTES.filter((route) => !(names.isSwarm && route.path === '/svc/{reference}'));
   const rows = routes.flatMap((route) => [
@@ -40,7 +37,7 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Q
     ]);
 }
 
-/** Whether the dialect knows a parameter: some exist in only one of them. */
+/** Some parameters exist in one dialect only. */
 function isRead({ method, path }: RouteData, name: string, { isSwarm }: Names): boolean {
   if (!isSwarm) return true;
   // Without a batch, a stream's chunks carry stamps.
@@ -88,7 +85,7 @@ const STORED: Readonly<Record<string, string>> = {
 };
 
 interface RefusalRow {
-  /** Path of something that the node has. */
+  /** Of something the node has. */
   readonly stored?: string | undefined;
   readonly id: string;
   readonly about: string;
@@ -110,21 +107,21 @@ function rowOf(route: RouteData, { id, about, request, expect, stored }: Refusal
   };
 }
 
-/** Paths below which an accepted request sends a transaction. */
+/** Accepted requests below these paths send transactions. */
 const PAID = /^\/(stake|chequebook|wallet|transactions|stamps\/(\{amount\}|topup|dilute))(\/|$)/;
 
-/** A node that does not refuse would do what was asked: samples are small, but a transaction costs. */
+/** A node that does not refuse does what was asked: samples are small, but a transaction costs. */
 function levelOf({ method, path }: RouteData): Level {
   if (method === 'GET' || method === 'HEAD') return 'read';
   return PAID.test(path) ? 'money' : 'write';
 }
 
-/** Versions before 2.8 require the type of content; the upgrade is the transport's. */
+/** Versions before 2.8 require a content type; the transport sets the upgrade. */
 function isNeeded({ name, required }: RouteParam): boolean {
   return name === 'content-type' || (required === true && name !== 'upgrade');
 }
 
-/** A request with one parameter set to a text, or left out, and all others valid. */
+/** One parameter set to a text or left out, the others valid. */
 function requestOf(
   route: RouteData,
   { source, name, text }: { source: Source; name: string; text: string | undefined },
@@ -149,7 +146,7 @@ function requestOf(
   };
 }
 
-/** Some operations check it before the parameters. */
+/** Some check it before the parameters. */
 function bodyOf({ path }: RouteData): string {
   return path.startsWith('/grantee') ? '{"grantees":[]}' : '';
 }

@@ -1,4 +1,4 @@
-/** All rows of the HTTP interface, in the order in which they are checked. */
+/** In the order of checking. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import type { HttpSubject } from '../subject.ts';

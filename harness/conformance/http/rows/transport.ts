@@ -1,4 +1,4 @@
-/** What holds for every path: methods, slashes, path cleaning, prefixes, both interfaces, origins. */
+/** Every path's methods, slashes, cleaning, prefixes, interfaces, origins. */
 import type { Row } from '../../row.ts';
 import type { Method, Place } from '../messages.ts';
 import type { Names } from '../names.ts';
@@ -8,14 +8,14 @@ import { samplePath } from '../samples.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
 const NOT_FOUND: Expected = { status: 404, json: '{code:int,message:text}', message: 'Not Found' };
-/** HEAD is served as well as GET. */
+/** Served by HEAD and GET. */
 const TECHNICAL = ['/health', '/readiness', '/metrics', '/', '/robots.txt'];
-/** The public network's node answers any method there. */
+/** Any method on the public network. */
 const ANY_METHOD = new Set([...TECHNICAL, '/svc/{reference}', '/svc/{reference}/{path}']);
-/** Methods that change nothing, should a node serve them. */
+/** Change nothing if served. */
 const HARMLESS = new Set<Method>(['GET', 'HEAD', 'OPTIONS']);
 const CANDIDATES: readonly Method[] = ['HEAD', 'GET', 'PUT', 'PATCH', 'POST', 'DELETE'];
-/** Paths of the main interface, each once. */
+/** Main interface, each once. */
 const PATHS = [...new Set(ROUTES.filter(({ port }) => port !== 'debug').map(({ path }) => path))];
 
 export function transportRows(names: Names): Row<HttpSubject>[] {
@@ -30,7 +30,6 @@ export function transportRows(names: Names): Row<HttpSubject>[] {
   ];
 }
 
-/** Methods of a path on one interface. */
 function methodsOf(path: string, place: Place): Method[] {
   const methods = ROUTES.filter((route) => route.path === path && placesOf(route).includes(place)).map(
     ({ method }) => method,
@@ -121,7 +120,7 @@ const OTHER_PATHS: readonly Question[] = [
   },
 ];
 
-/** The debug interface serves some of the paths, and nothing on it is cached. */
+/** The debug interface serves some paths and caches nothing. */
 function interfaces(): Question[] {
   const here = new Set(ROUTES.filter(({ port }) => port !== 'main').map(({ path }) => path));
   const elsewhere = new Set(ROUTES.map(({ path }) => path).filter((path) => !here.has(path)));

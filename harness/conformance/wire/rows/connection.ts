@@ -1,4 +1,4 @@
-/** From socket to first stream, as a stranger: `p2p-protocols.md` 1. */
+/** From socket to first stream: `p2p-protocols.md` 1. */
 
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
@@ -21,10 +21,10 @@ import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
 
 const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
-/** A node that has not introduced itself may be a prober: it is left alone for a while. */
+/** An unintroduced node may be a prober: it is left alone for a while. */
 const STRANGER_MS = 20_000;
 
-/** Frames that a node may send before it answers. */
+/** Before the answer. */
 const FRAMES_MAX = 20;
 
 export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
@@ -146,20 +146,20 @@ export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
     async check(desk) {
       const stranger = await desk.stranger();
       const conversation = await stranger.tryOpen(PINGPONG.id);
-      // To a stranger, refused name and refused stream are the same.
+      // A stranger's refused name and refused stream are the same.
       await conversation?.expectRefusal('a stranger has not introduced itself');
     },
   },
 ]);
 
-/** Slow: begun with the run, judged by a row. */
+/** Begun with the run, judged by a row. */
 export async function strangerStays(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   must(!(await stranger.endsWithin(STRANGER_MS)), `the connection ended within ${STRANGER_MS} ms`);
   await pinged(await stranger.open(PING_ID), 1);
 }
 
-/** Protocols that every node announces in its identity, whatever its version. */
+/** In every version's identity. */
 const REQUIRED = [
   '/swarm/pingpong/1.0.0/pingpong',
   '/swarm/pricing/1.0.0/pricing',
@@ -195,7 +195,7 @@ async function pingAnswer(
 ): Promise<void> {
   const answer = Buffer.from(frame(TYPE.ping, FLAG.ack, 0, value));
   let seen = Buffer.alloc(0);
-  // Nodes measure the round trip first: the answer may be among several frames.
+  // Nodes measure the round trip first: the answer may follow several frames.
   while (!seen.includes(answer)) {
     must(
       seen.length < FRAMES_MAX * YAMUX_HEADER_SIZE,

@@ -1,4 +1,4 @@
-/** Introductions in both versions: `p2p-protocols.md` 3 and 4.1. */
+/** Both versions: `p2p-protocols.md` 3 and 4.1. */
 import { randomBytes } from 'node:crypto';
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { equalRecords, parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
@@ -18,14 +18,14 @@ import { type Counterpart, handshakeId } from '../counterpart.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { mustServe } from './peers.ts';
 
-/** Clocks of two machines may differ by this much. */
+/** Between two machines. */
 const CLOCKS_DIFFER_SECONDS = 60n;
 
-/** Something that must not be accepted in an introduction. */
+/** Must not be accepted in an introduction. */
 interface Lie {
   readonly id: string;
   readonly about: string;
-  /** Only for one version. */
+  /** Of one version. */
   readonly generation?: Generation;
   readonly mayEndIt?: true;
   readonly ack: (
@@ -127,7 +127,7 @@ export const HANDSHAKE_ROWS = table({ group: 'handshake', level: 'read' }, [
   },
 ]);
 
-/** Slow: begun with the run, judged by a row. */
+/** Begun with the run, judged by a row. */
 export async function silentHandshake(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   const [generation] = await desk.memory.generations();
@@ -240,7 +240,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
   ];
 }
 
-/** By then, what its other connections lead to would have come. */
+/** By then the effects of its other connections would have come. */
 async function mustStay(peer: Counterpart): Promise<void> {
   must(!(await peer.endsWithin(200)), 'the node closed the first connection');
   await mustServe(peer);

@@ -1,4 +1,4 @@
-/** What a node must survive. Each row ends with an honest peer's request. */
+/** What a node must survive: each row ends with an honest peer's request. */
 import { randomBytes } from 'node:crypto';
 import type { Generation } from '../../../../node/p2p/host.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
@@ -21,15 +21,15 @@ import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { mustServe } from './peers.ts';
 
-/** Enough for a serious test by a peer, and no load for the machine. */
+/** A serious test, and no load for the machine. */
 const PINGS = 10_000;
 const STREAMS = 2_000;
 const SOCKETS = 20;
-/** Yamux ping whose answer shows that everything before it was processed. */
+/** The answer to this Yamux ping shows that all before it was processed. */
 const MARK = 0x5eed_0001;
 
 const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
-/** Protocols of full nodes. */
+/** Of full nodes. */
 const CHUNK_PROTOCOLS: readonly string[] = [RETRIEVAL.id, PUSHSYNC.id, CURSORS.id, PULLSYNC.id];
 
 export const HOSTILE_ROWS = table({ group: 'hostile', level: 'write', hostile: true }, [
@@ -150,7 +150,7 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntr
   };
 }
 
-/** Sends bytes that are no messages: each must end its stream, whatever the node says before. */
+/** Bytes that are no messages: each must end its stream. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();
@@ -185,7 +185,7 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
   }
 }
 
-/** An honest peer, connected or new, gets an answer. */
+/** Connected or new. */
 async function stillServing(desk: Desk): Promise<void> {
   await mustServe(await desk.friend());
 }

@@ -1,4 +1,4 @@
-/** A light node's answers to requests for full nodes: `p2p-protocols.md` 0 and 8. */
+/** A light node's answers: `p2p-protocols.md` 0 and 8. */
 
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import { PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';

@@ -1,4 +1,4 @@
-/** Settlement by time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
+/** By time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
 
 import { type Clock, unixSeconds } from '../../../../formats/clock.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
@@ -15,9 +15,9 @@ import { hexText } from '../transcript.ts';
 import { held } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
 
-/** Clocks of peers may differ by this much: a payer refuses the rest of its peer. */
+/** Between peers: a payer refuses more. */
 const CLOCKS_DIFFER_SECONDS = 2n;
-/** Two payments may fall into two seconds by chance, not repeatedly. */
+/** Two payments may fall into two seconds by chance. */
 const ATTEMPTS_MAX = 5;
 const CHAIN_MS = 120_000;
 
@@ -44,7 +44,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
         if (next.kind === 'reset') return;
         must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
         conversation.end();
-        // The next second had begun, and the node counted this payment too.
+        // The next second had begun: the node counted this payment too.
         await peer.endsWithin(1_100 - (desk.clock.now() % 1_000));
         must(first.timestamp > 0n, 'Timestamp: 0');
       }
@@ -109,7 +109,7 @@ function checkTime({ timestamp }: MessageOf<typeof PaymentAck>, clock: Clock): v
   );
 }
 
-/** What no node accepts as a cheque. */
+/** Never accepted. */
 const NO_CHEQUES: readonly { readonly id: string; readonly about: string; readonly bytes: Uint8Array }[] = [
   { id: 'no cheque', about: 'nothing', bytes: new Uint8Array(0) },
   { id: 'no JSON', about: 'what is no JSON', bytes: text('{"Chequebook":') },
@@ -219,7 +219,7 @@ async function emit(desk: Desk, peer: Counterpart, cheque: Uint8Array): Promise<
   return conversation;
 }
 
-/** A cheque on a chequebook of this run. @param units accounting units paid, more each time */
+/** On a chequebook of this run. @param units accounting units, more each time */
 async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   const funds = desk.funds();
   const { chequebook } = await funds.chequebook();
@@ -229,7 +229,7 @@ async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   return signCheque(cheque, funds.signer, await funds.chainId());
 }
 
-/** @throws NotApplicable when the node takes no cheques */
+/** @throws NotApplicable without cheques */
 async function opened(desk: Desk, peer: Counterpart) {
   const conversation = await peer.tryOpen(SWAP.id);
   if (conversation === undefined) throw new NotApplicable('the node does not take part in swap');

@@ -1,7 +1,4 @@
-/**
- * What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to
- * 4.5.
- */
+/** Pricing, pingpong, status, hive: `p2p-protocols.md` 4.2 to 4.5. */
 import { MAX_PO } from '../../../../formats/chunk/address.ts';
 import type { Clock } from '../../../../formats/clock.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
@@ -16,9 +13,9 @@ import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { Counterpart } from '../counterpart.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
-/** The public network's minimum, accounting units: what two seconds forgive. */
+/** The public network's, accounting units: what two seconds forgive. */
 const THRESHOLD_MIN = { full: 9_000_000n, light: 900_000n } as const;
-/** Records that a peer may announce at once. */
+/** Records in one announcement. */
 const BUDGET = 128;
 /** A node announces right after a handshake. */
 const GOSSIP_MS = 2_000;
@@ -86,7 +83,6 @@ export const PINGPONG_ROWS = table({ group: 'pingpong', level: 'read' }, [
   },
 ]);
 
-/** @throws Mismatch unless the node answers this peer */
 export async function mustServe(peer: Counterpart): Promise<void> {
   const conversation = await peer.converse(PINGPONG.id);
   conversation.send(Ping, { greeting: 'still there' }, 'Ping');
@@ -137,7 +133,7 @@ export const STATUS_ROWS = table({ group: 'status', level: 'read' }, [
     async check(desk) {
       const peer = await desk.fresh({ fullNode: true });
       let seen = 0n;
-      // The peer counts once all after a handshake is done.
+      // The peer counts after the whole handshake.
       for (let n = 0; n < 20 && seen === 0n; n++) {
         const conversation = await peer.converse(STATUS.id);
         conversation.send(Get, {}, 'Get');
@@ -164,14 +160,13 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
     conversation.end();
     return conversation;
   };
-  /** With a peer that the node keeps. */
   const keeping = (check: (desk: Desk, peer: Counterpart) => Promise<void>) => async (desk: Desk) => {
     await desk.requireGeneration(generation);
     const peer = await desk.fresh({ generation });
     await check(desk, peer);
     must(!(await peer.endsWithin(200)), 'the node closed the connection');
   };
-  /** Records of nodes that do not exist: a node accepts them until it tries to reach them. */
+  /** Of nonexistent nodes: accepted until the node tries to reach them. */
   const records = ({ clock, options }: Desk, count: number): AddressRecord[] =>
     Array.from({ length: count }, () => Counterpart.unconnected(options.networkId, clock).record(generation));
   return table({ group: 'hive', level: 'write' }, [
@@ -257,7 +252,7 @@ async function heardBy(clock: Clock, peers: readonly Counterpart[]) {
 function checkRecord(record: AddressRecord, networkId: bigint, generation: Generation): void {
   try {
     decodeUnderlays(record.underlay);
-    // The older version passes on a subset of the addresses, which is not signed.
+    // The older version passes on an unsigned subset of the addresses.
     if (generation === '15.0.0') parseRecord(record, networkId, { generation });
   } catch (error) {
     if (!(error instanceof RecordError || error instanceof UnderlayError)) throw error;

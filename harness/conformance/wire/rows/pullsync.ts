@@ -1,4 +1,4 @@
-/** How a node hands out its reserve: `p2p-protocols.md` 4.10. */
+/** The reserve: `p2p-protocols.md` 4.10. */
 
 import { BINS, proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
@@ -29,12 +29,12 @@ import { type Desk, table } from '../subject.ts';
 
 /** Chunks of one offer. */
 const OFFERED_MAX = 250;
-/** Chunks that a row asks for. */
+/** Asked for by a row. */
 const WANTED = 3;
 /** A page closes a second after its last chunk. */
 const QUIET_MS = 2_500;
 
-/** A chunk as the node delivered it. */
+/** As delivered. */
 export interface StoredChunk {
   readonly address: Uint8Array;
   readonly data: Uint8Array;
@@ -183,7 +183,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
   },
 ]);
 
-/** A chunk that the node hands out. @throws NotApplicable when it has none */
+/** @throws NotApplicable without a chunk */
 export function held(desk: Desk): Promise<StoredChunk> {
   return desk.memory.once('held', async () => {
     try {
@@ -203,7 +203,7 @@ async function deliveries(desk: Desk): Promise<StoredChunk[]> {
   const got: StoredChunk[] = [];
   for (const { address, stampHash: hash } of offered) {
     const { address: delivered, data, stamp } = await conversation.receive(Delivery, 'Delivery');
-    // Empty: the chunk left the reserve in between.
+    // The chunk has left the reserve.
     if (delivered.length === 0) continue;
     must(equalBytes(delivered, address), `Delivery of ${toHex(delivered)}, expected ${toHex(address)}`);
     valid(address, data);
@@ -229,7 +229,7 @@ export function valid(address: Uint8Array, data: Uint8Array): void {
   }
 }
 
-/** @returns what is wanted: the first chunks of the offer */
+/** @returns the offer's first chunks */
 function wantFirst<Offered>(
   conversation: Conversation,
   { chunks }: { readonly chunks: Offered[] },
@@ -239,7 +239,7 @@ function wantFirst<Offered>(
   return wanted;
 }
 
-/** @throws Mismatch when a delivery is not what a sum stands for */
+/** @throws Mismatch unless the sum stands for it */
 function delivers(
   { address, sum }: MessageOf<typeof SummedChunk>,
   { address: delivered, data, stamp }: MessageOf<typeof Delivery>,
@@ -257,7 +257,7 @@ function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
   return peer.ask(CURSORS.id, [Syn, {}, 'Syn'], [Ack, 'Ack']);
 }
 
-/** @throws NotApplicable when its reserve is empty */
+/** @throws NotApplicable for an empty reserve */
 async function firstPage(peer: Counterpart): Promise<Page> {
   const { cursors } = await cursorsOf(peer);
   const bin = cursors.findIndex((cursor) => cursor > 0n);

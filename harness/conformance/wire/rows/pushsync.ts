@@ -1,4 +1,4 @@
-/** Giving a chunk to a node: `p2p-protocols.md` 4.9. */
+/** Pushes: `p2p-protocols.md` 4.9. */
 
 import { proximityOrder } from '../../../../formats/chunk/address.ts';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
@@ -15,18 +15,18 @@ import type { Stamping } from '../funds.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { retrieve } from './retrieval.ts';
 
-/** A push travels through the network, and so do its timeouts. */
+/** A push and its timeouts cross the network. */
 const PUSH_MS = 35_000;
-/** First the purchase, then ten blocks until nodes accept stamps of the batch. */
+/** The purchase, then ten blocks until nodes accept stamps. */
 const BUYING_MS = 240_000;
 
-/** Leading bits that a chunk shares with the node it is pushed to. */
+/** Leading bits shared with the node. */
 const NEAR = 8;
 
 interface Refused {
   readonly id: string;
   readonly about: string;
-  /** Noticed only by a node that would keep the chunk. */
+  /** Only a node that would keep the chunk notices. */
   readonly ofStorer?: true;
   readonly change: (honest: Pushed) => Pushed;
 }
@@ -37,7 +37,7 @@ interface Pushed {
   readonly stamp: Uint8Array;
 }
 
-/** None of these needs a batch: each is wrong before the stamp is checked, or stamped by an unknown batch. */
+/** None needs a batch: each is wrong before the stamp is checked, or of an unknown batch. */
 const REFUSED: readonly Refused[] = [
   {
     id: 'stamp too short',
@@ -59,7 +59,7 @@ const REFUSED: readonly Refused[] = [
   },
 ];
 
-/** Faults of an existing batch's stamp. */
+/** Of an existing batch. */
 const WRONG_STAMPS: readonly {
   readonly id: string;
   readonly about: string;
@@ -146,7 +146,7 @@ function someChunk(text: string): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
-/** A chunk in the node's neighbourhood, so that the node, or one as near, keeps it. */
+/** The node, or one as near, keeps it. */
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
     const chunk = someChunk(`${text} ${desk.clock.now()} ${n}`);
@@ -160,7 +160,7 @@ async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt
   return peer.ask(PUSHSYNC.id, [Delivery, chunk, 'Delivery'], [Receipt, 'Receipt', PUSH_MS]);
 }
 
-/** Stamps that the node accepts: a wrong one is then refused for what is wrong with it. */
+/** Accepted stamps: a wrong one is then refused for its fault. */
 function provedStamping(desk: Desk): Promise<Stamping> {
   return desk.memory.once('stamping', async () => {
     const stamping = await desk.funds().stamping();

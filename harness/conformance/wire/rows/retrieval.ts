@@ -1,4 +1,4 @@
-/** Requests for chunks, and peers' credit: `p2p-protocols.md` 4.8 and 5. */
+/** Requests and credit: `p2p-protocols.md` 4.8 and 5. */
 import { proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
@@ -10,14 +10,14 @@ import { digestOf } from '../identities.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, valid } from './pullsync.ts';
 
-/** A search over the network ends after this time, whatever the result. */
+/** A search ends after this time, whatever the result. */
 export const SEARCH_MS = 35_000;
-/** Accounting units of one step of proximity. */
+/** Accounting units per step of proximity. */
 const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
-/** Most requests of a row that runs into debt. */
+/** To run into debt. */
 const REQUESTS_MAX = 200;
-/** Percent of the threshold that a peer may owe: a quarter more, plus a second's forgiveness. */
+/** Of the threshold: a quarter more, plus a second's forgiveness. */
 const LIMIT_PERCENT = 125n;
 
 export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: 'full' }, [
@@ -79,7 +79,7 @@ export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: '
   },
 ]);
 
-/** A refused peer comes back with the same overlay. @throws Mismatch when it is let in */
+/** It comes back with the same overlay. @throws Mismatch when it is let in */
 export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
@@ -90,7 +90,7 @@ export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void>
   must(await again.endsWithin(ANSWER_MS), 'the peer was taken back at once');
 }
 
-/** @throws Mismatch unless the answer is an error */
+/** @throws Mismatch unless it is an error */
 async function notDelivered(desk: Desk, addr: Uint8Array, expected: string, withinMs = ANSWER_MS) {
   const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
   conversation.send(Request, { addr }, 'Request');
@@ -100,7 +100,7 @@ async function notDelivered(desk: Desk, addr: Uint8Array, expected: string, with
   await conversation.expectEnd();
 }
 
-/** @param withinMs more for a chunk that the node may have to ask others for @throws Mismatch */
+/** @param withinMs more if the node may have to ask others @throws Mismatch */
 export async function retrieve(
   peer: Counterpart,
   address: Uint8Array,
@@ -115,7 +115,7 @@ export async function retrieve(
   await conversation.expectEnd();
 }
 
-/** @returns false when the node did not deliver */
+/** @returns false: not delivered */
 async function tryRetrieve(peer: Counterpart, address: Uint8Array): Promise<boolean> {
   try {
     await retrieve(peer, address);
@@ -126,7 +126,7 @@ async function tryRetrieve(peer: Counterpart, address: Uint8Array): Promise<bool
   }
 }
 
-/** What a node charges for a chunk, accounting units. */
+/** Accounting units. */
 export function priceOf(overlay: Uint8Array, address: Uint8Array): bigint {
   return (PRICE_STEPS - BigInt(proximityOrder(overlay, address))) * PRICE_STEP;
 }

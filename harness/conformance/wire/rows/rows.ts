@@ -1,4 +1,4 @@
-/** All rows of the wire, in the order in which a connection reaches them. */
+/** In the order in which a connection reaches them. */
 import type { Row } from '../../row.ts';
 import { type Desk, rowOf, type WireRow, type WireSubject } from '../subject.ts';
 import { CONNECTION_ROWS, strangerStays } from './connection.ts';
@@ -12,14 +12,13 @@ import { PUSHSYNC_ROWS } from './pushsync.ts';
 import { RETRIEVAL_ROWS } from './retrieval.ts';
 import { STREAM_ROWS, silentHeaders } from './streams.ts';
 
-/** Slow checks beside the rows, by the name that a row waits for. */
+/** By the name that a row waits for. */
 export const BACKGROUND_CHECKS: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   stranger: strangerStays,
   'silent handshake': silentHandshake,
   'silent headers': silentHeaders,
 };
 
-/** Rows that wait come late. */
 const table: readonly WireRow[] = [
   ...CONNECTION_ROWS,
   ...HANDSHAKE_ROWS,

@@ -1,4 +1,4 @@
-/** Versions, headers and frames: `p2p-protocols.md` 1.3 and 2. */
+/** Versions, headers, frames: `p2p-protocols.md` 1.3 and 2. */
 
 import { encodeFrame, encodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import { MESSAGE_SIZE_MAX } from '../../../../node/p2p/stream/framing.ts';
@@ -9,12 +9,12 @@ import { must } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
-/** Time that a node gives a peer to send its headers. */
+/** For a peer's headers. */
 const HEADERS_MS = 10_000;
-/** Bytes of field tag and length before a greeting of this length. */
+/** Field tag and length of a greeting of this length. */
 const GREETING_PREFIX = 4;
 
-/** Ids that the node knows in other versions. */
+/** Known to the node in other versions. */
 const VERSIONS: readonly { readonly id: string; readonly taken: boolean; readonly about: string }[] = [
   { id: '/swarm/status/1.1.2/status', taken: true, about: 'an older patch' },
   { id: '/swarm/status/1.1.9/status', taken: true, about: 'a newer patch' },
@@ -130,7 +130,7 @@ export const STREAM_ROWS = table({ group: 'streams', level: 'read' }, [
   },
 ]);
 
-/** Slow: begun with the run, judged by a row. */
+/** Begun with the run, judged by a row. */
 export async function silentHeaders(desk: Desk): Promise<void> {
   const conversation = await (await desk.fresh()).open(PINGPONG.id);
   await conversation.expectGivenUp(HEADERS_MS + ANSWER_MS);

@@ -1,31 +1,25 @@
-/**
- * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and what
- * was expected, instead of by whatever it breaks further in.
- */
+/** Checks of the library's arguments: a mistake is reported at the call, not by whatever it breaks further in. */
 import { TIMER_MAX_MS } from '../../formats/units.ts';
 import { HarnessError } from './errors.ts';
 
-/** Characters of a text that are shown. */
 const SHOWN_MAX = 40;
 
-/** Number of hex digits of each kind of value. */
 export const DIGITS = {
   /** Address of a chunk, batch id, overlay, hash. */
   hash: [64],
-  /** The longer one ends with the key of encrypted content. */
+  /** The longer one ends with a decryption key. */
   reference: [64, 128],
-  /** Address on the chain. */
   account: [40],
   /** Compressed or not. */
   publicKey: [66, 130],
 } as const;
 
-/** @throws HarnessError `ARGUMENT_INVALID` @param where the method, and the parameter if it has several */
+/** @param where method, and parameter if there are several @throws HarnessError `ARGUMENT_INVALID` */
 export function expectHex(where: string, value: unknown, digits: readonly number[]): void {
   if (!isHex(value, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
 }
 
-/** The same for values that the chain writes with 0x and we write without. */
+/** The chain writes these with 0x, and we without. */
 export function expectChainHex(where: string, value: unknown, digits: readonly number[]): void {
   const plain = typeof value === 'string' ? value.replace(/^0x/, '') : value;
   if (!isHex(plain, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
@@ -76,7 +70,6 @@ export function argumentError(where: string, value: unknown, expected: string): 
   return new HarnessError('ARGUMENT_INVALID', `${where}: got ${valueText(value)}, expected ${expected}`);
 }
 
-/** A value in a message. */
 export function valueText(value: unknown): string {
   if (typeof value === 'string') {
     const text = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;

@@ -1,20 +1,19 @@
-/** Methods of an object in another process: a JSON request per call over HTTP, authorised by the cluster's token. */
+/** Methods of an object in another process: a JSON request per call, authorised by the cluster's token. */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requestDirectly } from './direct.ts';
 import { type HarnessError, messageOf } from './errors.ts';
 
-/** Enough for two hundred nodes in every group of a partition. */
+/** Two hundred nodes fit into every group of a partition. */
 const BODY_MAX = 1024 * 1024;
 
-/** Options of a server: after a turn of its event loop that took long, a waiting call is no late one. */
+/** Server options: a call that waited for a long turn of the event loop is not late. */
 export const PATIENT = { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 } as const;
 
-/** Where calls are taken. */
 export interface CallAddress {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any. */
   readonly port: number;
 }
 
@@ -22,12 +21,12 @@ export const LOOPBACK: CallAddress = { host: '127.0.0.1', port: 0 };
 
 export interface Served {
   readonly port: number;
-  /** Alone, it keeps its process alive no longer. */
+  /** Alone, it does not keep its process alive. */
   unref(): void;
   close(): Promise<void>;
 }
 
-/** @param at default: any free port of loopback */
+/** @param at default: any port of loopback */
 export async function serveCalls<T extends object>(
   target: T,
   methods: readonly (keyof T & string)[],
@@ -73,10 +72,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * Calls what `serveCalls` serves.
- * @param url of it, with the method
- * @param signal default: the call ends with the process alone
- * @param unanswered what the caller throws when there is no answer
+ * @param url with the method
+ * @param signal default: only the process ends the call
+ * @param unanswered thrown when there is no answer
  * @returns the result, or why there is none
  */
 export async function callRemote(
@@ -114,7 +112,6 @@ export async function listening(server: Server, at: CallAddress): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-/** Ends a server and its connections. */
 export async function endServer(server: Server): Promise<void> {
   const closed = server[Symbol.asyncDispose]();
   server.closeAllConnections();

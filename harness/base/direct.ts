@@ -1,6 +1,6 @@
 /**
- * How other programs are reached. A cluster's parts need no proxy: with `NODE_USE_ENV_PROXY` `fetch`, `node:http` and
- * undici send even loopback to `HTTP_PROXY`. Attached networks may be behind proxies.
+ * How other programs are reached. A cluster's parts need no proxy: with `NODE_USE_ENV_PROXY` even loopback requests go to
+ * `HTTP_PROXY`. Attached networks may be behind proxies.
  */
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
@@ -12,16 +12,10 @@ import { orAborted } from './wait.ts';
 const { Agent: SocketAgent } = process.getBuiltinModule('node:http');
 const { Agent: TlsAgent } = process.getBuiltinModule('node:https');
 
-/**
- * A busy process accepts one connection in each turn of its event loop; those that it has not accepted must fit its
- * queue of 511.
- */
+/** A busy process accepts one connection per turn of its event loop; the others must fit its queue of 511. */
 const CONNECTIONS_MAX = 32;
 
-/**
- * For clients of undici. A part that lives may be busy for any time, so only the caller's signal ends a request; a
- * machine that is not there would never end one.
- */
+/** For undici. A living part may be busy for any time, so only the caller's signal ends a request. */
 export const directDispatcher = new Agent({
   connections: CONNECTIONS_MAX,
   connect: connectorFor({ timeout: 0 }),
@@ -29,15 +23,15 @@ export const directDispatcher = new Agent({
   bodyTimeout: 0,
 });
 
-/** The same for networks that svcnet has not started, whose machines may be gone: undici's own limits hold. */
+/** For networks that svcnet has not started, whose machines may be gone: undici's own limits hold. */
 const foreignDispatcher = new Agent({ connect: connectorFor() });
 
-/** For clients that take an agent of `node:http`. */
+/** For agents of `node:http`. */
 const directAgent = new SocketAgent();
 const directTlsAgent = new TlsAgent();
 const memoryAgent = new MemoryAgent();
 
-/** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists hosts without a proxy; names in lower case win. */
+/** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists exceptions; lower-case names win. */
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
 const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
@@ -47,16 +41,16 @@ type RequestOptions = Pick<Dispatcher.RequestOptions, 'body'> & {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** A connection for each request: undici ends those that it keeps by the machine's time. */
+/** A connection for each request: undici ends kept ones by the machine's time. */
 const IN_MEMORY: Pool.Options = { pipelining: 0, connect: connectorFor() };
 
-/** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
+/** `foreign`: of a network that svcnet has not started. */
 export interface Whose {
   readonly foreign?: boolean | undefined;
 }
 
 /**
- * The environment that names the proxies for a foreign URL.
+ * Proxy variables for a foreign URL.
  * @returns undefined: none, or this machine @throws HarnessError `USAGE` for a proxy that is no URL
  */
 export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJS.ProcessEnv | undefined {
@@ -70,7 +64,6 @@ export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJ
   return named.length === 0 ? undefined : process.env;
 }
 
-/** For clients with `node:http` agents, such as WebSockets. */
 export function socketAgent(url: string, whose: Whose): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return memoryAgent;
   const isTls = /^(?:https|wss):/.test(url);
@@ -78,7 +71,7 @@ export function socketAgent(url: string, whose: Whose): HttpAgent {
   return agentOf(url, whose, {});
 }
 
-/** The same agent for one client, with connections of its own. */
+/** An agent for one client, with its own connections. */
 export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
   const proxyEnv = proxyEnvironment(url, whose);
@@ -86,7 +79,7 @@ export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpA
   return /^(?:https|wss):/.test(url) ? new TlsAgent(proxied) : new SocketAgent(proxied);
 }
 
-/** Connections to one origin. @param options of each */
+/** @param options of each connection */
 export function connectionsTo(
   url: string,
   whose: Whose,
@@ -100,7 +93,7 @@ export function connectionsTo(
   });
 }
 
-/** @throws Error of the system when unreachable; the signal's reason */
+/** @throws the system's Error when unreachable; the signal's reason */
 export function requestDirectly(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   return send(url, {
     ...options,
@@ -112,7 +105,7 @@ export function requestDirectly(url: string, options: RequestOptions = {}): Prom
 
 let proxied: Dispatcher | undefined;
 
-/** The same of a network that svcnet has not started. User and password of the URL become basic authorisation. */
+/** The same of a foreign network. The URL's user and password become basic authorisation. */
 export function requestForeign(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   const { username, password } = new URL(url);
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);

@@ -1,4 +1,4 @@
-/** What can go wrong in the testbed itself; `client/errors.ts` has the errors that nodes answer with. */
+/** What goes wrong in the testbed itself; `client/errors.ts` has nodes' errors. */
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -44,10 +44,12 @@ export type HarnessErrorCode =
   | 'START_TIMEOUT'
   | 'INTERRUPTED';
 
-/** What this package throws. `code` is stable, the message names what was wrong and what was expected, `hint` the next step. */
+/**
+ * What this package throws. `code` is stable, the message names what was wrong and what was expected, `hint` the next step.
+ */
 export class HarnessError extends Error {
   readonly code: HarnessErrorCode;
-  /** A second paragraph for people: log lines, the command to try. */
+  /** A second paragraph: log lines, the command to try. */
   readonly hint: string | undefined;
 
   constructor(
@@ -62,7 +64,7 @@ export class HarnessError extends Error {
   }
 }
 
-/** `thresholdBreached` is k6's code: the load ran, but missed its thresholds on speed or errors. */
+/** `thresholdBreached`, k6's code: a load ran, but missed its thresholds. */
 export const EXIT = {
   success: 0,
   checkFailed: 1,
@@ -83,12 +85,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Throws an `INTERRUPTED` error if the signal is aborted. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw interrupted(signal);
 }
 
-/** `svcnet down` removed a cluster in use. */
+/** `svcnet down` removed it. */
 export function clusterGone(name: string): HarnessError {
   return new HarnessError('CLUSTER_GONE', `cluster '${name}' has been removed`, {
     hint: `Start it again with: svcnet up --name ${name}`,
@@ -101,7 +102,6 @@ export function interrupted(signal: AbortSignal): HarnessError {
     : new HarnessError('INTERRUPTED', 'interrupted', { cause: signal.reason });
 }
 
-/** The system's error codes in words. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
@@ -117,7 +117,6 @@ const REASONS: Readonly<Record<string, string>> = {
   EIO: 'input/output error',
   ENOENT: 'no such folder',
 };
-/** Those of them that reading ends with. */
 const UNREADABLE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['EACCES', 'EPERM', 'EMFILE', 'ENFILE', 'ENAMETOOLONG', 'EIO'].map((code) => [
@@ -131,7 +130,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 };
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
-/** Why a file that a command was asked to write is not there. @param hint for one that exists */
+/** @param hint for an existing file */
 export function fileRefused(path: string, error: unknown, hint: string): HarnessError {
   return (error as NodeJS.ErrnoException).code === 'EEXIST'
     ? new HarnessError('USAGE', `${path} already exists`, { hint })
@@ -140,7 +139,7 @@ export function fileRefused(path: string, error: unknown, hint: string): Harness
 
 /**
  * Why a folder is unwritable.
- * @param error whatever was thrown; causes are examined
+ * @param error with its causes
  * @param remedy what a person can do @returns the error itself if about something else
  */
 export function cannotWrite(
@@ -158,12 +157,9 @@ export function cannotWrite(
   });
 }
 
-/**
- * Why a path is unreadable.
- * @param error of reading it @returns the error itself if the system did not refuse
- */
+/** @returns the error itself if the system did not refuse to read */
 export function cannotRead(path: string, error: unknown): unknown {
-  // Under jest it is of another realm, so `instanceof` says nothing of it.
+  // Under jest it is of another realm: `instanceof` fails.
   const { code = '' } = error as NodeJS.ErrnoException;
   if (!(code in UNREADABLE)) return error;
   return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
@@ -180,8 +176,7 @@ function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | u
     const { code = '', syscall = '', path } = cause as NodeJS.ErrnoException;
     const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
     if (code in REASONS && WRITING.has(syscall) && isThere) {
-      // Creating folders on a read-only file system ends with ENOENT, and so it does where nobody can make one, as
-      // below /proc.
+      // mkdir fails with ENOENT on a read-only file system, and where nobody can make folders, as below /proc.
       const nobody = syscall === 'mkdir' ? cause : undefined;
       return code === 'ENOENT' ? (accessFailure(folder) ?? nobody) : cause;
     }
@@ -193,7 +188,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Why the folder, or its nearest existing ancestor, cannot be written to; undefined: it can. */
+/** Of the folder or its nearest existing ancestor; undefined: writable. */
 function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   const parent = dirname(folder);
   if (!existsSync(folder) && parent !== folder) return accessFailure(parent);
@@ -205,10 +200,7 @@ function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   }
 }
 
-/**
- * Why an ended program could not write its log.
- * @param log path of the file
- */
+/** Why an ended program could not write its log, by the file's path. */
 export function logFailure(log: string): HarnessError | undefined {
   try {
     appendFileSync(log, '\n');

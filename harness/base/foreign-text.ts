@@ -1,32 +1,28 @@
 /**
- * Texts that others wrote: peers, nodes that svcnet did not start, files of other people. A terminal obeys what it is
- * shown, a renderer of Markdown too, so such a text becomes part of a line here, and nowhere else.
+ * Texts of others: peers, foreign nodes, other people's files. Terminals and Markdown renderers obey texts, so these are
+ * made harmless here, and nowhere else.
  */
 
 import { grouped } from './format.ts';
 
-/** Longer texts are cut: names and messages are shorter, whatever a peer says. */
+/** Names and messages are shorter. */
 const LINE_MAX = 500;
-/** Longest text of errors and logs, characters, which a person has to read. */
+/** Of errors and logs, in characters, for a person to read. */
 export const LONG_LINE_MAX = 4_000;
 
 /**
- * What changes a terminal or hides in a line: control characters, marks of direction, separators of lines and
- * paragraphs, invisible characters and tags, halves of surrogate pairs.
+ * What changes a terminal or hides in a line: control characters, direction marks, separators, invisible characters and
+ * tags, halves of surrogate pairs.
  */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
-/** The same without line feeds and tabs. */
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
 const ESCAPE = '\u001b';
-/** Ends colour, or begins one of svcnet's. */
+/** Only svcnet's colours. */
 const COLOUR = new RegExp(`(${ESCAPE}\\[(?:0|1|2|31|32)m)`);
 /** Begins a line anew. */
 const CLEAR_LINE = `\r${ESCAPE}[2K`;
 
-/**
- * Plain text in a line: breaks and tabs become spaces, unseen characters are as in JSON (`\u001b`), long ends are
- * cut.
- */
+/** Breaks and tabs become spaces, unseen characters are as in JSON (`\u001b`), long ends are cut. */
 export function inLine(text: string, max = LINE_MAX): string {
   // Nobody reads more, and megabytes take time.
   const seen = text.length > 2 * max ? text.slice(0, 2 * max) : text;
@@ -36,7 +32,6 @@ export function inLine(text: string, max = LINE_MAX): string {
   return text.length > seen.length || line.length > max ? `${cut(line, max - 1)}…` : line;
 }
 
-/** Several lines, each as by `inLine`. */
 export function inLines(text: string): string[] {
   return text
     .split(/\r?\n/)
@@ -46,24 +41,23 @@ export function inLines(text: string): string[] {
 /** A mistake, or what makes its text. */
 export type Mistake = string | (() => string);
 
-/** As many mistakes of one file are told: a person mends them and asks again. */
+/** A person mends these and asks again. */
 const MISTAKES_MAX = 20;
 
-/** The first of the mistakes, and how many more there are. */
 export function firstMistakes(mistakes: readonly Mistake[]): string[] {
   const told = mistakes.slice(0, MISTAKES_MAX).map((one) => (typeof one === 'string' ? one : one()));
   const rest = mistakes.length - told.length;
   return rest === 0 ? told : [...told, `and ${grouped(rest)} more ${rest === 1 ? 'mistake' : 'mistakes'}`];
 }
 
-/** A message with a line for each of the first mistakes, however the file that has them is written. */
+/** A line for each of the first mistakes. */
 export function mistakeLines(mistakes: readonly Mistake[], source?: string): string {
   return firstMistakes(mistakes)
     .map((mistake) => inLine(source === undefined ? mistake : `${source}: ${mistake}`, LONG_LINE_MAX))
     .join('\n');
 }
 
-/** Text in Markdown without markup, HTML, links or mentions. */
+/** Without markup, HTML, links or mentions. */
 export function inMarkdown(text: string): string {
   return inLine(text, LONG_LINE_MAX)
     .replaceAll(/[\\`*_{}[\]<>|#~&@]/g, (character) => `\\${character}`)
@@ -72,10 +66,7 @@ export function inMarkdown(text: string): string {
     .replace(/^(\s*\d+)([.)])(?=\s|$)/, '$1\\$2');
 }
 
-/**
- * The last check before a terminal: svcnet's colours and redrawing stay, other controls become text. JSON stays
- * equal.
- */
+/** The last check before a terminal: only svcnet's colours and redrawing stay. JSON stays equal. */
 export function forTerminal(text: string): string {
   const own = text.startsWith(CLEAR_LINE) ? CLEAR_LINE : '';
   const parts = text.slice(own.length).split(COLOUR);

@@ -1,7 +1,6 @@
-/** Words for messages: suggestions, plurals, measured times and amounts. */
 import { nearest } from '../../formats/nearest.ts';
 
-/** `, did you mean 'x'?`, or nothing when no known word is near. */
+/** `, did you mean 'x'?`, or nothing. */
 export function suggestion(given: string, known: readonly string[]): string {
   const near = nearest(given, known);
   return near === undefined ? '' : `, did you mean '${near}'?`;
@@ -22,25 +21,25 @@ export function formatMs(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Groups of three digits, also for amounts beyond the range of a number. */
+/** Groups of three digits, for amounts of any size. */
 export function grouped(value: number | bigint | string): string {
   const [whole = '', fraction] = String(value).split('.');
   const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
-/** Base units of one coin and of one token, as powers of ten. */
+/** Powers of ten. */
 export const NATIVE_DECIMALS = 18;
 export const TOKEN_DECIMALS = 16;
 
-/** Base units as whole units, with all decimals and no trailing zeros: 15 with one decimal is `1.5`. */
+/** With all decimals and no trailing zeros: 15 with one decimal is `1.5`. */
 export function inUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');
   return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** Token amounts for a column: all with as many decimals as the finest of them needs. */
+/** For a column: as many decimals as the finest amount needs. */
 export function tokenColumn(amounts: readonly bigint[]): string[] {
   const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
   const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
@@ -60,10 +59,10 @@ export function percentText(share: number): string {
   return `${Number((share * 100).toPrecision(12))} %`;
 }
 
-/** What a terminal, a page or an XML file shows of a text that may have megabytes. */
+/** Of a text that may have megabytes. */
 const EXCERPT_MAX = { characters: 16_000, lines: 200 } as const;
 
-/** A long text's beginning, and how much is left out. */
+/** The beginning, and how much is left out. */
 export function excerpt(text: string): string {
   const begin = text.slice(0, EXCERPT_MAX.characters);
   const shown = begin.split('\n').slice(0, EXCERPT_MAX.lines).join('\n');
@@ -71,7 +70,7 @@ export function excerpt(text: string): string {
   return left === 0 ? text : `${shown}\n… and ${grouped(left)} more characters, in report.json`;
 }
 
-/** Without what differs between runs, or between failures of one cause: which node, which chunk, how many, how long, where. */
+/** Without what differs between failures of one cause: nodes, chunks, counts, durations, places. */
 export function general(text: string): string {
   return text
     .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')

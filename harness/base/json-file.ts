@@ -1,15 +1,15 @@
-/** JSON files for concurrent readers: replaced as a whole. */
+/** Replaced as a whole, for concurrent readers. */
 import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cannotRead, HarnessError, messageOf } from './errors.ts';
 import { makeFolder } from './own-folder.ts';
 import { readFileLimited } from './read-limited.ts';
 
-/** To open a file for writing, made if missing and emptied; a link is refused. */
+/** Makes or empties a file; refuses a link. */
 export const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
-/** Longest file read, bytes; a long run's report has some MiB. */
+/** Bytes; a long run's report has some MiB. */
 const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {
@@ -17,10 +17,10 @@ export function writeJson(path: string, value: unknown): void {
   replaceJson(path, value);
 }
 
-/** The same in a folder that exists: one that was removed is not made again. @throws `ENOENT` */
+/** In an existing folder: a removed one is not made again. @throws `ENOENT` */
 export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
-  // It may hold a cluster's token, which gives control over the cluster's nodes.
+  // It may hold the token that controls a cluster's nodes.
   const file = openSync(temporary, NOT_THROUGH_LINKS, 0o600);
   try {
     writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);

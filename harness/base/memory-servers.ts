@@ -1,14 +1,11 @@
-/**
- * HTTP servers of this process reached by URL without sockets: no port, no machine timer. All above the connection is
- * as ever.
- */
+/** HTTP servers of this process, reached by URL without sockets: no port, no machine timer. */
 import type { Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { buildConnector, errors } from 'undici';
 
 const { Agent } = process.getBuiltinModule('node:http');
 
-/** Host names of these servers end in it. */
+/** Their host names end in it. */
 const DOMAIN = '.simulated';
 const PORT_OF_HTTP = 80;
 
@@ -17,11 +14,11 @@ interface Served {
   readonly clients: Clients;
 }
 
-/** Those who connect from outside. */
+/** From outside. */
 export interface Clients {
-  /** Told of each of them, until it is disposed: the connection has ended, or carries a WebSocket. */
+  /** Disposed when the connection has ended, or carries a WebSocket. */
   begin(): Disposable;
-  /** Calls `arrive` when so many bytes have passed a connection. */
+  /** Calls `arrive` when so many bytes have passed. */
   carry: Carry;
 }
 
@@ -29,18 +26,17 @@ type Carry = (bytes: number, arrive: () => void) => void;
 
 const servers = new Map<string, Served>();
 
-/** @returns a host name that only this process knows */
+/** @returns a host name of this process alone */
 export function memoryHost(name: string, network: string): string {
   return `${name}.${network}${DOMAIN}`;
 }
 
-/** Whether a URL or host is a server in memory. */
 export function isInMemory(host: string): boolean {
   return host.endsWith(DOMAIN);
 }
 
 /**
- * Gives a server its address; disposing cuts its connections.
+ * Disposing cuts its connections.
  * @param clients default: nobody is told
  * @throws Error with code `EADDRINUSE`
  */
@@ -74,7 +70,7 @@ function find(host: string, port: number): Served {
   return served;
 }
 
-/** The error of an address where nothing listens. */
+/** Where nothing listens. */
 export function refusedBy(address: string): Error {
   return systemError('ECONNREFUSED', `connect ECONNREFUSED ${address}`);
 }
@@ -86,11 +82,11 @@ function connect(host: string, port: number): MemorySocket {
   const end = () => client[Symbol.dispose]();
   const [here, there] = MemorySocket.pair(clients.carry);
   server.emit('connection', there);
-  // An agent is told `agentRemove` when a connection has become one of WebSockets.
+  // `agentRemove`: the connection has become a WebSocket.
   return here.once('close', end).once('agentRemove', end);
 }
 
-/** For undici: reaches servers in memory, others by the options. */
+/** For undici: servers in memory, others by the options. */
 export function connectorFor(options: buildConnector.BuildOptions = {}): buildConnector.connector {
   const other = buildConnector(options);
   return (target, done) => {
@@ -108,7 +104,7 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
   };
 }
 
-/** For clients that take an agent of `node:http`. */
+/** For agents of `node:http`. */
 export class MemoryAgent extends Agent {
   override createConnection(
     { host, port }: Target,
@@ -137,15 +133,15 @@ function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** One end of a connection. Bytes arrive after the sending code. */
+/** Bytes arrive after the sending code. */
 export class MemorySocket extends Duplex {
-  /** For admission by address: it is this machine. */
+  /** For admission by address. */
   readonly remoteAddress = '127.0.0.1';
   #other: MemorySocket | undefined;
   #onRead: (() => void) | undefined;
   readonly #carry: Carry;
 
-  /** @param carry default: bytes take no time */
+  /** @param carry default: at once */
   constructor(carry: Carry = soon) {
     super();
     this.#carry = carry;
@@ -182,9 +178,9 @@ export class MemorySocket extends Duplex {
     });
   }
 
-  /** A stream reads the stack of its error, and to write that down takes longer than the rest of a connection's end. */
+  /** A stream reads its error's stack, which takes longer to write than the rest of a connection's end. */
   override destroy(error?: Error): this {
-    // The client ends a connection that has carried its request: no fault, and nobody sees this error.
+    // The client ends a used connection: no fault, and nobody sees this error.
     if (error instanceof errors.InformationalError) error.stack = error.message;
     return super.destroy(error);
   }
@@ -202,7 +198,7 @@ export class MemorySocket extends Duplex {
     done(error);
   }
 
-  // What clients and servers set on a socket means nothing here: no timer of the machine ends it.
+  // No timer of the machine ends it.
   setTimeout(): this {
     return this;
   }

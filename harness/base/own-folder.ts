@@ -1,6 +1,6 @@
 /**
- * Folders and files that are ours. Their content may come from elsewhere, with a repository or an archive, so names in
- * it are checked, links are followed before a path is used, and the folder's owner counts.
+ * Folders and files that are ours. Their content may come from a repository or an archive: names are checked, links are
+ * followed before a path is used, and the owner counts.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -21,18 +21,18 @@ import { cannotRead, HarnessError } from './errors.ts';
 
 export { makeFolder, whenRemoved };
 
-/** Names of clusters and snapshots, each of which is the name of a folder. */
+/** Of clusters and snapshots: each names a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
-/** File that says on which machine, and as which folder, its folder was made. */
+/** Says on which machine, and as which folder, its folder was made. */
 const MARK = '.made-here';
 
 /**
- * Checks that a folder, which may be missing, is this user's. @param remedy how to choose another
+ * The folder may be missing. @param remedy how to choose another
  * @throws HarnessError `STATE_INVALID` when it is no folder, or another user's; `CANNOT_READ`
  */
 export function expectOwn(folder: string, remedy: string): void {
   const own = process.getuid?.();
-  // Without it there is nothing to follow.
+  // Nothing to follow.
   const info = statusOf(folder) === undefined ? undefined : followed(folder);
   if (info === undefined) return;
   if (!info.isDirectory()) {
@@ -45,7 +45,7 @@ export function expectOwn(folder: string, remedy: string): void {
 }
 
 /**
- * Checks that a path, with links followed as far as it exists, stays in the folder.
+ * With links followed as far as it exists.
  * @throws HarnessError `STATE_INVALID` when it leads out of the folder, or nowhere
  */
 export function expectInside(folder: string, path: string): void {
@@ -63,8 +63,7 @@ export function expectInside(folder: string, path: string): void {
 }
 
 /**
- * Checks that a path is missing, or a regular file in the folder once links are followed: reading a pipe
- * would never end.
+ * Missing, or a regular file in the folder with links followed: reading a pipe would never end.
  * @throws HarnessError `STATE_INVALID`
  */
 export function expectFile(folder: string, path: string): void {
@@ -75,8 +74,8 @@ export function expectFile(folder: string, path: string): void {
 }
 
 /**
- * A path in a document, whose content is read and sent. It must lie below the document's folder once links
- * are followed, so that another person's document does not send files of its reader.
+ * A path in a document, whose content is read and sent. It must be below the document's folder with links followed: another
+ * person's document must not send its reader's files.
  * @param path relative to the folder, or absolute @param kinds what may be there
  * @returns what is wrong; undefined: nothing
  */
@@ -101,8 +100,8 @@ export function strayPath(
 }
 
 /**
- * What is at a path; of a link, the link itself.
- * @returns undefined when nothing is there, or a file is where a folder of the path should be
+ * Of a link, the link itself.
+ * @returns undefined: nothing, or a file instead of a folder of the path
  * @throws HarnessError `CANNOT_READ`
  */
 export function statusOf(path: string): Stats | undefined {
@@ -147,7 +146,7 @@ function realPath(path: string): string {
   }
 }
 
-/** @throws HarnessError `STATE_INVALID` for an entry that is a link; the folder may be missing */
+/** @throws HarnessError `STATE_INVALID` for a link; the folder may be missing */
 export function expectNoLinks(folder: string): void {
   const link = entriesOf(folder).find((entry) => entry.isSymbolicLink());
   if (link === undefined) return;
@@ -156,7 +155,7 @@ export function expectNoLinks(folder: string): void {
   });
 }
 
-/** Entries of a folder; none if it does not exist or cannot exist. @throws HarnessError `CANNOT_READ` */
+/** None: the folder cannot exist. @throws HarnessError `CANNOT_READ` */
 export function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -167,8 +166,8 @@ export function entriesOf(folder: string): Dirent[] {
 }
 
 /**
- * Writes a file as a whole, instead of one of that name. Of a link it replaces the link, not what that leads to.
- * @param mode of a new file, and of the one that is replaced
+ * Replaces a file as a whole; of a link, the link.
+ * @param mode of the new file
  * @throws HarnessError `USAGE` for a device or a pipe: renamed over, `/dev/stdout` would be gone for the whole machine
  */
 export function replaceFile(path: string, content: string, mode = 0o666): void {
@@ -186,8 +185,8 @@ export function replaceFile(path: string, content: string, mode = 0o666): void {
 }
 
 /**
- * Checks that a file is missing, of svcnet, or a link, which `replaceFile` replaces.
- * @param option that names the file or its folder @param isOurs by its content @throws HarnessError `USAGE`
+ * Missing, of svcnet, or a link, which `replaceFile` replaces.
+ * @param option that names the file or folder @param isOurs by content @throws HarnessError `USAGE`
  */
 export function expectReplaceable(option: string, path: string, isOurs: (content: string) => boolean): void {
   const info = statusOf(path);
@@ -198,25 +197,24 @@ export function expectReplaceable(option: string, path: string, isOurs: (content
   });
 }
 
-/** Marks a folder, made if missing, as made here. */
+/** Made if missing. */
 export function markMadeHere(folder: string): void {
   makeFolder(folder, 0o700);
   writeFileSync(join(folder, MARK), identityOf(folder) ?? '', { mode: 0o600 });
 }
 
-/** Whether the folder got its mark, here or before it was copied: svcnet made it, and may remove it. */
+/** Marked here or before it was copied: svcnet made it, and may remove it. */
 export function isMarked(folder: string): boolean {
   return statusOf(join(folder, MARK))?.isFile() === true;
 }
 
-/** Whether the folder got its mark here, so that its content can be trusted. */
+/** Marked here: its content can be trusted. */
 export function isMadeHere(folder: string): boolean {
   return isMarked(folder) && readFileSync(join(folder, MARK), 'utf8') === identityOf(folder);
 }
 
 /**
- * Identifies a folder on this machine; a copy has another identity. Nobody can know it before the folder is
- * made here, so it cannot come with a repository or an archive.
+ * A copy has another identity. Nobody knows it before the folder is made here: it cannot come with an archive.
  * @returns undefined: no such folder
  */
 export function identityOf(folder: string): string | undefined {
@@ -227,7 +225,7 @@ export function identityOf(folder: string): string | undefined {
 
 let machine: string | undefined;
 
-/** The machine's id; empty where it has none, as in most containers. */
+/** Empty in most containers. */
 function machineId(): string {
   if (machine !== undefined) return machine;
   try {

@@ -1,10 +1,8 @@
-/**
- * Answers and files of others, read into memory: of each kind no more than it can have, so that none is without end.
- */
+/** Answers and files of others, each with a limit. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 
-/** An answer that was longer than its kind can be: the rest was not read, and the connection is closed. */
+/** The rest of a too long answer was not read, and the connection is closed. */
 export class AnswerTooLong extends Error {
   readonly code = 'ANSWER_TOO_LONG';
 
@@ -14,7 +12,7 @@ export class AnswerTooLong extends Error {
   }
 }
 
-/** What an answer is read from: closing it ends the transfer. */
+/** Closing it ends the transfer. */
 interface Source extends AsyncIterable<unknown> {
   destroy(): unknown;
 }
@@ -34,12 +32,11 @@ export async function readLimited(source: Source, max: number): Promise<Uint8Arr
   return joined(pieces, length);
 }
 
-/** The same as text. */
 export async function readLimitedText(source: Source, max: number): Promise<string> {
   return textOf(await readLimited(source, max));
 }
 
-/** All of an answer, or the beginning of a longer one, whose rest is not read. @param max bytes */
+/** All of an answer, or a longer one's beginning. @param max bytes */
 export async function readBeginning(source: Source, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -71,14 +68,12 @@ export function readFileLimited(path: string, max: number): string {
   }
 }
 
-/** UTF-8, a byte order mark included. */
+/** UTF-8, with a byte order mark. */
 export function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): string {
   return Buffer.from(buffer, byteOffset, length).toString('utf8');
 }
 
-/**
- * Callers hand it out, so no `Buffer`: that is unequal to an array of the same bytes, and shares its memory.
- */
+/** No `Buffer`: that is unequal to an array of the same bytes, and shares its memory. */
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;

@@ -1,8 +1,8 @@
-/** A client's token for a node: sent, never shown. */
+/** Sent, never shown. */
 import { HarnessError, messageOf } from './errors.ts';
 import { readFileLimited } from './read-limited.ts';
 
-/** Where a token is: here, or in a file. Neither: the node requires none. */
+/** Neither: the node requires none. */
 export interface TokenSource {
   readonly token?: string | undefined;
   /** Absolute path. */
@@ -12,7 +12,7 @@ export interface TokenSource {
 export const TOKEN = /^[\w.~+/=-]+$/;
 export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
 
-/** Longest file of a token, bytes: a token has at most 512 letters. */
+/** Bytes; a token has at most 512 letters. */
 const TOKEN_FILE_MAX = 4096;
 
 /** Reads the file on first use: a cluster can be forgotten without it. */
@@ -24,7 +24,7 @@ export class Authorization {
     this.#source = source;
   }
 
-  /** @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token */
+  /** @throws HarnessError `DEFINITION_INVALID` when the file is unreadable or holds no token */
   headers(): Readonly<Record<string, string>> {
     const { token, tokenFile } = this.#source;
     if (token === undefined && tokenFile === undefined) return {};

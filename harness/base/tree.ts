@@ -1,4 +1,4 @@
-/** Files of folders in order of paths, and tar archives. */
+/** In order of paths. */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { type Pack, pack } from 'tar-stream';
@@ -11,7 +11,7 @@ export interface TreeFile {
   readonly data: Uint8Array;
 }
 
-/** Most that is held in memory at once. */
+/** In memory at once. */
 export const TREE_BYTES_MAX = 512 * 2 ** 20;
 
 /**
@@ -46,20 +46,20 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
   return files;
 }
 
-/** An entry of an archive: a folder if it has no data. */
+/** Without data: a folder. */
 export interface TarEntry extends Partial<TreeFile> {
   readonly path: string;
   readonly mode?: number;
-  /** Id of its user and of its group. */
+  /** User and group id. */
   readonly owner?: number;
 }
 
-/** A tar archive of the files, in their order, with fixed times so that equal trees give equal archives. */
+/** In order, with fixed times: equal trees give equal archives. */
 export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }
 
-/** The same of any entries, made while it is read. */
+/** Made while it is read. */
 export function tarStream(entries: Iterable<TarEntry>): Pack {
   const archive = pack();
   const fill = async () => {

@@ -1,22 +1,19 @@
-/**
- * Polls for a condition with growing pauses and a deadline, whose error names what was missing. The testbed has no
- * fixed sleep.
- */
+/** Polls with growing pauses and a deadline, whose error names what was missing. The testbed has no fixed sleep. */
 import type { Clock } from '../../formats/clock.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './format.ts';
 
-/** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
+/** A wait ends soon after its condition; a loopback request costs about a millisecond. */
 const FIRST_PAUSE_MS = 10;
-/** Long enough that fifty waiting nodes do not load a machine with two cores. */
+/** Fifty waiting nodes do not load two cores. */
 const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
 /** Checks the awaited condition. */
 export type Probe<T> = (signal: AbortSignal) => Promise<ProbeResult<T>>;
-/** The value, or what is missing, naming node, peer or batch. */
+/** What is missing names node, peer or batch. */
 export type ProbeResult<T> = { readonly done: T } | { readonly missing: string };
 
 /** How long to wait. */
@@ -29,9 +26,8 @@ export interface WaitOptions {
 }
 
 /**
- * Polls until done.
  * @param what completes "… within 20 s", such as `the nodes are not meshed`
- * @throws HarnessError `WAIT_TIMEOUT` with what was missing last, `INTERRUPTED`; errors of the probe pass through
+ * @throws HarnessError `WAIT_TIMEOUT` with what was missing last, `INTERRUPTED`; the probe's errors
  */
 export async function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
   expectTimeout('timeoutMs', options.timeoutMs);
@@ -61,7 +57,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   }
 }
 
-/** Waits for this time or until the signal aborts; a caller that needs to know which checks the signal. */
+/** Ends early when the signal aborts, which a caller checks. */
 export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   try {
@@ -72,8 +68,8 @@ export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
 }
 
 /**
- * The result of work that may ignore the signal: once that aborts, nothing waits for the work any longer.
- * @param why what is thrown then @throws the signal's reason, unless `why` says otherwise
+ * Work may ignore the signal: once it aborts, nothing waits for the work.
+ * @param why thrown then; default: the signal's reason
  */
 export async function orAborted<T>(
   work: Promise<T>,
@@ -91,7 +87,7 @@ export async function orAborted<T>(
   }
 }
 
-/** The result of the work, or `late` when it takes longer. */
+/** `late`: the work takes longer. */
 export async function orLate<T, L>(
   work: Promise<T>,
   { clock, ms, late }: { readonly clock: Pick<Clock, 'timer'>; readonly ms: number; readonly late: L },
@@ -101,7 +97,7 @@ export async function orLate<T, L>(
   return await Promise.race([work, passed.promise]);
 }
 
-/** Calls `work` again and again, with this time between, until it is disposed. Keeps no process alive. */
+/** With this time between, until disposed. Keeps no process alive. */
 export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void): Disposable {
   const tick = () => {
     timer = clock.timer(ms, tick, true);
@@ -111,7 +107,7 @@ export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 }
 
-/** A request that fails counts as not seen yet: its message becomes what is missing. */
+/** A failed request's message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,
   probe: () => Promise<ProbeResult<T>>,
@@ -124,8 +120,8 @@ export async function orMissing<T>(
 }
 
 /**
- * Runs the tasks, at most `limit` at a time; after the first failure no more are started.
- * @returns the result of each, in the order of the tasks
+ * At most `limit` at a time; none is started after a failure.
+ * @returns results in the order of the tasks
  */
 export async function allAtMost<T>(limit: number, works: readonly (() => Promise<T>)[]): Promise<T[]> {
   const results: T[] = [];
@@ -139,7 +135,7 @@ export async function allAtMost<T>(limit: number, works: readonly (() => Promise
 }
 
 /**
- * `Promise.all` that rejects only when every task has ended: nothing still runs when the caller tidies up.
+ * Rejects only when every task has ended: nothing runs when the caller tidies up.
  * @throws the first failure in order of tasks
  */
 export async function awaitAll<T>(works: readonly Promise<T>[]): Promise<T[]> {

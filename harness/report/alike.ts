@@ -1,8 +1,7 @@
-/** Failures of one cause: told once, with how many are like it. */
+/** Failures of one cause are told once, with how many are like it. */
 import { inLine } from '../base/foreign-text.ts';
 import { general, grouped } from '../base/format.ts';
 
-/** Names shown of those like it. */
 const NAMED = 3;
 
 interface Seen {
@@ -12,7 +11,7 @@ interface Seen {
 
 /**
  * @param nameOf of its condition
- * @returns the first of each kind, with the names of the others: equal but for nodes, chunks, places and numbers
+ * @returns the first of each kind, with the others' names: equal but for nodes, chunks, places and numbers
  */
 export function folded<T extends Seen>(
   failures: readonly T[],
@@ -26,7 +25,7 @@ export function folded<T extends Seen>(
   ]);
 }
 
-/** `19 more like it: node-1 has the chunk, node-2 has the chunk, …`; empty: there is none */
+/** `19 more like it: node-1 has the chunk, node-2 has the chunk, …`; empty: none */
 export function alikeText(names: readonly string[]): string {
   if (names.length === 0) return '';
   const shown = names.slice(0, NAMED).map((name) => inLine(name));

@@ -1,4 +1,4 @@
-/** A run's output: live progress on a terminal, a line per step elsewhere, final tables. */
+/** Live progress on a terminal, a line per step elsewhere, final tables. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, tim
 export interface ConsoleStyle {
   readonly width: number;
   readonly colour: boolean;
-  /** Redraws the line of the running step. */
+  /** Redraws the step's line. */
   readonly live: boolean;
 }
 
-/** Narrower than this is not worth a table. */
+/** No table is narrower. */
 const WIDTH_MIN = 60;
 
 export function consoleStyle(
@@ -50,8 +50,7 @@ export function formatBytes(bytes: number): string {
 }
 
 /**
- * The running step: name, detail, bar, rate and time left if the end is known, time. Redrawn on a terminal; elsewhere
- * reported every few seconds.
+ * Name, detail, bar, rate and time left if the end is known, time. Redrawn on a terminal; elsewhere told every few seconds.
  */
 export class StepDisplay {
   readonly #style: ConsoleStyle;
@@ -74,7 +73,7 @@ export class StepDisplay {
     this.#write = write;
   }
 
-  /** @param time of its cluster, and ms since that began; default: the machine's, and no cluster has begun */
+  /** @param time of its cluster, and ms since its beginning; default: the machine's, before any cluster */
   start(name: string, time?: { readonly clock: StepClock; readonly at: number }): void {
     this.#timer?.[Symbol.dispose]();
     const began = time === undefined ? '' : clock(time.at);
@@ -91,12 +90,12 @@ export class StepDisplay {
     if (this.#state !== undefined) this.#state.detail = text;
   }
 
-  /** @param unit what is counted, such as `chunks` */
+  /** @param unit such as `chunks` */
   progress(done: number, total: number, unit: string): void {
     if (this.#state !== undefined) this.#state.part = { done, total, unit };
   }
 
-  /** @param ms as the step measured; else since `start` */
+  /** @param ms default: since `start` */
   end(succeeded: boolean, ms?: number): void {
     const state = this.#state;
     if (state === undefined) return;
@@ -107,7 +106,7 @@ export class StepDisplay {
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
-  /** When the name is longer than its column, what follows gives way, so that the times stay aligned. */
+  /** After a long name the rest gives way, so that the times stay aligned. */
   #line(
     mark: string,
     { name: text, began }: { readonly name: string; readonly began: string },
@@ -141,7 +140,6 @@ export class StepDisplay {
   }
 }
 
-/** What a step's time is read from. */
 type StepClock = Pick<Clock, 'monotonic'>;
 
 function elapsedOf({
@@ -161,7 +159,7 @@ function barText(part: StepProgress, elapsedMs: number): string {
 }
 
 const FRAME_MS = 100;
-/** Often enough to show that it goes on, seldom enough for a log. */
+/** Often enough to show progress, seldom enough for a log. */
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
@@ -176,7 +174,7 @@ function progressBar(part: number): string {
 /** Verdict, failures with evidence, operations, report and repeat line. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
-  // Each scenario run in parallel had its line when it ended.
+  // Each scenario of a parallel run had its line when it ended.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');
@@ -212,7 +210,7 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
   return `  ${verdict}   ${count('passed')} of ${scenarios.length} scenarios${others.join('')}, in ${formatMs(durationMs)}`;
 }
 
-/** Runs of `--repeat`, a line each, failed seeds, and each scenario's failures. */
+/** Runs of `--repeat`, failed seeds, each scenario's failures. */
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
@@ -311,7 +309,7 @@ const OPERATION_COLUMNS: readonly OperationColumn[] = [
   { title: 'errors', rank: 0, align: 'right', of: (row) => grouped(row.errors) },
 ];
 
-/** `-` for a percentile with too few samples. */
+/** `-`: too few samples. */
 function shortMs(ms: number | null): string {
   if (ms === null) return '-';
   return ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms));

@@ -1,4 +1,4 @@
-/** Each failure with its moment, what preceded it, and nodes' logs then. */
+/** Each failure with its moment, what preceded it, and logs. */
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -11,11 +11,11 @@ import { folded } from './alike.ts';
 import { errorClasses } from './measures.ts';
 import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
-/** Failures with log lines; more usually have one cause. */
+/** More usually have one cause. */
 const EXPLAINED_MAX = 20;
 const BEFORE_MS = 5000;
 const AFTER_MS = 1000;
-/** Lines of one node, and of one failure. */
+/** Of a node, and of a failure. */
 const NODE_LINES_MAX = 12;
 const LINES_MAX = 40;
 const EVENTS_MAX = 6;
@@ -23,7 +23,7 @@ const LINE_LENGTH_MAX = 600;
 
 export interface Failure {
   readonly scenario: string;
-  /** Ms since the epoch: times are shown since then. */
+  /** Zero of shown times, ms since the epoch. */
   readonly origin: number;
   readonly title: string;
   /** Titles of failures of the same cause. */
@@ -31,9 +31,9 @@ export interface Failure {
   readonly expected?: string;
   readonly observed?: string;
   readonly evidence?: string | undefined;
-  /** Ms since the epoch, where that is known. */
+  /** Ms since the epoch, if known. */
   readonly at?: number | undefined;
-  /** The last faults and incidents of the scenario up to then. */
+  /** The scenario's last faults and incidents up to then. */
   readonly before: readonly RunEvent[];
   readonly logs: readonly LogLine[];
 }
@@ -45,7 +45,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** What happened before a failure, and whether it still went on then. @param failure `origin` and `at` of a `Failure` */
+/** Also says whether it still went on. @param failure `origin` and `at` of a `Failure` */
 export function eventText(
   { kind, text, endAt }: RunEvent,
   { origin, at }: Pick<Failure, 'origin' | 'at'>,
@@ -122,7 +122,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
 }
 
 /**
- * Log files of all clusters of a run, or of a part.
+ * Of all clusters of a run or a part.
  * @throws HarnessError `STATE_INVALID` for a link that leads out of it
  */
 async function logFiles(run: string, part: string): Promise<string[]> {
@@ -187,7 +187,7 @@ function entryText({ module, message, fields }: LogEntry): string {
     .slice(0, LINE_LENGTH_MAX);
 }
 
-/** Each node's lines closest to the moment, in order of time. */
+/** Each node's closest lines, in order of time. */
 function chosen({ at = 0 }: Failure, lines: readonly LogLine[]): LogLine[] {
   const near = (a: LogLine, b: LogLine) => Math.abs(a.at - at) - Math.abs(b.at - at);
   return [...Map.groupBy(lines, ({ part }) => part).values()]

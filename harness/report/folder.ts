@@ -11,57 +11,55 @@ import { MESSAGES_FILE, OLDER_MESSAGES_FILE } from './messages/message-file.ts';
 import { reportPage } from './page/report-page.ts';
 import type { RunResult } from './result.ts';
 
-/** Version of `report.json`; raised when a field's meaning changes. 2: percentiles are null with too few samples. */
+/** Of `report.json`; raised when a field's meaning changes. 2: percentiles are null with too few samples. */
 export const REPORT_SCHEMA = 2;
 
-/** Everything about a run; its presence makes a folder that of a run. */
+/** Its presence makes a folder that of a run. */
 export const REPORT_FILE = 'report.json';
 
-/** In a run's folder: what a person opens. */
+/** What a person opens. */
 export const REPORT_PAGE = 'report.html';
 
-/** In a run's folder: its verdict for CI systems. */
+/** For CI systems. */
 export const JUNIT_FILE = 'junit.xml';
 
-/** In a run's folder: its page as text, for comments and job summaries. */
+/** The page as text, for comments and job summaries. */
 export const REPORT_TEXT = 'report.md';
 
-/** What to do when the folder cannot be written to. */
+/** When the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
-/** In a run's folder: what it was asked for. */
 export const RECIPE_FILE = 'recipe.json';
 
-/** What was done to the cluster and when, if drawn or read from a file. */
+/** What was done to the cluster and when. */
 export const SCHEDULE_FILE = 'schedule.json';
 
-/** In the folder of a repetition: its `RepeatedRun`. */
+/** Of a repetition: its `RepeatedRun`. */
 export const REPEAT_FILE = 'repeat.json';
 
-/** In the folder of a run with many seeds: its `SeedsRun`. */
+/** Of a run with many seeds: its `SeedsRun`. */
 export const SEEDS_FILE = 'seeds.json';
 
-/** In the folder of runs on several flavours: how they differ. */
+/** Of runs on several flavours. */
 export const DIFFERENCES_FILE = 'differences.json';
 
-/** In a run's folder: every acknowledged upload. */
+/** Every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
-/** Why each missing chunk is nowhere, a JSON line each. */
+/** Why each missing chunk is nowhere. */
 export const LOSSES_FILE = 'losses.jsonl';
 
-/** What scenarios broke, a line for each start and end. */
+/** A line for each start and end of a fault. */
 export const FAULTS_FILE = 'faults.jsonl';
 
-/** Files that a run appends to. */
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE, MESSAGES_FILE, OLDER_MESSAGES_FILE];
 
-/** Folder of a run's part, counted from 0: parallel clusters have one each. */
+/** From 0: parallel clusters have one each. */
 export function partFolder(part: number): string {
   return `part-${part + 1}`;
 }
 
-/** Names of parts' folders, in order: named like parts and with parts' content. */
+/** In order: named like parts, with parts' content. */
 export function partFolders(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^part-\d+$/.test(name))
@@ -75,7 +73,7 @@ function numberOf(part: string): number {
 
 /**
  * Removes an earlier run's files and parts.
- * @param asked parameters of the run: a file that one names stays
+ * @param asked the run's parameters: a file that one names stays
  * @throws HarnessError `CANNOT_WRITE`
  */
 export function createReport(folder: string, asked: readonly unknown[] = []): void {
@@ -89,14 +87,14 @@ export function createReport(folder: string, asked: readonly unknown[] = []): vo
   });
 }
 
-/** Checks that what makes the pages anew would replace only pages. @throws HarnessError `USAGE` */
+/** New pages may replace only pages. @throws HarnessError `USAGE` */
 export function expectPages(folder: string): void {
   const page = (content: string) => content.includes(' · svcnet</title>');
   expectReplaceable('run', join(folder, REPORT_PAGE), page);
   expectReplaceable('run', join(folder, REPORT_TEXT), (content) => /^# (Passed|Failed): /.test(content));
 }
 
-/** Works in a report's folder, which is made if it is missing. @throws HarnessError `CANNOT_WRITE` */
+/** Makes a missing folder. @throws HarnessError `CANNOT_WRITE` */
 export function inReport<T>(folder: string, work: () => T): T {
   try {
     makeFolder(folder);
@@ -108,7 +106,7 @@ export function inReport<T>(folder: string, work: () => T): T {
 
 /**
  * Writes `report.json`, `junit.xml`, `report.html` and `report.md`.
- * @returns why there are no pages (they can be made later); undefined: there are
+ * @returns why there are no pages, which can be made later; undefined: there are
  * @throws HarnessError `CANNOT_WRITE` when the result itself cannot be kept
  */
 export async function writeReport(run: RunResult): Promise<string | undefined> {
@@ -122,7 +120,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
   }
 }
 
-/** Writes the pages made from the rest of the folder. @param baseline an earlier run to compare with */
+/** Made from the rest of the folder. @param baseline an earlier run */
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));

@@ -1,13 +1,11 @@
-/**
- * JUnit XML, as those read it that show test results: totals, a time and a name of its own for each case, reasons.
- */
+/** JUnit XML, as viewers of test results read it. */
 import { excerpt } from '../base/format.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 
 export interface JunitCase {
   readonly name: string;
   readonly seconds: number;
-  /** Absent: it has passed. */
+  /** Absent: passed. */
   readonly outcome?: {
     readonly kind: 'failure' | 'error' | 'skipped';
     /** Its first line is the message. */
@@ -25,10 +23,10 @@ export interface JunitSuite {
   readonly cases: readonly JunitCase[];
 }
 
-/** Lists of tests show the message in one line. */
+/** Lists show it in one line. */
 const MESSAGE_MAX = 500;
 
-/** A suite per scenario, a case per assertion; a scenario that could not run, or was skipped, is a case. */
+/** A suite per scenario, a case per assertion; a scenario that did not run is a case. */
 export function junitXml(run: RunResult): string {
   const titles = titlesOf(run.scenarios);
   const suites = run.scenarios.map((scenario, index) => suiteOf(scenario, titles[index] ?? scenario.name));
@@ -105,7 +103,7 @@ function attributes(values: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
-/** Parsers turn line ends and tabs of attributes into blanks, and `\r` into a line end. */
+/** Parsers turn attributes' line ends and tabs into blanks, and `\r` into a line end. */
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -116,10 +114,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\r': '&#13;',
   '\t': '&#9;',
 };
-/** Not representable in XML 1.0: control characters, halves of a pair, U+FFFE, U+FFFF. */
+/** XML 1.0 lacks control characters, halves of a pair, U+FFFE, U+FFFF. */
 const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** @returns text for an element or attribute; what XML cannot hold becomes JSON's, such as `\u001b` */
+/** @returns what XML cannot hold as in JSON, such as `\u001b` */
 export function escapeXml(text: string): string {
   return text
     .replace(NOT_XML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,4 +1,4 @@
-/** `report.md`: short, for pull requests, chats and terminals. */
+/** Short, for pull requests, chats and terminals. */
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import { alikeText } from './alike.ts';
@@ -115,7 +115,7 @@ function tableText(columns: readonly string[], rows: readonly (readonly string[]
   return [line(columns), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** Indented code: a line break within a line would end it. */
+/** A line break within a line would end indented code. */
 function codeText(lines: readonly string[]): string {
   return lines.map((line) => `    ${inLine(line, LONG_LINE_MAX)}`).join('\n');
 }

@@ -1,4 +1,4 @@
-/** What pages are made from: the result and the rest of the folder. */
+/** Pages are made from it. */
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { type Failure, failuresOf } from './failures.ts';
@@ -11,15 +11,14 @@ type Messages = MessageSummary | UnreadableMessages | undefined;
 export interface ReportMaterial {
   readonly run: RunResult;
   readonly failures: readonly Failure[];
-  /** Of each scenario; undefined when none were kept. */
   readonly messages: readonly Messages[];
-  /** Undefined when the run has kept no series. */
+  /** Undefined: no series were kept. */
   readonly used: Resources | undefined;
-  /** An earlier run of the same scenarios, for changes. */
+  /** Of the same scenarios, for changes. */
   readonly baseline?: RunResult | undefined;
 }
 
-/** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when series cannot be read */
+/** @param run `report` names its folder @throws HarnessError `STATE_INVALID` for unreadable series */
 export async function gatherMaterial(run: RunResult, baseline?: RunResult): Promise<ReportMaterial> {
   const [failures, used, messages] = await Promise.all([
     failuresOf(run),

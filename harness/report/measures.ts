@@ -1,4 +1,4 @@
-/** Headline figures of a scenario: all nodes together, by operation. */
+/** Of all nodes together, by operation. */
 
 import { grouped, plural } from '../base/format.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
@@ -7,7 +7,6 @@ import { byteSize, duration, type Unit } from '../web/base/format.ts';
 import type { Resources } from './resources.ts';
 import type { RunCosts, RunResult, ScenarioResult } from './result.ts';
 
-/** One operation over all nodes. */
 export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly operation: string;
   readonly nodes: number;
@@ -16,11 +15,11 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly errors: number;
   /** From first start to last end on any node, as windows show. */
   readonly mibPerSecond: number | null;
-  /** Operations that succeeded, over the same time. */
+  /** Successful ones, over the same time. */
   readonly perSecond: number | null;
 }
 
-/** Each page of a report shows the totals, and merging distributions takes a moment. */
+/** Each page of a report shows them, and merging distributions takes a moment. */
 const known = new WeakMap<ScenarioResult, readonly OperationTotal[]>();
 
 export function operationTotals(scenario: ScenarioResult): readonly OperationTotal[] {
@@ -63,20 +62,20 @@ function totalsOf({ metrics, timelines }: ScenarioResult): OperationTotal[] {
   }
 }
 
-/** A number at the top of a page. */
+/** At the top of a page. */
 export interface Headline {
   readonly title: string;
   readonly value: number | null;
   readonly unit: Unit;
-  /** Next to the number, in smaller type. */
+  /** In smaller type. */
   readonly detail: string;
   readonly verdict?: 'good' | 'bad';
 }
 
-/** Operations with their own headline; the tables have all. */
+/** The tables have all. */
 const OPERATIONS_MAX = 4;
 
-/** What went wrong comes first. */
+/** Failures come first. */
 export function headlines(scenario: ScenarioResult): Headline[] {
   const all = numbersOf(scenario);
   return [
@@ -145,7 +144,7 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
   ];
 }
 
-/** What a run's nodes used for what it moved. */
+/** What nodes used for what they moved. */
 export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], used: Resources): RunCosts {
   const moved = movedBy(scenarios);
   const peaks = used.nodes.flatMap(({ memory }) => memory?.peak ?? []);
@@ -157,10 +156,7 @@ export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], u
   };
 }
 
-/**
- * The same of a run in parts; what one of them does not know is not known. Parts that started no cluster, as
- * all their scenarios were skipped, are left out.
- */
+/** What one part does not know is not known. Parts without a cluster, whose scenarios were skipped, are left out. */
 export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'series' | 'costs'>[]): RunCosts {
   const started = parts.filter(({ series }) => series !== undefined);
   const known = started.map(({ scenarios, costs = {} }) => ({
@@ -223,7 +219,7 @@ export function fairness(loads: readonly number[]): number | null {
   return total === 0 ? null : total ** 2 / (loads.length * sum(loads, (load) => load ** 2));
 }
 
-/** Errors of all operations by class, most first. */
+/** Most first. */
 export function errorClasses(
   metrics: readonly OperationSummary[],
 ): { kind: string; count: number; example: string; where: string }[] {

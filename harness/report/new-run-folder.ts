@@ -1,4 +1,4 @@
-/** Runs that begin in the same second need different folders. */
+/** Runs of the same second need different folders. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
@@ -6,8 +6,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { makeFolder } from '../base/own-folder.ts';
 
 /**
- * Makes a new folder, for one of all who ask for its name.
- * @param runs folder of all runs @param name wanted; the second one gets `NAME-2`
+ * @param runs folder of all runs @param name wanted; the second asker gets `NAME-2`
  * @returns its path @throws HarnessError `CANNOT_WRITE`
  */
 export function newRunFolder(runs: string, name: string): string {
@@ -27,7 +26,7 @@ export function newRunFolder(runs: string, name: string): string {
   }
 }
 
-/** The moment as the beginning of a run's name, to the second. */
+/** For a run's name, to the second. */
 export function runMoment(): string {
   return new Date(MACHINE_CLOCK.now()).toISOString().replaceAll(':', '-').slice(0, 19);
 }

@@ -1,4 +1,3 @@
-/** Earlier runs: where they are, and what they found. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -11,12 +10,12 @@ import { messageFiles } from './messages/read-messages.ts';
 import type { RunResult } from './result.ts';
 import { checkedResult } from './result-shape.ts';
 
-/** Stands for the last run. Names of runs begin with their time, so the last one is the last by name. */
+/** The last by name: names of runs begin with their time. */
 const LAST = 'last';
 
 /**
- * @param name path of a folder, name of a run in the state directory, or `last`: the latest run there
- * @returns a folder, of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
+ * @param name folder, name of a run in the state directory, or `last`
+ * @returns a folder of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
  */
 export function findRun(name: string, stateDir: string): string {
   const path = resolve(name);
@@ -34,18 +33,18 @@ export function findRun(name: string, stateDir: string): string {
   });
 }
 
-/** What nodes said to each other in a run, or in one part of it. */
+/** Messages of a run or a part. */
 export interface RunRecord {
-  /** Its folder in that of the run; empty: the run itself. */
+  /** Folder in the run's; empty: the run itself. */
   readonly part: string;
-  /** That folder; undefined: only a file of messages was given. */
+  /** Undefined: only a file of messages was given. */
   readonly folder?: string;
   /** Oldest first. */
   readonly files: readonly string[];
 }
 
 /**
- * @param run as for `findRun`, or a file of messages @returns those of its parts one after the other
+ * @param run as for `findRun`, or a file of messages @returns one per part
  * @throws HarnessError `RUN_NOT_FOUND`
  */
 export function recordsOf(run: string, stateDir: string): RunRecord[] {
@@ -61,7 +60,7 @@ export function recordsOf(run: string, stateDir: string): RunRecord[] {
   });
 }
 
-/** Where a run keeps what is left of a cluster, in its folder. @param cluster undefined: the first of its part */
+/** A cluster's folder in its run's. @param cluster undefined: the first of its part */
 export function recordLabel(part: string, cluster = 1): string {
   return [...(part === '' ? [] : [part]), `cluster-${cluster}`].join('/');
 }
@@ -70,7 +69,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Names of subfolders; none if there is no folder. */
+/** None without the folder. */
 export function foldersIn(folder: string): string[] {
   if (!isFolder(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
@@ -80,7 +79,7 @@ export function foldersIn(folder: string): string[] {
 }
 
 /**
- * A run's `report.json`; the folder may have moved.
+ * `report.json`; the folder may have moved.
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`
  */
 export function readRun(folder: string): RunResult {

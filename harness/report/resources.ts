@@ -1,4 +1,4 @@
-/** What nodes used over a run: processor, memory, event loop delay; bytes. */
+/** Over a run: processor, memory, event loop delay; bytes. */
 
 import { increase, rate, type Series } from '../metrics/series.ts';
 import { readSeries } from '../metrics/series-file.ts';
@@ -8,10 +8,10 @@ const MEMORY = 'testbed_node_rss_bytes';
 const EVENT_LOOP = 'nodejs_eventloop_lag_p99_seconds';
 const BYTES = 'testbed_network_bytes_total';
 const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
-/** Points of a curve that is some hundred pixels wide. */
+/** A curve is some hundred pixels wide. */
 const POINTS_MAX = 120;
 
-/** A node's figure: the highest value in each of equal parts of the run; `null`: none. */
+/** The highest value in each of equal parts of the run; `null`: none. */
 export interface ResourceCurve {
   readonly points: readonly (number | null)[];
   readonly mean: number;
@@ -19,7 +19,7 @@ export interface ResourceCurve {
 }
 
 export interface NodeResources {
-  /** Node's name; `all`: the process of embedded nodes. */
+  /** `all`: the process of embedded nodes. */
   readonly node: string;
   /** Percent of one core. */
   readonly cpu?: ResourceCurve;
@@ -31,9 +31,9 @@ export interface NodeResources {
 
 export interface Resources {
   readonly nodes: readonly NodeResources[];
-  /** CPU seconds of all nodes; `NaN` when not known. */
+  /** Of all nodes; `NaN`: unknown. */
   readonly cpuSeconds: number;
-  /** Bytes through streams, most first. */
+  /** Through streams, most first. */
   readonly traffic: readonly {
     readonly protocol: string;
     readonly sent: number;
@@ -80,7 +80,7 @@ export async function readResources(folder: string): Promise<Resources | undefin
   };
 }
 
-/** Joins values of a node and of its namesake in a later cluster, which may be of another kind. */
+/** A node and its namesake in a later cluster, perhaps of another kind. */
 function joined(earlier: Float64Array | undefined, later: Float64Array): Float64Array {
   return earlier === undefined
     ? later

@@ -1,4 +1,4 @@
-/** What `report.json` must be like to be used: it may be damaged, or have come from elsewhere. */
+/** `report.json` may be damaged or come from elsewhere. */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 
@@ -8,7 +8,7 @@ const figureText = z.union([number, text], { error: 'a number, or decimal digits
 const list = <T extends z.ZodType>(of: T, what: string) => z.array(of, { error: `a list of ${what}` });
 const map = (what: string) => z.record(z.string(), z.unknown(), { error: `a map of ${what}` });
 const numbers = list(number.nullable(), 'numbers');
-/** Of a part, within the run's: as `partFolder` names them. */
+/** As `partFolder` names them. */
 const folder = text.regex(/^part-\d{1,6}$/, { error: 'the name of a part, such as part-1' });
 
 const assertion = z.looseObject(

@@ -4,7 +4,7 @@ import type { OperationTimeline } from '../metrics/timeline.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
 
-/** A scenario's named condition and what was seen. */
+/** A named condition and what was seen. */
 export interface Assertion {
   /** What must hold, such as `node-1 has the upload`. */
   readonly name: string;
@@ -14,39 +14,38 @@ export interface Assertion {
   readonly observed: string;
   /** What should have been seen. */
   readonly expected: string;
-  /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
+  /** Whatever helps find the cause: node, peer, chunk, log excerpt. */
   readonly evidence?: string | undefined;
-  /** A condition on speed or errors of a load, not on what was stored. */
+  /** On a load's speed or errors, not on what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
 }
 
-/** An amount or a count produced by a scenario. */
+/** An amount or a count of a scenario. */
 export interface Figure {
-  /** What it counts, such as `cheques sent`. */
+  /** Such as `cheques sent`. */
   readonly name: string;
-  /** Its node or link; absent: the cluster. */
+  /** Node or link; absent: the cluster. */
   readonly of?: string;
-  /** In its unit; decimal digits for amounts that a number cannot hold. */
+  /** In its unit; decimal digits beyond a number's range. */
   readonly value: number | string;
   /** Such as `cheques` or `ms`. */
   readonly unit: string;
 }
 
 /**
- * An event on charts. `phase`: a step. `fault`: what the scenario did to a node, a link or the chain.
- * `incident`: what
- * happened to one of them without the scenario's doing.
+ * An event on charts. `phase`: a step. `fault`: what the scenario did to a node, a link or the chain. `incident`: what
+ * happened without its doing.
  */
 export interface RunEvent {
   /** As above. */
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: it took no time, or had not ended when the run ended. */
+  /** Absent: at once, or not ended. */
   readonly endAt?: number | undefined;
-  /** A node, or `chain`; absent: the whole cluster. */
+  /** Node, or `chain`; absent: the cluster. */
   readonly part?: string;
   /** Folder of its scenario. */
   readonly folder?: string;
@@ -57,27 +56,27 @@ export interface RunEvent {
 /** `failed`: a condition was false. `error`: it could not run. `skipped`: an unmet need, in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
-/** Chunks of the ledger last looked for, or else acknowledged. */
+/** Chunks last looked for, or else acknowledged. */
 export interface LedgerResult {
   /** Chunks of acknowledged uploads. */
   readonly acknowledged: number;
   /** Of them, those that some node holds. */
   readonly found: number;
-  /** Those that no node holds. With `found` 0: the scenario did not look for them. */
+  /** On no node. With `found` 0: the scenario did not look for them. */
   readonly missing: number;
   /** The first of the missing ones. */
   readonly losses?: readonly Loss[];
 }
 
-/** An acknowledged chunk that no node holds. */
+/** An acknowledged chunk on no node. */
 export interface Loss {
   /** Its address, 64 hex digits. */
   readonly chunk: string;
   /** Of the upload, hex. */
   readonly reference: string;
-  /** Name of the node that acknowledged it. */
+  /** Node that acknowledged it. */
   readonly uploader: string;
-  /** That stamped it, hex. */
+  /** Its stamp's, hex. */
   readonly batch: string;
   /** The node closest to the chunk. */
   readonly closest: string;
@@ -86,100 +85,98 @@ export interface Loss {
 export interface ScenarioResult {
   /** As `svcnet run` takes it. */
   readonly name: string;
-  /** `passed`, `failed` (a condition was false), `error` (it could not run) or `skipped`. */
+  /** Outcome; `failed`: a condition was false, `error`: it could not run. */
   readonly result: ScenarioOutcome;
-  /** Milliseconds, by the clock of its cluster. */
+  /** By its cluster's clock. */
   readonly durationMs: number;
-  /** Its conditions, in the order in which they were checked. */
+  /** In the order of checking. */
   readonly assertions: readonly Assertion[];
-  /** What was timed: a row for each operation and node. */
+  /** A row per timed operation and node. */
   readonly metrics: readonly OperationSummary[];
-  /** The same over time, of all nodes together. */
+  /** Over time, of all nodes. */
   readonly timelines: readonly OperationTimeline[];
-  /** The longest operations, longest first. */
+  /** Longest first. */
   readonly slowest: readonly SlowOperation[];
   /** What it counted itself. */
   readonly figures: readonly Figure[];
-  /** Values of its parameters, by name. */
+  /** By name. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Chunks of its uploads. */
   readonly ledger: LedgerResult;
   /** Why it could not run; with `failed`, what else went wrong. */
   readonly error?: string;
-  /** What happened to nodes or the chain without the scenario's doing; with any, it has not passed. */
+  /** What happened to nodes or the chain by itself; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   /** Why it was skipped. */
   readonly skipReason?: string;
-  /** What could not be checked, a line each. */
+  /** Not checked, a line each. */
   readonly unchecked?: readonly string[];
-  /** Ms since the epoch, by the clock of its cluster. */
+  /** By its cluster's clock, ms since the epoch. */
   readonly startedAt?: number;
-  /** When its cluster began, ms since the epoch; absent: it had none. Reports show times since then. */
+  /** Its cluster's beginning, ms since the epoch, zero of shown times; absent: it had none. */
   readonly clusterStartedAt?: number | undefined;
-  /** Subfolder with logs, ledger and series; absent: the report's folder. */
+  /** Subfolder with its logs, ledger and series; absent: the report's. */
   readonly folder?: string;
-  /**
-   * Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster.
-   */
+  /** Of all messages of its cluster's nodes: equal in equal simulated runs. */
   readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
 
-/** What a run's nodes used, from first to last scrape. */
+/** What nodes used, from first to last scrape. */
 export interface RunCosts {
-  /** Processor seconds of all nodes per 10^9 bytes that its operations moved; absent: none was moved. */
+  /** Processor seconds of all nodes per 10^9 bytes moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
-  /** Resident bytes of the largest node, or of the process of all nodes. */
+  /** Of the largest node, or of the process of all, resident bytes. */
   readonly peakMemory?: number;
 }
 
 export interface RunResult {
-  /** Name of the run and of its folder. */
+  /** Name, also of its folder. */
   readonly run: string;
   /** A number if JSON holds it exactly, else digits. */
   readonly seed: number | string;
-  /** Driver of its clusters. */
+  /** Of its clusters. */
   readonly driver: DriverName;
-  /** No scenario has failed or could not run. */
+  /** No scenario failed or could not run. */
   readonly passed: boolean;
   /** ISO 8601, of this machine. */
   readonly startedAt: string;
-  /** Milliseconds on this machine, with the starts of its clusters. */
+  /** On this machine, milliseconds, with cluster starts. */
   readonly durationMs: number;
   /** Command that repeats the run. */
   readonly command: string;
-  /** In the order in which they were to run. */
+  /** In their order. */
   readonly scenarios: readonly ScenarioResult[];
-  /** Steps, faults and incidents, in the order in which they began. */
+  /** Steps, faults and incidents, as they began. */
   readonly events: readonly RunEvent[];
   /** Versions and machine: `svcnet`, `commit`, `node`, `platform`, `cpu`, `cores`, `memory` (text with unit). */
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
-  /** That folder's file of all series; absent: no cluster was started. */
+  /** File of all series; absent: no cluster was started. */
   readonly series?: string | undefined;
   /** Absent: not known from the series. */
   readonly costs?: RunCosts | undefined;
-  /** Name of the cluster left running. */
+  /** Cluster left running. */
   readonly kept?: string | undefined;
-  /** What could not be recorded or drawn, a line each; changes no verdict. */
+  /** Not recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
-  /** Which part of something long its record holds, a line each. */
+  /** Which part its record holds, a line each. */
   readonly notes?: readonly string[];
 }
 
-/** Times of a scenario are shown since then, ms since the epoch. */
+/** A scenario's shown times begin then, ms since the epoch. */
 export function originOf(run: RunResult, scenario: ScenarioResult): number {
   return scenario.clusterStartedAt ?? scenario.startedAt ?? Date.parse(run.startedAt);
 }
 
-/** What its record lacks, a line each. */
+/** A line each. */
 export function unrecordedOf({ problems = [], notes = [] }: RunResult): readonly string[] {
   return [...problems, ...notes];
 }
 
-/** What its readers must know of its times and rates; undefined: this machine took that time. */
+/** On its times and rates; undefined: they are this machine's. */
 export function timeNote({ driver }: RunResult): string | undefined {
   // A report from elsewhere may name another driver.
   return Object.hasOwn(DRIVER_FACTS, driver) && DRIVER_FACTS[driver].simulated
@@ -187,14 +184,14 @@ export function timeNote({ driver }: RunResult): string | undefined {
     : undefined;
 }
 
-/** A run whose cluster could not be started. */
+/** Its cluster could not be started. */
 export interface FailedStart {
   readonly seed: number | string;
   readonly passed: false;
   readonly error: string;
 }
 
-/** A run with several consecutive seeds. */
+/** Several consecutive seeds. */
 export interface RepeatedRun {
   readonly passed: boolean;
   readonly failedSeeds: readonly (number | string)[];
@@ -203,86 +200,85 @@ export interface RepeatedRun {
   readonly runs: readonly (RunResult | FailedStart)[];
 }
 
-/** A seed with which a run has not passed. */
+/** Its run has not passed. */
 export interface FailedSeed {
   readonly seed: number | string;
-  /** Failed conditions and kinds of errors in order, without varying parts. */
+  /** Failed conditions and kinds of errors, without varying parts. */
   readonly kinds: readonly string[];
   /** Command that repeats the run. */
   readonly command: string;
-  /** The report's folder, if written. */
+  /** Its folder, if written. */
   readonly report: string;
 }
 
-/** A seed with which a run has passed; its report is not kept. */
+/** Its run has passed; the report is not kept. */
 export interface PassedSeed {
   readonly seed: number | string;
-  /** Of the run, milliseconds on this machine. */
+  /** On this machine. */
   readonly durationMs: number;
-  /** Operations whose name begins with `upload`. */
+  /** Operations named `upload…`. */
   readonly uploads: number;
   /** That held. */
   readonly conditions: number;
 }
 
-/** A run with each of many seeds. */
+/** Many seeds, a run each. */
 export interface SeedsRun {
   readonly passed: boolean;
-  /** Seeds whose run has ended. */
+  /** Seeds that ended. */
   readonly ran: number;
-  /** Seeds that were asked for. */
+  /** Seeds asked for. */
   readonly of: number;
   readonly durationMs: number;
-  /** Commit or package version: another one may give another run. */
+  /** Commit or package version. */
   readonly code: string;
-  /** In the order of their seeds. */
+  /** By seed. */
   readonly passes: readonly PassedSeed[];
-  /** In the order of their seeds. */
+  /** By seed. */
   readonly failures: readonly FailedSeed[];
-  /** Seeds of each kind of failure, most frequent first; a seed counts for its first failure. */
+  /** Seeds by kind of failure, most frequent first; a seed's first failure counts. */
   readonly kinds: Readonly<Record<string, readonly (number | string)[]>>;
-  /** With `--minimise`: of each kind, in their order. */
+  /** With `--minimise`: of each kind. */
   readonly minimised?: readonly SmallestRun[];
 }
 
-/** The smallest run that still fails as the first one of its kind does; or why there is none. */
+/** The smallest run that fails as its kind's first; or why there is none. */
 export interface SmallestRun {
   readonly kind: string;
   readonly seed: number | string;
   /** Nodes, faults, operations and ms of the seed's run. */
   readonly from?: Readonly<Record<string, number>>;
-  /** Those of the smallest run. */
+  /** Of the smallest run. */
   readonly to?: Readonly<Record<string, number>>;
-  /** File for `svcnet run`. */
+  /** For `svcnet run`. */
   readonly scenario?: string;
-  /** What ended the search early; null: nothing. */
+  /** Ended the search early; null: nothing did. */
   readonly stopped?: 'attempts' | 'budget' | 'interrupted' | null;
   readonly error?: string;
 }
 
-/** The first difference of two runs of one seed. */
+/** The first one of two runs of a seed. */
 export interface Difference {
-  /** A frame and its file, or a path in the result, such as `scenarios.0.result`. */
+  /** A frame and its file, or a result's path such as `scenarios.0.result`. */
   readonly what: string;
   readonly first: string;
   readonly second: string;
 }
 
-/** A seed run twice. */
 export interface DeterminismCheck {
-  /** Both runs are equal, and have passed. */
+  /** Both are equal, and have passed. */
   readonly passed: boolean;
   /** Null: there is none. */
   readonly difference: Difference | null;
   readonly runs: readonly [RunResult, RunResult];
 }
 
-/** Skipped scenarios do not fail a run; everything else that is not `passed` does. */
+/** Skipped scenarios do not fail a run; all else but `passed` does. */
 export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
 }
 
-/** Scenario names, numbered if repeated: `pushsync`, `pushsync (2)`. */
+/** Numbered if repeated: `pushsync`, `pushsync (2)`. */
 export function titlesOf(scenarios: readonly Pick<ScenarioResult, 'name'>[]): string[] {
   const times = new Map<string, number>();
   return scenarios.map(({ name }) => {

@@ -1,4 +1,4 @@
-/** The log of a part of a cluster, wherever it is kept; here as a file on this machine. */
+/** A part's log, wherever it is kept; here in a file. */
 import { type HarnessError, logFailure } from '../errors.ts';
 import { follow, linesSince, logSize, tail } from './logs.ts';
 
@@ -10,13 +10,13 @@ export interface PartLog {
   /** Path of the file, or the command that prints it. */
   readonly where: string;
   tail(lines: number): Promise<string[]>;
-  /** Where it ends now. */
+  /** Its end now. */
   end(): Promise<LogPosition>;
-  /** The lines added since it ended at `position`; undefined: all. */
+  /** Lines added since `position`; undefined: all. */
   since(position: LogPosition | undefined): Promise<string[]>;
-  /** Every line added from now on, until the signal aborts; before them the last `lines` (default: none). */
+  /** Every later line until the signal aborts; before them the last `lines` (default: none). */
   follow(signal: AbortSignal, lines?: number): AsyncIterable<string>;
-  /** Why nothing can be written to it; undefined if it can. */
+  /** Why nothing can be written to it; undefined: it can. */
   failure(): HarnessError | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** One line of a log as fields: JSON as our own nodes write it, or quoted pairs as a Bee does. */
+/** A log line as fields: JSON of our nodes, or a Bee's quoted pairs. */
 
 export interface LogEntry {
   readonly time: string;
@@ -9,7 +9,7 @@ export interface LogEntry {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** @returns undefined for a line that is not an entry: one cut off, the text of a crash, a greeting */
+/** @returns undefined for a line that is no entry: cut off, of a crash, a greeting */
 export function logEntry(line: string): LogEntry | undefined {
   const values = line.startsWith('{') ? jsonOf(line) : pairsOf(line);
   if (values === undefined || !('msg' in values)) return undefined;
@@ -23,7 +23,7 @@ export function logEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** The line for a program: its fields, or else the text itself. */
+/** For a program: fields, or else the text. */
 export function logValue(line: string): unknown {
   return (line.startsWith('{') ? jsonOf(line) : pairsOf(line)) ?? line;
 }

@@ -1,21 +1,20 @@
-/** Reading the logs of nodes and of the chain: their last lines, and lines added later. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { MACHINE_CLOCK } from '../machine/clock.ts';
 import { pause } from '../wait.ts';
 
-/** Read at once on the way back from the end of a file; log lines are some hundred bytes. */
+/** Read at once, backwards; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
 
-/** @returns last lines, oldest first; none: no file */
+/** @returns oldest first; none: no file */
 export function tail(path: string, lines: number): string[] {
   const { complete, unfinished } = linesBefore(path, logSize(path), lines);
   const all = unfinished === '' ? complete : [...complete, unfinished];
   return lines === 0 ? [] : all.slice(-lines);
 }
 
-/** Of the file when it had the size `end`: its last complete lines, and what of the next one was there. */
+/** Of the file up to `end`: the last complete lines, and what there was of the next. */
 function linesBefore(
   path: string,
   end: number,
@@ -43,19 +42,18 @@ function breaksIn(piece: Buffer): number {
   return count;
 }
 
-/** Current size of the file, to continue reading from later. */
 export function logSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Lines since the size `from`, or all if moved aside since. */
+/** Since the size `from`; all if moved aside since. */
 export function linesSince(path: string, from: number): string[] {
   const size = logSize(path);
   const text = readRange(path, size < from ? 0 : from, size).toString('utf8');
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** Last lines, then finished ones until the signal aborts. A moved file is read from the start. */
+/** Last lines, then complete new ones until the signal aborts. A moved file is read from the start. */
 export async function* follow(path: string, signal: AbortSignal, lines = 0): AsyncGenerator<string> {
   let at = logSize(path);
   const before = linesBefore(path, at, lines);

@@ -1,6 +1,5 @@
 /**
- * A program as one bundle: loading hundreds of modules is most of a node's start. Packages stay outside, for their
- * native parts.
+ * A program as one bundle: loading hundreds of modules is most of a node's start. Packages with native parts stay outside.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -11,13 +10,13 @@ import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 import { programPath, programSuffix } from './programs.ts';
 
-/** Size in bytes and modification time in ms of each source. */
+/** Bytes, and ms of the modification, by source. */
 export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: number]>>;
 
 export interface Bundle {
-  /** Its own folder, named after its content. */
+  /** Named after its content. */
   readonly folder: string;
-  /** The file to run instead of the program's source. */
+  /** Run instead of the source. */
   readonly main: string;
   readonly inputs: Inputs;
 }
@@ -30,18 +29,18 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   const { build } = await import('esbuild');
   const startedAt = MACHINE_CLOCK.now();
   const { metafile, outputFiles } = await build({
-    // The program of a node's worker threads, which is looked for beside the code that starts it.
+    // A node's worker threads look for their program beside the code that starts them.
     entryPoints: [
       { in: source, out: 'main' },
       { in: programPath('node/platform/workers/thread'), out: 'thread' },
     ],
     inject: [programPath('harness/base/machine/source-positions')],
-    // At the same depth as its final place: source maps hold relative paths.
+    // As deep as its final place: source maps hold relative paths.
     outdir: join(folder, 'bundle'),
     bundle: true,
     write: false,
     metafile: true,
-    // Modules that a program loads lazily stay separate.
+    // Lazily loaded modules stay separate.
     splitting: true,
     platform: 'node',
     format: 'esm',
@@ -65,7 +64,6 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   };
 }
 
-/** Whether every file is unchanged. */
 export function areUnchanged(inputs: Inputs): boolean {
   return Object.entries(inputs).every(([path, [size, changedAt]]) => {
     const now = statSync(path, { throwIfNoEntry: false });
@@ -83,7 +81,7 @@ function inputsOf(paths: readonly string[], startedAt: number): Inputs {
   );
 }
 
-/** Another process may write the same bundle at the same time. */
+/** Another process may write the same bundle now. */
 function writeWhole(folder: string, files: readonly { name: string; contents: Uint8Array }[]): void {
   const temporary = `${folder}.${randomUUID()}`;
   makeFolder(temporary);
@@ -96,7 +94,7 @@ function writeWhole(folder: string, files: readonly { name: string; contents: Ui
   }
 }
 
-/** The bundle is in another folder: packages, and files beside a source, are resolved from the source's place. */
+/** Packages, and files beside a source, are resolved from the source's place. */
 const PLACES: Plugin = {
   name: 'places',
   setup(build) {

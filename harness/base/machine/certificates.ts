@@ -1,7 +1,4 @@
-/**
- * Certificates of a local authority for TLS between nodes: X.509 version 3, P-256, SHA-256. Names determine all but
- * keys.
- */
+/** A local authority for TLS between nodes: X.509 version 3, P-256, SHA-256. Names determine all but keys. */
 import {
   createHash,
   createPrivateKey,
@@ -19,13 +16,13 @@ export interface Issued {
 }
 
 export interface Authority {
-  /** PEM: what has to be trusted. */
+  /** PEM, to be trusted. */
   readonly certificate: string;
-  /** @param names host names, perhaps with `*.`, and IPv4 addresses */
+  /** @param names hosts, perhaps with `*.`, and IPv4 addresses */
   issue(names: readonly string[]): Issued;
 }
 
-/** Identifiers of RFC 5280 and RFC 5758, as their DER contents in hex. */
+/** RFC 5280 and RFC 5758: DER contents in hex. */
 const OID = {
   commonName: '550403',
   basicConstraints: '551d13',
@@ -37,15 +34,15 @@ const OID = {
   serverAuth: '2b06010505070301',
   ecdsaWithSha256: '2a8648ce3d040302',
 } as const;
-/** Far from both: programs renew in a certificate's last third. */
+/** Both far away: programs renew in the last third. */
 const VALIDITY = { from: '200101000000Z', until: '20991231235959Z' } as const;
-/** Bits 5 and 0: signing certificates, signing. */
+/** Bits 5 and 0: sign certificates, sign. */
 const KEY_USAGE = { authority: '030202 04', server: '030207 80' } as const;
 const LINE_LENGTH = 64;
 
 /**
- * Authorities of one name and one key stand for each other.
- * @param name shown where a certificate is refused @param key of P-256, PEM; absent: a new one
+ * Authorities of one name and key stand for each other.
+ * @param name shown where a certificate is refused @param key P-256, PEM; absent: a new one
  */
 export function createAuthority(name: string, key?: string): Authority {
   const privateKey =

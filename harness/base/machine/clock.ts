@@ -1,6 +1,6 @@
 /**
- * Time in the harness. A cluster, its nodes and all that waits for them are given their `Clock`; the machine's is
- * handed out here, to what is given none and to what waits for the machine itself.
+ * A cluster, its nodes and what waits for them are given their `Clock`; the machine's is for what is given none and for what
+ * waits for the machine.
  */
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 

@@ -1,4 +1,4 @@
-/** Code for all nodes, made once: a bundle, compiled by a run that loads it and ends. */
+/** Code for all nodes: a bundle, compiled by a run that loads it and ends. */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
@@ -6,31 +6,28 @@ import { readJson, writeJson } from '../json-file.ts';
 import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
 import { type Command, runProgram } from './processes.ts';
 
-/** Compiling takes a second, or many under load; without it the nodes still start, but more slowly. */
+/** Compiling takes a second, or many under load; without it nodes start more slowly. */
 const TIMEOUT_MS = 60_000;
-/** Written when everything is there. The folder also looks full while being filled, and after a killed run. */
+/** Written last. The folder also looks full while being filled, and after a killed run. */
 const RECORD = 'compiled.json';
-/** Bundles kept: running nodes load rarely used parts of theirs only when they need them. */
+/** Running nodes load rarely used parts only when they need them. */
 const BUNDLES_KEPT = 4;
 
 interface CompiledRecord {
-  /** Version of the runtime, which reads only its own compiled code. */
+  /** Of the runtime, which reads only its own compiled code. */
   readonly version: string;
-  /** Arguments up to and including the program: code compiled under other flags is not used. */
+  /** Up to the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
   readonly bundle: Bundle;
 }
 
-/**
- * A command as it is run: from the bundle if there is a current one, else from the sources without compiled
- * code.
- */
+/** From a current bundle, else from the sources without compiled code. */
 export interface Launch {
   readonly command: Command;
   readonly compileCache: string | undefined;
 }
 
-/** Bundles being made, by folder. */
+/** By folder. */
 const making = new SingleFlight<boolean>();
 
 export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
@@ -41,7 +38,7 @@ export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
 }
 
 /**
- * Checks every source file.
+ * Checks every source.
  * @param folder of the bundles
  * @returns undefined: none, or sources changed
  */
@@ -53,16 +50,15 @@ export function currentBundle(command: Command, folder: string): Bundle | undefi
 }
 
 /**
- * Makes a missing or outdated bundle. Callers in this process share a run, which ends early when none of them
- * waits any more.
- * @returns whether it was made, never an error: only start-up time depends on it
+ * Makes a missing or outdated bundle. Callers in this process share a run, which ends early when none waits.
+ * @returns whether it was made; no error: only start-up time depends on it
  */
 export async function compile(command: Command, folder: string, signal?: AbortSignal): Promise<boolean> {
   if (currentBundle(command, folder) !== undefined) return true;
   try {
     return await making.join(folder, signal, (shared) => make(command, folder, shared));
   } catch {
-    // A folder that cannot be written, a system without room for another process: the nodes' starts will report it.
+    // An unwritable folder, no room for a process: the nodes' starts will report it.
     return false;
   }
 }
@@ -87,7 +83,7 @@ function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
 }
 
-/** An unreadable record counts as none. */
+/** Unreadable: none. */
 function readRecord(folder: string): CompiledRecord | undefined {
   try {
     return readJson(join(folder, RECORD)) as CompiledRecord | undefined;
@@ -96,7 +92,7 @@ function readRecord(folder: string): CompiledRecord | undefined {
   }
 }
 
-/** Those that are named by a hash: below a given `NODE_COMPILE_CACHE` there may be folders of others. */
+/** Named by a hash: below a given `NODE_COMPILE_CACHE` there may be other folders. */
 function removeOld(folder: string): void {
   const bundles = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && /^[0-9a-f]{16}(\.|$)/.test(entry.name))

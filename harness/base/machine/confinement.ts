@@ -1,6 +1,6 @@
 const TEMPORARY_BYTES = 64 * 2 ** 20;
 
-/** What keeps a container to its data: no privileges, a read-only root, few processes. Docker's words. */
+/** A container has no privileges, a read-only root, few processes. Docker's words. */
 export const CONFINEMENT = {
   /** Capabilities that it lacks. */
   dropped: 'ALL',
@@ -11,7 +11,7 @@ export const CONFINEMENT = {
     bytes: TEMPORARY_BYTES,
     options: `rw,noexec,nosuid,nodev,mode=1777,size=${TEMPORARY_BYTES}`,
   },
-  /** Processes and threads at once: a Go program with many files open has hundreds. */
+  /** Processes and threads: a Go program with many open files has hundreds. */
   tasksMax: 1024,
 } as const;
 

@@ -6,7 +6,7 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'o
 /**
  * Returns once the browser was started.
  * @param page path or URL
- * @param shown what people open themselves, if something else
+ * @param shown what people open themselves, if different
  * @throws HarnessError `USAGE` when nothing can open it
  */
 export async function openInBrowser(page: string, shown = page): Promise<void> {

@@ -1,7 +1,6 @@
 /**
- * Ports picked by this user's clusters. A stopped node listens on nothing, so a file per port keeps others away; it
- * names its keeper and counts while that exists. Without a folder of this user alone there are no claims, and starts
- * go on.
+ * Ports of this user's clusters. A stopped node does not listen, so a file per port keeps others away; it names its keeper
+ * and counts while that exists. Without a folder of this user alone there are no claims.
  */
 import {
   closeSync,
@@ -19,15 +18,15 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Longest claim, bytes: a path; anything longer was not written by this program. */
+/** Bytes; a claim is a path. */
 const CLAIM_BYTES_MAX = 4096;
 
-/** Folders cleaned of gone clusters' claims by this process. */
+/** Of gone clusters' claims. */
 const swept = new Set<string>();
 
 /**
- * Call while a socket holds the port, so nobody else claims it.
- * @param keeper path that is there as long as the cluster, absolute @returns false when another cluster has the port
+ * Called while a socket holds the port, so nobody else claims it.
+ * @param keeper absolute path that exists as long as the cluster @returns false: another cluster has it
  */
 export function claimPort(port: number, keeper: string): boolean {
   const folder = claimsFolder();
@@ -47,23 +46,23 @@ export function claimPort(port: number, keeper: string): boolean {
   }
 }
 
-/** Whether a cluster that still exists has the port. */
+/** By an existing cluster. */
 export function isClaimed(port: number): boolean {
   const folder = claimsFolder();
   const owner = folder === undefined ? undefined : ownerOf(join(folder, String(port)));
   return owner !== undefined && existsSync(owner);
 }
 
-/** @returns undefined: none that is safe from others */
+/** @returns undefined: none is safe from others */
 function claimsFolder(): string | undefined {
-  // By number: a container's user may have no name. Windows has a temporary folder per user.
+  // By number: a container's user may have no name. Windows has a folder per user.
   const shared = join(tmpdir(), `svcnet-ports-${process.getuid?.() ?? 'own'}`);
   const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
   const wanted = runtime === '' ? [shared] : [join(runtime, 'svcnet-ports'), shared];
   return wanted.find((path) => isOwnFolder(path));
 }
 
-/** Makes it if there is none. */
+/** Makes it if missing. */
 function isOwnFolder(path: string): boolean {
   try {
     const info = lstatSync(path, { throwIfNoEntry: false });
@@ -74,12 +73,12 @@ function isOwnFolder(path: string): boolean {
     const others = process.getuid === undefined ? 0 : info.mode & 0o022;
     return info.isDirectory() && info.uid === (process.getuid?.() ?? info.uid) && others === 0;
   } catch (error) {
-    // Another process has made it at this moment. Whatever else is wrong, such as a read-only disk, it is of no use.
+    // Another process has made it now. After other errors, such as a read-only disk, it is of no use.
     return errorCode(error) === 'EEXIST' && isOwnFolder(path);
   }
 }
 
-/** Removes the claims of clusters that are gone. */
+/** Of gone clusters. */
 function sweep(folder: string): void {
   swept.add(folder);
   try {
@@ -89,7 +88,7 @@ function sweep(folder: string): void {
         rmSync(join(folder, name), { force: true, recursive: true });
     }
   } catch (error) {
-    // What cannot be removed now is removed by a later process.
+    // A later process removes what cannot be removed now.
     if (errorCode(error) === undefined) throw error;
   }
 }
@@ -111,7 +110,7 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
-/** Of an error of the system. Under jest it is of another realm, so `instanceof` says nothing of it. */
+/** Of the system. Under jest it is of another realm: `instanceof` fails. */
 function errorCode(error: unknown): string | undefined {
   return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code;
 }

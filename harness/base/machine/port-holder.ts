@@ -1,4 +1,3 @@
-/** The process that listens on a port. */
 import { allPids, readText, socketsOf, tcpSockets } from './socket-tables.ts';
 
 /** Enough of a command to recognise it. */
@@ -10,7 +9,7 @@ export interface PortHolder {
   readonly command: string;
 }
 
-/** @returns undefined if no process listens, or it cannot be determined */
+/** @returns undefined: no process listens, or it is unknown */
 export function portHolder(port: number): PortHolder | undefined {
   const listeners = tcpSockets().filter(({ listens, localPort }) => listens && localPort === port);
   const inodes = new Set(listeners.map(({ inode }) => inode));

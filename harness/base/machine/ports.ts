@@ -1,6 +1,6 @@
 /**
- * Free ports for processes that must know them first, below the range for outgoing connections (Linux 32768, others
- * 49152), so that a stopped node finds its own free.
+ * Free ports below the range for outgoing connections (Linux 32768, others 49152), so that a stopped node finds its own
+ * free.
  */
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
@@ -12,20 +12,17 @@ import { portHolder } from './port-holder.ts';
 const LOOPBACK = '127.0.0.1';
 const LOWEST_PORT = 12_000;
 const PORTS_END = 32_000;
-/** With a range this wide, this many failures in a row mean that something else is wrong. */
+/** In so wide a range, so many failures in a row mean that something else is wrong. */
 const TRIES_PER_PORT = 50;
 
 interface PickOptions {
-  /** Address to listen on. */
+  /** To listen on. */
   readonly host?: string;
-  /** Path that is there as long as the keeping cluster, absolute; absent: only used now. */
+  /** Absolute path that exists as long as the keeping cluster; absent: only used now. */
   readonly keeper?: string;
 }
 
-/**
- * @returns `count` different ports, none in use now or kept by a cluster whose node is down. All are held
- * until all are found.
- */
+/** @returns different ports, none in use or kept by a cluster. All are held until all are found. */
 export async function pickFreePorts(
   count: number,
   { host = LOOPBACK, keeper }: PickOptions = {},
@@ -40,8 +37,8 @@ export async function pickFreePorts(
 }
 
 /**
- * Takes ports again that a cluster had before.
- * @returns those that it cannot have: something listens on them, or another cluster has picked them meanwhile
+ * Takes a cluster's earlier ports.
+ * @returns those that are in use, or that another cluster has picked
  */
 export async function takenPorts(
   wanted: Iterable<number>,
@@ -57,8 +54,9 @@ export async function takenPorts(
 }
 
 /**
- * @throws HarnessError `DEFINITION_INVALID` for another machine's address; `PORT_IN_USE` naming the first taken port,
- * who wants it, and the process that has it
+ * @throws HarnessError `DEFINITION_INVALID` for another machine's address; `PORT_IN_USE` naming the first taken port, who
+ *   wants
+ * it, and who has it
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],

@@ -1,7 +1,6 @@
 /**
- * Processes that may outlive their starter, known by pid and start time, so that no reused pid is signalled.
- * Each leads a process group: a signal also reaches what it started, and Ctrl-C in the terminal reaches
- * neither.
+ * Processes that may outlive their starter, known by pid and start time, so that no reused pid is signalled. Each leads a
+ * group: a signal also reaches what it started, and Ctrl-C in the terminal reaches neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
@@ -10,35 +9,33 @@ import { makeFolder } from '../own-folder.ts';
 import { every } from '../wait.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 
-/** A program to start. `env` adds to what the testbed passes on, except what it sets. */
+/** `env` adds to what the testbed passes on. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Beginning of the variables that a caller's shell may have set for its own node of that program: `ANT_`. */
+  /** Of variables that a caller's shell may set for its own node: `ANT_`. */
   readonly prefix?: string | undefined;
 }
 
-/** Identifies a process for any other process on this machine. */
+/** For any process on this machine. */
 export interface ProcessId {
   readonly pid: number;
   /** Opaque; differs for a reused pid. */
   readonly startedAt: string;
 }
 
-/** Environment variable that marks processes that belong together. */
+/** Marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
-/** Environment variable that says which part a process is, or belongs to. */
+/** Which part a process belongs to. */
 const PART = 'SVCNET_PART';
-/** A log this large is moved aside at the next start; one older file is kept. */
+/** A larger log is moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
-/** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
+/** A loopback node takes some tens of milliseconds to stop. */
 const EXIT_POLL_MS = 5;
-/**
- * Longest wait until a paused process stands still: it may first have to finish what it asked of its disk.
- */
+/** Until a paused process stands still: it may first finish what it asked of its disk. */
 const STANDSTILL_MS = 10_000;
-/** Time between two looks whether a process that has not answered still runs. */
+/** Whether a silent process still runs. */
 const LOOK_MS = 500;
 
 /** Programs that this process has started and not yet collected, by pid. */
@@ -47,23 +44,23 @@ const started = new Set<number>();
 export interface SpawnOptions {
   readonly command: Command;
   readonly logFile: string;
-  /** The program stops when this process ends in any way. */
+  /** When this process ends in any way. */
   readonly stopWithParent: boolean;
-  /** Folder of compiled code; undefined: the program neither reads nor writes any. */
+  /** Undefined: no compiled code is read or written. */
   readonly compileCache: string | undefined;
-  /** Put on the program and on all it starts; `labelled` finds them by it. */
+  /** Also on all that the program starts; for `labelled`. */
   readonly label?: string;
-  /** Its name among all with the label. */
+  /** Among all with the label. */
   readonly part?: string;
 }
 
 export interface Spawned {
   readonly id: ProcessId;
-  /** Settles at the end; only the starter knows the code. */
+  /** Only the starter knows the code. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
-/** @throws the system's Error when it cannot be started */
+/** @throws the system's Error */
 export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   const log = openLog(options.logFile);
   let child: ChildProcess;
@@ -95,7 +92,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
     child.once('spawn', resolve);
     child.once('error', reject);
   });
-  // Writing to a process that has ended fails later; nothing is written, so the error means nothing.
+  // Writing to an ended process fails later; nothing is written, so the error means nothing.
   child.stdin?.on('error', () => child.stdin?.destroy());
   child.unref();
   const pid = child.pid as number;
@@ -103,8 +100,8 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
 }
 
 /**
- * Runs a program to its end without its output.
- * @returns whether it ended by itself and successfully; also false if it could not be started
+ * Runs a program without its output.
+ * @returns whether it ended by itself and successfully
  */
 export function runProgram(
   command: Command,
@@ -130,19 +127,17 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
-/** Variables that a caller's shell may have set for its own node. */
+/** A caller's shell may have these for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
-/**
- * A node's options come from its file alone: what the caller's shell sets for its own node must not leak in.
- */
+/** A node's options come from its file alone: the caller's variables must not leak in. */
 export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJS.ProcessEnv {
   const isOfNode = (name: string) =>
     NODE_VARIABLES.test(name) || (prefix !== undefined && name.startsWith(prefix));
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOfNode(name)));
 }
 
-/** Opens a log for appending; a large one is moved aside first. */
+/** Appends; a large one is moved aside first. */
 export function openLog(path: string): number {
   makeFolder(dirname(path));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -154,13 +149,13 @@ export function isAlive(id: ProcessId): boolean {
   return id.startedAt !== 'gone' && startTimeOf(id.pid) === id.startedAt;
 }
 
-/** @returns `paused` when a signal has stopped it */
+/** @returns `paused`: stopped by a signal */
 export function stateOf(id: ProcessId): 'running' | 'paused' | 'gone' {
   if (!isAlive(id)) return 'gone';
   return statusOf(id.pid)?.startsWith('T') === true ? 'paused' : 'running';
 }
 
-/** Processor time, ms, and unshared memory, bytes; undefined: gone or unknown. */
+/** Processor time, ms; unshared memory, bytes; undefined: gone or unknown. */
 export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } | undefined {
   if (process.platform !== 'linux' || !isAlive(id)) return undefined;
   const fields = linuxStat(id.pid);
@@ -173,8 +168,8 @@ export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } |
 }
 
 /**
- * This user's processes under the label, with descendants.
- * @param part name of the only one that is meant
+ * This user's, with descendants.
+ * @param part the only one that is meant
  */
 export function labelled(label: string, part?: string): ProcessId[] {
   const marks = [`${LABEL}=${label}`, ...(part === undefined ? [] : [`${PART}=${part}`])];
@@ -198,18 +193,17 @@ export function labelled(label: string, part?: string): ProcessId[] {
     .filter((id) => id !== undefined);
 }
 
-/** The process that runs this code. */
 export function ownProcess(): ProcessId {
   return { pid: process.pid, startedAt: startTimeOf(process.pid) ?? 'gone' };
 }
 
-/** @returns undefined when there is no such process now */
+/** @returns undefined: none now */
 export function processOf(pid: number): ProcessId | undefined {
   const startedAt = startTimeOf(pid);
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** Signals the process and, if it leads a group, all it started. @returns false: it was gone */
+/** Reaches the group that it leads. @returns false: it was gone */
 export function signalGroup(id: ProcessId, signal: NodeJS.Signals): boolean {
   return isAlive(id) && (send(-id.pid, signal) || send(id.pid, signal));
 }
@@ -224,7 +218,7 @@ function send(target: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Asks a process to end, and forces it after `graceMs`. Resolves when it is gone.
+ * Forces it after `graceMs`. Resolves when it is gone.
  * @returns whether force was needed
  */
 export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {
@@ -237,7 +231,7 @@ export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forc
   return { forced: true };
 }
 
-/** Ends the process at once, with all it started. */
+/** With all it started. */
 export async function killProcess(id: ProcessId): Promise<void> {
   signalGroup(id, 'SIGKILL');
   await gone(id, Number.POSITIVE_INFINITY);
@@ -254,7 +248,7 @@ export async function pauseProcess(id: ProcessId): Promise<boolean> {
 }
 
 /**
- * A request to a process of this machine. It has no limit: a clock cannot tell a busy process from one in a loop.
+ * A request without limit: a clock cannot tell a busy process from one in a loop.
  * @throws what the request throws, and Error with code `PAUSED` or `GONE`: another program may listen there now
  */
 export async function whileRunning<T>(pid: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -264,7 +258,7 @@ export async function whileRunning<T>(pid: number, request: (signal: AbortSignal
     const found = processOf(pid);
     const state = found === undefined ? 'gone' : stateOf(found);
     if (state === 'running') return;
-    // Its last answer may still be unread: this process reads between two looks.
+    // Its last answer may be unread: this process reads between two looks.
     if (state === 'gone' && looksGone++ === 0) return;
     ended.abort(Object.assign(new Error(`process ${pid} is ${state}`), { code: state.toUpperCase() }));
   });
@@ -284,7 +278,7 @@ async function holds(condition: () => boolean, withinMs: number): Promise<boolea
   return true;
 }
 
-/** When the process started, in the system's own format; undefined if there is no such process. */
+/** In the system's format; undefined: no such process. */
 function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
@@ -292,17 +286,16 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie waits for its parent to collect it. We do so soon with what we started; others may never do, and neither
-  // do we, as the first process of a container, with orphans that became ours. Its other threads may still run, and
-  // have its ports and files open until the last of them has ended.
+  // A zombie waits for its parent to collect it. We soon do so with what we started; others may never do, and neither do we,
+  // as a container's first process, with orphans. Its other threads may still run, and have its ports and files open.
   const hasEnded = fields[0] === 'Z' && !started.has(pid) && Number(fields[17]) <= 1;
   if (fields[0] === 'X' || hasEnded) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 
 /**
- * `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 18th the number of threads, the
- * 20th the start time.
+ * `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 18th the number of threads, the 20th
+ * the start time.
  */
 function linuxStat(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
@@ -320,14 +313,13 @@ function readProc(path: string): string | undefined {
   }
 }
 
-/** State letters as the system reports them. */
 function statusOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStat(pid)?.[0] : psField(pid, 'stat=');
 }
 
 let knownBootId: string | undefined;
 
-/** Ticks are counted from boot, so the boot id is part of the identity. */
+/** Ticks count from boot: the boot id is part of the identity. */
 function bootId(): string {
   knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return knownBootId;
@@ -345,7 +337,7 @@ function psField(pid: number, format: string): string | undefined {
     const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8', env }).trim();
     return line === '' ? undefined : line;
   } catch (error) {
-    // `ps` ends with 1 when it finds none.
+    // `ps` found none.
     if ((error as { status?: number }).status === 1) return undefined;
     throw error;
   }

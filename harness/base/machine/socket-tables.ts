@@ -1,19 +1,19 @@
-/** TCP sockets and owners, from Linux's `/proc`. Other systems and users reveal nothing. */
+/** TCP sockets and owners from Linux's `/proc`; other systems and users reveal nothing. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const LISTENING = '0A';
-/** Columns: local and remote address and port, state, inode. */
+/** Addresses with ports, state, inode. */
 const [LOCAL, REMOTE, STATE, INODE] = [1, 2, 3, 9];
 
 export interface TcpSocket {
   readonly localPort: number;
-  /** 0 for a listening socket. */
+  /** 0: listening. */
   readonly remotePort: number;
   readonly listens: boolean;
   readonly inode: string;
 }
 
-/** Empty where the system has no such table. */
+/** Empty without such a table. */
 export function tcpSockets(): TcpSocket[] {
   return ['tcp', 'tcp6'].flatMap((table) =>
     readText(`/proc/net/${table}`)
@@ -29,14 +29,14 @@ export function tcpSockets(): TcpSocket[] {
   );
 }
 
-/** All processes; nothing more can be seen of other users' ones. */
+/** Other users' processes reveal nothing more. */
 export function allPids(): number[] {
   return entries('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 }
 
-/** Inodes of the sockets that a process has open. */
+/** Inodes. */
 export function socketsOf(pid: number): string[] {
   return entries(`/proc/${pid}/fd`).flatMap((fd) => {
     try {
@@ -48,7 +48,7 @@ export function socketsOf(pid: number): string[] {
   });
 }
 
-/** Empty if there is no such file, or it may not be read. */
+/** Empty: missing or unreadable. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

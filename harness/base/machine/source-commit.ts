@@ -1,4 +1,4 @@
-/** The commit of this repository that is running, if it is a repository. */
+/** The running commit, in a repository. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ const TIMEOUT_MS = 5000;
 let asked: Promise<string | undefined> | undefined;
 
 /**
- * @returns its first digits, followed by `+changes` if files differed from it when it was first found; undefined in a
- * package, without git, or when git takes too long
+ * @returns first digits, and `+changes` if files differed when first asked; undefined in a package, without git, or when git
+ * takes too long
  */
 export async function sourceCommit(): Promise<string | undefined> {
   asked ??= describe();

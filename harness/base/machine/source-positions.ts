@@ -1,6 +1,6 @@
 /**
- * Prepended to bundles, so that traces name sources. Maps are read with the first trace; `--enable-source-maps` reads
- * all at the start, which takes half as long again and 15 MiB.
+ * Prepended to bundles: traces name sources. Maps are read with the first trace; `--enable-source-maps` reads all at the
+ * start, which takes half as long again and 15 MiB.
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
@@ -17,7 +17,7 @@ function mapOf(file: string): SourceMap {
   return map;
 }
 
-/** A line of a stack trace with each position in a bundle replaced; unchanged if the bundle is gone. */
+/** Positions in a bundle are replaced; unchanged if the bundle is gone. */
 function inSources(line: string): string {
   return line.replace(
     /(file:\/\/\S+\.mjs):(\d+):(\d+)/g,

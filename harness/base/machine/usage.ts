@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Ticks of `/proc/PID/stat` on every Linux. */
+/** On every Linux. */
 const TICKS_PER_SECOND = 100;
 
 export interface ProcessUsage {
-  /** User and system time since it started. */
+  /** User and system time. */
   readonly cpuSeconds: number;
-  /** Resident memory, shared pages included. */
+  /** With shared pages. */
   readonly residentBytes: number;
 }
 
-/** Cheap enough for every node every second; undefined: the process is gone, or the system does not say. */
+/** Cheap enough for every node every second; undefined: gone or unknown. */
 export function processUsage(pid: number): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

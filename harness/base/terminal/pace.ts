@@ -1,18 +1,18 @@
-/** How fast a step proceeds, and when it will be done. */
+/** A step's pace, and when it will be done. */
 import { formatMs, grouped } from '../format.ts';
 
-/** Before this, a rate says more about the first item than about the step. */
+/** Before, a rate says more about the first item. */
 const KNOWN_AFTER_MS = 1500;
 
 /** The part of a step that is done. */
 export interface StepProgress {
   readonly done: number;
   readonly total: number;
-  /** What is counted, such as `chunks`. */
+  /** Such as `chunks`. */
   readonly unit: string;
 }
 
-/** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as far as known. */
+/** `1,234 of 18,944 chunks, 2,310/s, 7.7 s left`, as known. */
 export function paceText({ done, total, unit }: StepProgress, elapsedMs: number): string {
   const counts = `${grouped(done)} of ${grouped(total)} ${unit}`;
   if (done === 0 || done >= total || elapsedMs < KNOWN_AFTER_MS) return counts;

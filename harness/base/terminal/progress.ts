@@ -1,4 +1,4 @@
-/** A start's progress: a live list, or lines of finished steps and occasional running ones. */
+/** A live list, or lines of finished and some running steps. */
 
 import { inLine } from '../foreign-text.ts';
 import { formatMs } from '../format.ts';
@@ -10,12 +10,11 @@ const DETAIL_WIDTH = 36;
 /** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
-/** What has become of one step so far. */
 export interface StepNews {
   readonly step: string;
   readonly done: boolean;
   readonly detail: string;
-  /** Duration of the step, when it is done. */
+  /** When it is done. */
   readonly ms?: number;
 }
 
@@ -25,7 +24,7 @@ export interface ProgressView {
   end(): Promise<void>;
 }
 
-/** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
+/** `✔ nodes 5 of 5 ready 1.3 s`, without the mark. */
 function progressLine(progress: StepNews): string {
   const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
   return `${progress.step.padEnd(NAME_WIDTH)}${inLine(progress.detail).padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
@@ -52,11 +51,11 @@ export function lineProgress(write: (text: string) => void): ProgressView {
   };
 }
 
-/** Steps that a start goes through; without batches there is nothing to wait for. */
+/** Without batches there is nothing to wait for. */
 export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
-  // The list awaits steps in order; nobody else awaits later ones.
+  // The list awaits steps in order; nobody awaits later ones.
   for (const { promise } of finished.values()) void promise.catch(() => 'told elsewhere');
   const shown = new Map<string, { title: string }>();
   const latest = new Map<string, StepNews>();

@@ -1,7 +1,6 @@
-/** A redrawn picture on the alternate screen, which restores the terminal however the process ends. */
+/** A picture on the alternate screen, restored however the process ends. */
 import { forTerminal } from '../foreign-text.ts';
 
-/** The part of a terminal's stream needed here. */
 export interface Terminal {
   readonly columns: number;
   readonly rows: number;
@@ -36,7 +35,7 @@ export class Screen implements Disposable {
     process.once('exit', this.#leave);
   }
 
-  /** @param paint returns fitting lines; called again on a change of size */
+  /** @param paint returns fitting lines; called at each new size */
   draw(paint: (size: Picture) => readonly string[]): void {
     this.#paint = paint;
     const { columns: width, rows } = this.#terminal;

@@ -1,10 +1,10 @@
-/** Tables that fit: unimportant columns are dropped before values are cut. */
+/** Unimportant columns are dropped before values are cut. */
 import { inLine } from '../foreign-text.ts';
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** Columns with the highest number are dropped first if the width is too small; 0 stays. */
+  /** The highest are dropped first; 0 stays. */
   readonly rank: number;
 }
 
@@ -13,11 +13,11 @@ const INDENT = '  ';
 
 export interface Table {
   readonly lines: readonly string[];
-  /** Titles of the columns that did not fit. */
+  /** Titles of dropped columns. */
   readonly hidden: readonly string[];
 }
 
-/** @param width of the terminal, columns; infinite: there is none @param rows one text per column */
+/** @param width in columns; infinite: no terminal @param rows one text per column */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -63,7 +63,7 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
-/** Values below each other, uncut, headed by each row's first. */
+/** Uncut values below each other, headed by each row's first. */
 export function renderLists(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const [, ...others] = columns;
   const width = Math.max(0, ...others.map(({ title }) => title.length));
@@ -85,7 +85,7 @@ function whole(text: string): string {
   return inLine(text, Number.POSITIVE_INFINITY);
 }
 
-/** Breaks at spaces; long words are split. @param indent of all lines but the first */
+/** Splits long words. @param indent of all lines but the first */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let rest = whole(text);

@@ -1,4 +1,4 @@
-/** Compares each figure of the first side with the others: better, same or worse. */
+/** Compares each figure of the first side with the others. */
 import type { RunResult } from '../result.ts';
 import { estimateOf, isShare, pooled } from './estimate.ts';
 import { costFigures, type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
@@ -6,31 +6,30 @@ import { commonScenarios, differencesOf, type Side } from './sides.ts';
 import type { Estimate, Interval } from './statistics.ts';
 import { CONFIDENCE, judge, type Verdict, verdictOfAll } from './verdict.ts';
 
-/** Errors have no tolerance. They are the same if their difference surely stays within this share. */
+/** Errors have no tolerance: they are the same if their difference surely stays within this share. */
 const ERRORS_UNSEEN = 0.01;
 
 export interface ComparedSide {
   readonly name: string;
-  /** Names of its runs. */
   readonly runs: readonly string[];
 }
 
 export interface Compared {
-  /** Name of the side. */
+  /** Its name. */
   readonly side: string;
-  /** Side to base; null for errors, and when one of the two has no value. */
+  /** Side to base; null: errors, or a missing value. */
   readonly ratio: number | null;
-  /** For errors: side minus base, percentage points. */
+  /** Errors: side minus base, percentage points. */
   readonly difference: number | null;
-  /** 95 % interval of the ratio or the difference; null: too few samples. */
+  /** 95 %, of ratio or difference; null: too few samples. */
   readonly interval: Interval | null;
   readonly verdict: Verdict;
 }
 
 export interface ComparedFigure extends FigureKey {
-  /** Per side, including the first: the median of its runs; for errors, the share over all its runs. */
+  /** Per side: the median of its runs; for errors, the share over all. */
   readonly values: readonly (number | null)[];
-  /** For each side except the first. */
+  /** Per side except the first. */
   readonly compared: readonly Compared[];
 }
 
@@ -39,14 +38,14 @@ export interface Comparison {
   readonly tolerance: number;
   readonly confidence: number;
   readonly sides: readonly ComparedSide[];
-  /** Other differences between the sides, one line each. */
+  /** One line each. */
   readonly differences: readonly string[];
   readonly figures: readonly ComparedFigure[];
 }
 
 /**
  * @param sides at least two; others are compared with the first
- * @param tolerance share by which a figure may differ and still be the same
+ * @param tolerance share by which equal figures may differ
  * @throws HarnessError `RUNS_DIFFER`
  */
 export function compareSides(sides: readonly [Side, Side, ...Side[]], tolerance: number): Comparison {
@@ -112,8 +111,8 @@ function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureK
 }
 
 /**
- * For alternating runs: whether each pair began with the other side.
- * @returns undefined when they did not alternate
+ * Whether each pair of runs began with the other side.
+ * @returns undefined: they did not alternate
  */
 export function turnsTaken(base: Side, other: Side): boolean[] | undefined {
   if (base.runs.length !== other.runs.length) return undefined;
@@ -176,7 +175,7 @@ function scaled([low, high]: Interval, scale: (value: number) => number): Interv
   return [scale(low), scale(high)];
 }
 
-/** Runs whose numbers cover only part of the work. */
+/** Their numbers cover only part of the work. */
 function unfinished({ name, runs }: Side): string[] {
   return runs.flatMap((run: RunResult) =>
     run.scenarios

@@ -1,4 +1,4 @@
-/** Estimates how far two sides' figures are apart. */
+/** How far two sides' figures are apart. */
 import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
 import {
   blockBootstrapError,
@@ -14,18 +14,17 @@ import {
   UNTRIMMED,
 } from './statistics.ts';
 
-/** With at least this many runs per side their spread is measured; with fewer, it is assumed. */
+/** With fewer runs per side their spread is assumed, not measured. */
 export const REPEATS_MIN = 4;
-/** Assumed standard deviation of the logarithm between equal runs, which differ by up to 7 % for no reason. */
+/** Assumed standard deviation of the logarithm: equal runs differ by up to 7 % for no reason. */
 const BETWEEN_RUNS = 0.025;
-/** With fewer complete windows, their spread says nothing. */
+/** The spread of fewer complete windows says nothing. */
 const WINDOWS_MIN = 10;
 
-/** One figure's readings, a run each, in order of time. */
 export interface Readings {
   readonly base: readonly Reading[];
   readonly other: readonly Reading[];
-  /** For alternating runs: whether each pair began with the other side. Undefined: they did not alternate. */
+  /** Whether each pair of runs began with the other side. Undefined: they did not alternate. */
   readonly turned: readonly boolean[] | undefined;
 }
 
@@ -52,7 +51,7 @@ function ratioEstimate({ base, other, turned }: Readings): Estimate | undefined 
   return normalEstimate(mean(b) - mean(a), Math.hypot(aError, bError, spread(a), spread(b)));
 }
 
-/** @returns undefined when a run has no value above zero */
+/** @returns undefined: a value is missing or not above zero */
 function logsOf(readings: readonly Reading[]): number[] | undefined {
   const values = readings.map(({ value }) => value ?? 0);
   return values.length === 0 || values.some((value) => value <= 0) ? undefined : values.map(Math.log);
@@ -72,7 +71,7 @@ function repeatedEstimate({ a, b, turned, trim }: Repeats): Estimate {
   return crossoverMean(differences, turned, trim);
 }
 
-/** Standard error of the mean logarithm within runs; undefined: one is too short. */
+/** Standard error of the mean logarithm; undefined: a run is too short. */
 function errorWithin(readings: readonly Reading[]): number | undefined {
   const errors = readings.map(({ windows }) => (windows === undefined ? undefined : windowsError(windows)));
   const known = errors.filter((error) => error !== undefined);

@@ -1,6 +1,4 @@
-/**
- * A run's comparable figures, with unit and better direction: each operation over all nodes and per node, and costs.
- */
+/** A run's comparable figures: each operation over all nodes and per node, and costs. */
 import { Distribution } from '../../metrics/distribution.ts';
 import type { OperationSummary } from '../../metrics/recorder.ts';
 import type { OperationTimeline } from '../../metrics/timeline.ts';
@@ -10,7 +8,7 @@ import { mean, type Share, weightedMedian } from './statistics.ts';
 export interface FigureKey {
   /** Its title in the run; see `titlesOf`. */
   readonly scenario: string;
-  /** Operation, or name of a cost. */
+  /** Operation or cost. */
   readonly what: string;
   /** Node or link; absent: all. */
   readonly of?: string | undefined;
@@ -19,17 +17,16 @@ export interface FigureKey {
   readonly better: 'higher' | 'lower';
 }
 
-/** A figure's value in one run. */
 export interface Reading {
-  /** Null when there are too few samples. */
+  /** Null: too few samples. */
   readonly value: number | null;
-  /** For errors: how many out of how many. */
+  /** Errors: how many out of how many. */
   readonly share?: Share;
-  /** The same in windows of equal length, if kept. */
+  /** In windows of equal length. */
   readonly windows?: WindowSeries;
 }
 
-/** A run's windows, and a statistic of any selection that moves as the figure does. */
+/** Windows, and a statistic of any selection that moves as the figure does. */
 export interface WindowSeries {
   readonly windows: readonly Window[];
   readonly statistic: (windows: readonly Window[]) => number;
@@ -50,13 +47,12 @@ const LATENCIES = [
   { figure: 'p99', percent: 99 },
 ] as const;
 
-/** A run's figures of one scenario, in the same order in every run of it. @param scenario its title */
+/** In the same order in every run. @param scenario its title */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
   const result = run.scenarios[titlesOf(run.scenarios).indexOf(scenario)];
   return result === undefined ? [] : operationFigures(scenario, result);
 }
 
-/** What the whole run used. */
 export function costFigures({
   scenarios,
   costs: { cpuSecondsPerGb, peakMemory } = {},
@@ -148,7 +144,7 @@ function typicalTail(windows: readonly Window[]): number {
   return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
 }
 
-/** A timeline's windows without the first and the last, which are incomplete. */
+/** Without the first and the last, which are incomplete. */
 function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
   return count
     .map((n, i) => ({
@@ -160,7 +156,7 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
     .slice(1, -1);
 }
 
-/** A key that is equal for the same figure of different runs. */
+/** Equal for the same figure of different runs. */
 export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
   return JSON.stringify([scenario, what, of, figure, unit]);
 }

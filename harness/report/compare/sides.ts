@@ -1,4 +1,4 @@
-/** A comparison's sides: a run, or repeats of one. Incomparable runs are refused; other differences are reported. */
+/** A side is a run or its repeats. Incomparable runs are refused; other differences are reported. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -7,14 +7,14 @@ import { findRun, foldersIn, readRun } from '../read-run.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 
 export interface Side {
-  /** As given by the caller. */
+  /** As given. */
   readonly name: string;
-  /** At least one, in the order of time. */
+  /** In order of time, at least one. */
   readonly runs: readonly RunResult[];
 }
 
 /**
- * @param given paths of folders, or names of runs in the state directory; of a run or of its repeats
+ * @param given folders, or names of runs in the state directory; of a run or of its repeats
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER`
  */
 export function readSides(given: readonly string[], stateDir: string): Side[] {
@@ -52,14 +52,13 @@ function shown(value: unknown): string {
   return value === undefined ? 'none' : (JSON.stringify(value)?.slice(0, 40) ?? 'none');
 }
 
-/** Something that is not the same on two sides. */
+/** Not the same on two sides. */
 export interface Difference {
-  /** What differs, such as `upload: concurrency`. */
   readonly what: string;
   readonly text: string;
 }
 
-/** Titles that both sides have. @throws HarnessError `RUNS_DIFFER` when there is none */
+/** @throws HarnessError `RUNS_DIFFER` when there is none */
 export function commonScenarios(base: Side, other: Side): string[] {
   const names = ({ runs }: Side) => titlesOf((runs[0] as RunResult).scenarios);
   const common = names(base).filter((name) => names(other).includes(name));
@@ -71,7 +70,7 @@ export function commonScenarios(base: Side, other: Side): string[] {
   );
 }
 
-/** Differences, apart from figures, between the sides' runs. */
+/** Apart from figures. */
 export function differencesOf(base: Side, other: Side): Difference[] {
   const [a, b] = [base.runs[0] as RunResult, other.runs[0] as RunResult];
   const machine = (['cpu', 'cores', 'memory', 'platform', 'node'] as const).flatMap((key) =>
@@ -80,7 +79,7 @@ export function differencesOf(base: Side, other: Side): Difference[] {
   return [...workDifferences(a, b), ...differenceOf('driver', a.driver, b.driver), ...machine];
 }
 
-/** Differences in scenarios and their parameters. */
+/** Of scenarios and parameters. */
 function workDifferences(a: RunResult, b: RunResult): Difference[] {
   const [titles, others] = [titlesOf(a.scenarios), titlesOf(b.scenarios)];
   return [

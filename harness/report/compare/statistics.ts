@@ -1,48 +1,42 @@
 /**
- * How far apart two sets of measurements are, and how certain that is. Everything is a pure function; random
- * draws use a fixed seed, so that the same runs always give the same answer.
- *
- * - Repeated runs: Student's t interval of the mean logarithm of the ratio, a tenth of the runs trimmed at
- *   either end (Tukey and McLaughlin 1963): a single run disturbed by the machine does not decide. For pairs
- *   in either order, the effect of the order is removed first (a two-period crossover: Hills and Armitage
- *   1979).
- * - Single runs: seconds of one run depend on each other, so blocks of seconds are resampled (circular block
- *   bootstrap, Politis and Romano 1992). Variation between runs cannot be seen in a single run and is added
- *   as a fixed floor.
+ * How far apart two sets of measurements are, and how certain that is. Random draws use a fixed seed: the same runs always
+ * give the same answer.
+ * - Repeated runs: Student's t interval of the mean logarithm of the ratio, a tenth of the runs trimmed at either end (Tukey
+ *   and McLaughlin 1963): one disturbed run does not decide. For pairs in either order, the effect of the order is removed
+ *   first (a two-period crossover: Hills and Armitage 1979).
+ * - Single runs: seconds of one run depend on each other, so blocks of seconds are resampled (circular block bootstrap,
+ *   Politis and Romano 1992). Variation between runs, which one run cannot show, is added as a fixed floor.
  * - Shares of errors: Newcombe's interval of a difference (1998, method 10), which holds for shares of zero.
  */
 
 /** Lower and upper end. */
 export type Interval = readonly [low: number, high: number];
 
-/** An estimate with its interval for a confidence (share of 1). */
+/** Its interval by confidence (share of 1). */
 export interface Estimate {
   readonly value: number;
   readonly interval: (confidence: number) => Interval;
 }
 
-/** Share trimmed at either end of the sorted repeats: one disturbed run does not decide. */
+/** Share at either end of the sorted repeats: one disturbed run does not decide. */
 export const TRIMMED = 0.1;
-/** For rare events in single runs, such as errors: that run must count. */
+/** For rare events, such as errors: that run must count. */
 export const UNTRIMMED = 0;
-/** With fewer pairs of each order, the effect of the order cannot be estimated. */
+/** Of each order, to estimate its effect. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
 
-/** The mean of independent values. @param values at least two @param trim share at either end */
+/** @param values independent, at least two @param trim share at either end */
 export function trimmedMean(values: readonly number[], trim: number): Estimate {
   const { mean, error, freedom } = trimmed(values, trim);
   return { value: mean, interval: (confidence) => around(mean, error, freedom, confidence) };
 }
 
 /**
- * The mean of differences within pairs of both orders. The second run may be affected by what the first left
- * behind,
- * such as full caches or a disk still writing: that effect is half the difference of the orders; removing it
- * costs a
- * degree of freedom.
- * @param differences at least two @param turned for each, whether its pair began with the other side
+ * The mean within pairs of both orders. What the first run left behind, such as full caches, may affect the second: that
+ * effect is half the difference of the orders; removing it costs a degree of freedom.
+ * @param differences at least two @param turned whether each pair began with the other side
  * @param trim share at either end
  */
 export function crossoverMean(
@@ -65,7 +59,7 @@ export function crossoverMean(
 }
 
 /**
- * Mean of `b` minus mean of `a` (Welch).
+ * Of `b` minus that of `a` (Welch).
  * @param a,b at least two each @param trim share at either end
  */
 export function differenceOfMeans(a: readonly number[], b: readonly number[], trim: number): Estimate {
@@ -79,18 +73,17 @@ export function differenceOfMeans(a: readonly number[], b: readonly number[], tr
   return { value, interval: (confidence) => around(value, error, freedom, confidence) };
 }
 
-/** An estimate of a normal distribution with a known standard error. */
+/** Normally distributed. */
 export function normalEstimate(value: number, error: number): Estimate {
   return { value, interval: (confidence) => around(value, error, Number.POSITIVE_INFINITY, confidence) };
 }
 
-/** A count out of a total. */
 export interface Share {
   readonly count: number;
   readonly total: number;
 }
 
-/** Share of `b` minus share of `a`. @param a, b with a total above zero */
+/** Of `b` minus that of `a`. @param a, b with a total above zero */
 export function differenceOfShares(a: Share, b: Share): Estimate {
   const value = b.count / b.total - a.count / a.total;
   return {
@@ -114,9 +107,9 @@ function wilson({ count, total }: Share, confidence: number): Interval {
 }
 
 /**
- * Standard error of the logarithm of a time series' statistic, from redrawn blocks.
+ * Standard error of the logarithm of a series' statistic.
  * @param series in order of time @param statistic of any selection of windows; above zero
- * @returns undefined when some draw gives no value above zero
+ * @returns undefined: some draw gives no value above zero
  */
 export function blockBootstrapError<W>(
   series: readonly W[],
@@ -124,8 +117,7 @@ export function blockBootstrapError<W>(
 ): number | undefined {
   const random = seeded(SEED);
   const { length } = series;
-  // Blocks must be as long as the dependence, yet numerous enough to draw from; the cube root is the usual
-  // compromise.
+  // Blocks must be as long as the dependence, yet numerous; the cube root is the usual compromise.
   const block = Math.ceil(Math.cbrt(length));
   const logs: number[] = [];
   for (let replicate = 0; replicate < REPLICATES; replicate++) {
@@ -141,7 +133,7 @@ export function blockBootstrapError<W>(
   return standardDeviation(logs);
 }
 
-/** @param pairs values with weights; at least one weight above zero */
+/** @param pairs at least one weight above zero */
 export function weightedMedian(pairs: readonly (readonly [value: number, weight: number])[]): number {
   const sorted = pairs.toSorted(([a], [b]) => a - b);
   const half = sorted.reduce((sum, [, weight]) => sum + weight, 0) / 2;
@@ -180,7 +172,6 @@ function around(value: number, error: number, freedom: number, confidence: numbe
 }
 
 /**
- * Quantile of Student's t distribution.
  * @param share above a half
  * @param freedom infinite: normal distribution
  */
@@ -197,12 +188,12 @@ export function quantileOfT(share: number, freedom: number): number {
 
 /** @param t 0 or more */
 function shareBelow(t: number, freedom: number): number {
-  // With this many degrees of freedom the two distributions agree to six digits.
+  // With so many degrees of freedom the two distributions agree to six digits.
   const degrees = Math.min(freedom, 1e7);
   return 1 - incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2;
 }
 
-/** Regularised incomplete beta function by continued fraction (DLMF 8.17.22, modified Lentz). */
+/** Regularised; by continued fraction (DLMF 8.17.22, modified Lentz). */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
@@ -227,7 +218,7 @@ function nonZero(value: number): number {
   return Math.abs(value) < 1e-300 ? 1e-300 : value;
 }
 
-/** Stirling's series, shifted to where it is accurate to the last digits. @param x above zero */
+/** Stirling's series, shifted to where it is accurate. @param x above zero */
 function logGamma(x: number): number {
   let shift = 0;
   let z = x;
@@ -238,7 +229,7 @@ function logGamma(x: number): number {
   return (z - 0.5) * Math.log(z) - z + Math.log(2 * Math.PI) / 2 + series - shift;
 }
 
-/** Numbers from 0 to below 1 (Mulberry32). */
+/** From 0 to below 1 (Mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

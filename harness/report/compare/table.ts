@@ -1,4 +1,4 @@
-/** A comparison for people: the sides, their figures side by side, and the conclusions. */
+/** For people: the sides, their figures, the conclusions. */
 import { formatMs, plural } from '../../base/format.ts';
 import { type Column, renderTable } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../console.ts';
@@ -10,9 +10,9 @@ const COLOURS = { worse: 'red', better: 'green', 'too few samples': 'dim' } as c
 
 export interface TableOptions {
   readonly style: ConsoleStyle;
-  /** Columns; infinite when the output is not a terminal. */
+  /** Columns; infinite: no terminal. */
   readonly width: number;
-  /** Also rows of single nodes that are neither better nor worse. */
+  /** Also single nodes' rows that are neither better nor worse. */
   readonly wide: boolean;
 }
 
@@ -122,7 +122,7 @@ function summaryOf({ verdict, figures }: Comparison, style: ConsoleStyle): strin
   return `${paint(style, colour, verdict)}: of ${plural(all.length, 'figure')} ${counts.join(', ')}`;
 }
 
-/** How to get more conclusive results. */
+/** For more conclusive results. */
 function adviceOf({ sides, figures }: Comparison): string[] {
   const open = figures.some(({ compared }) => compared.some(({ verdict }) => verdict === 'too few samples'));
   const repeats = Math.min(...sides.map(({ runs }) => runs.length));

@@ -1,13 +1,11 @@
 /**
  * `messages.jsonl.gz` in a run's folder: what the nodes of a tapped cluster have said to each other. Lines in order:
- *
  *   {"schema":2,"before":0}      how many events the run had before those of this file
  *   {"cluster":1,"began":1700000000000}      of each cluster before its first event in this file
  *   {"at":1700000000000,"from":"node-0",…}   an event of the tap, with "cluster":2 of the run's second cluster
  *   {"missed":3}                 as many passed too fast to be recorded
- *
- * The file is a row of gzip members, each of whole lines, so a run that is killed loses little. A file that is full
- * becomes `messages-older.jsonl.gz`, in place of the one before it: the latest events are kept.
+ * The file is a row of gzip members of whole lines, so a killed run loses little. A full file becomes
+ * `messages-older.jsonl.gz`, in place of the one before it: the latest events are kept.
  */
 import { appendFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,31 +19,30 @@ export const MESSAGES_FILE = 'messages.jsonl.gz';
 export const OLDER_MESSAGES_FILE = 'messages-older.jsonl.gz';
 export const MESSAGES_SCHEMA = 2;
 
-/** Events in each of the two files: some 15 megabytes. A second of processor time reads 200,000. */
+/** In each of two files: some 15 megabytes. A second of processor time reads 200,000. */
 const EVENTS_MAX = 500_000;
 const zipped = promisify(gzip);
 
-/** A message of a run. */
+/** A tap event of a run. */
 export type RecordedEvent = TapEvent & {
-  /** Which cluster of the run its nodes are of, from 2 on; absent: the first. */
+  /** Number of its cluster, from 2 on; absent: the first. */
   readonly cluster?: number;
 };
 
-/** One as it is read: with the time when its cluster began, ms since the epoch. */
+/** With its cluster's beginning, ms since the epoch. */
 export type ReadEvent = RecordedEvent & { readonly began: number };
 
-/** Writes the files of one run. */
 export class MessageFile {
   readonly #folder: string;
   readonly #eventsMax: number;
-  /** Events of the run, and those in the current file. */
+  /** Of the run, and in the current file. */
   #count = 0;
   #inFile = 0;
-  /** Events that are in no file any more, and those in the older one. */
+  /** In no file any more, and in the older one. */
   #dropped = 0;
   #older = 0;
   #begun = false;
-  /** When each cluster began, in their order, and how many of them the current file names. */
+  /** When each cluster began, and how many the current file names. */
   readonly #clusters: number[] = [];
   #named = 0;
 
@@ -55,17 +52,16 @@ export class MessageFile {
     this.#eventsMax = eventsMax;
   }
 
-  /** Events of the run so far. */
   get count(): number {
     return this.#count;
   }
 
-  /** Those that were left out for the sake of later ones. */
+  /** Left out for later ones. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** The events of another cluster follow. @param began ms since the epoch */
+  /** Another cluster's events follow. @param began ms since the epoch */
   next(began: number): void {
     this.#clusters.push(began);
   }

@@ -1,4 +1,4 @@
-/** Reads the messages that a run has kept. Its folder may come from elsewhere: nothing in it is believed. */
+/** Reads a run's messages. Its folder may come from elsewhere: nothing in it is believed. */
 import { createReadStream, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
@@ -14,7 +14,7 @@ import {
   type RecordedEvent,
 } from './message-file.ts';
 
-/** Longer than any line that a tap makes. */
+/** No tap makes longer lines. */
 const LINE_MAX = 1 << 20;
 /** Fields in fields. */
 const DEPTH_MAX = 16;
@@ -24,7 +24,7 @@ const TEXTS = ['from', 'to', 'stream', 'protocol', 'id', 'name'] as const;
 /** What a record lacks, in words. */
 type OnLack = (what: string) => void;
 
-/** @param folder of a run, or of a part @returns its files with messages, oldest first; none when it has kept none */
+/** @param folder of a run or a part @returns oldest first; none kept: empty */
 export function messageFiles(folder: string): string[] {
   return [OLDER_MESSAGES_FILE, MESSAGES_FILE]
     .map((name) => join(folder, name))
@@ -85,13 +85,13 @@ function parsed(text: string, where: string): Readonly<Record<string, unknown>> 
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** The end of a file that was cut off is left out. */
+/** A cut-off end is left out. */
 async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
   let rest = '';
   try {
     const unzipped = createGunzip();
     const source = createReadStream(file);
-    // Its errors are those of what is read from it.
+    // Whoever reads from it hears of its errors.
     pipeline(source, unzipped, () => undefined);
     const decoder = new TextDecoder();
     for await (const bytes of unzipped as AsyncIterable<Buffer>) {
@@ -100,7 +100,7 @@ async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
       if (rest.length > LINE_MAX) throw invalid(file, `a line has more than ${LINE_MAX} characters`);
       yield* parts;
     }
-    // The engine takes what does not begin as a member for no part of the file.
+    // The engine ignores what does not begin as a member.
     if (unzipped.bytesWritten < source.bytesRead)
       throw invalid(file, `what follows byte ${unzipped.bytesWritten} is damaged`);
   } catch (error) {

@@ -1,20 +1,18 @@
-/** What scenarios' nodes said to each other, as the report shows it. */
+/** What scenarios' nodes said to each other. */
 import { inLine } from '../../base/foreign-text.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { messageFiles, readMessages } from './read-messages.ts';
 
-/** Messages of one scenario. */
 export interface MessageSummary {
-  /** By protocol, most first; those of a foreign record beyond the first 50 together. */
+  /** Most first; beyond the first 50 protocols of a foreign record together. */
   readonly counts: readonly (readonly [protocol: string, count: number])[];
-  /** The first ones that a fault has touched, and how many there are. */
+  /** The first ones touched by a fault. */
   readonly touched: readonly TapEvent[];
   readonly touchedInAll: number;
 }
 
-/** Messages that are there and cannot be shown. */
+/** Cannot be shown. */
 export interface UnreadableMessages {
-  /** Why. */
   readonly unreadable: string;
 }
 
@@ -25,14 +23,14 @@ export interface Period {
 }
 
 const TOUCHED_SHOWN = 50;
-/** More than there are: a record from elsewhere may name any number, of any length. */
+/** A record from elsewhere may name any number, of any length. */
 const PROTOCOLS_MAX = 50;
 const PROTOCOL_LENGTH_MAX = 100;
 const OTHERS = 'other protocols';
 
 /**
- * @param folder of a run, or of a part @returns one for each period; undefined when no messages were kept
- * @throws HarnessError when a record cannot be read
+ * @param folder of a run or a part @returns one per period; undefined: none kept
+ * @throws HarnessError for an unreadable record
  */
 export async function messageSummaries(
   folder: string,

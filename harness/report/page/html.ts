@@ -1,4 +1,4 @@
-/** Markup in which text stays text, whatever a node said. */
+/** Text stays text, whatever a node said. */
 
 export class Html {
   readonly markup: string;
@@ -32,7 +32,7 @@ function markupOf(part: Part): string {
   return String(part).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** JSON in a script element, which nothing in it can end. */
+/** Nothing in it can end its script element. */
 export function embeddedJson(id: string, value: unknown): Html {
   const json = JSON.stringify(value).replaceAll('<', '\\u003c');
   return new Html(`<script type="application/json" id="${id}">${json}</script>`);
@@ -40,11 +40,11 @@ export function embeddedJson(id: string, value: unknown): Html {
 
 export interface Column {
   readonly title: string;
-  /** Numbers are aligned below each other. */
+  /** Aligned below each other. */
   readonly number?: boolean;
 }
 
-/** Cells this short are not wrapped: a wrapped one is harder to read than a wider table is to scroll. */
+/** Not wrapped: a wrapped cell is harder to read than a wider table is to scroll. */
 const SHORT_MAX = 24;
 
 function isShort(cell: Part): boolean {
@@ -52,7 +52,7 @@ function isShort(cell: Part): boolean {
 }
 
 /**
- * A table that scrolls by itself when wider than the page. A row's first cell is its heading.
+ * Scrolls by itself when wider than the page. A row's first cell is its heading.
  * @param name label for screen readers
  */
 export function table(name: string, columns: readonly Column[], rows: readonly (readonly Part[])[]): Html {

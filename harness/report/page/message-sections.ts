@@ -1,4 +1,4 @@
-/** What a page says about the messages that the nodes of a scenario have sent each other. */
+/** Messages between a scenario's nodes. */
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped } from '../../base/format.ts';
 import { shellWord } from '../../base/typed.ts';

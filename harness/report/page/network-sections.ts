@@ -1,4 +1,4 @@
-/** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
+/** A scenario's network: nodes, work, stored chunks, payments. */
 import { grouped, plural } from '../../base/format.ts';
 import { byteSize, digits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';
@@ -9,7 +9,7 @@ import type { ScenarioResult } from '../result.ts';
 import { Html, html, table } from './html.ts';
 
 const SHORT_HEX = 8;
-/** Pairs with the largest amounts. */
+/** With the largest amounts. */
 const PAIRS_MAX = 20;
 /** A longer table scrolls next to the ring. */
 const ROWS_SEEN = 20;
@@ -58,7 +58,7 @@ function state({ answers, state: word }: PictureNode): Html | string {
   return answers ? word : html`<strong class="bad">${stateText(word)}</strong>`;
 }
 
-/** Payload by the node it was requested from. */
+/** Payload by requested node. */
 function load(metrics: ScenarioResult['metrics']): Html | undefined {
   const byNode = Map.groupBy(metrics, ({ node }) => node);
   if (byNode.size < 2) return undefined;
@@ -163,7 +163,7 @@ function both(a: string, b: string, fromA: string, fromB: string): Flow[] {
   ];
 }
 
-/** Flows that are not zero, largest first. */
+/** Largest first, without zeros. */
 function flows(all: readonly Flow[]): Flow[] {
   return all.filter((one) => one.amount > 0n).toSorted((a, b) => Number(b.amount - a.amount));
 }

@@ -1,6 +1,6 @@
 /**
- * `report.html`: one self-contained file, ordered as in `scenarios.md` 9. The script only draws from the embedded
- * JSON, and may load nothing.
+ * `report.html`: one self-contained file, ordered as in `scenarios.md` 9. The script only draws from the embedded JSON, and
+ * may load nothing.
  */
 import { join } from 'node:path';
 import type { PageBundle } from '../../web/pages/bundle.ts';
@@ -85,7 +85,7 @@ interface ScenarioPlace {
   readonly scenario: ScenarioResult;
   readonly i: number;
   readonly before: ScenarioResult | undefined;
-  /** For the whole run, if it has one scenario. */
+  /** A run with one scenario: of the whole. */
   readonly usage: readonly Headline[];
   readonly said: ReportMaterial['messages'][number];
 }

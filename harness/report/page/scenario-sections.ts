@@ -1,4 +1,4 @@
-/** What a page says about one scenario: its numbers, what happened over time, and its tables. */
+/** One scenario: its numbers, what happened over time, its tables. */
 import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
 import { byteSize, clock, moment, NOTHING, quantity } from '../../web/base/format.ts';
@@ -8,7 +8,7 @@ import { errorClasses, type Headline, type OperationTotal, operationTotals } fro
 import type { Figure, ScenarioResult } from '../result.ts';
 import { type Column, Html, html, table } from './html.ts';
 
-/** More node rows than this are folded away. */
+/** More are folded away. */
 const NODE_ROWS_OPEN = 12;
 
 /** @param before an earlier run's; empty: none */

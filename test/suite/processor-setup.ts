@@ -1,17 +1,19 @@
 /** Loaded before each test file: notes its processor time when it has ended, the start of its process included. */
 
 import { afterAll, expect } from 'vitest';
-import { noteProcessor, PROCESSOR_TIMES, processorMs } from './processor.ts';
+import { noteProcessor, PROCESSOR_TIMES, processorMeter } from './processor.ts';
 
 const into = process.env[PROCESSOR_TIMES];
-/** Of a process that runs one file after the other: what the files before took. */
-const NOTED = Symbol.for('svcnet.processorMs');
-const noted = globalThis as { [NOTED]?: number };
+/** Of a process that runs one file after the other: its meter, and what the files before took. */
+const METER = Symbol.for('svcnet.processorMeter');
+const shared = globalThis as { [METER]?: { readonly read: () => number; noted: number } };
 
 // First of all hooks to be registered, so the last to run: clusters of the file have stopped.
-if (into !== undefined)
+if (into !== undefined) {
+  const meter = (shared[METER] ??= { read: processorMeter(), noted: 0 });
   afterAll(() => {
-    const until = processorMs();
-    noteProcessor(into, expect.getState().testPath ?? '', until - (noted[NOTED] ?? 0));
-    noted[NOTED] = until;
+    const until = meter.read();
+    noteProcessor(into, expect.getState().testPath ?? '', until - meter.noted);
+    meter.noted = until;
   });
+}

@@ -1,8 +1,10 @@
 /**
- * The processor time of test files, their processes' and that of the processes that these have waited for. What vitest
- * does for all files is not in it, nor is a program that outlives the one that started it, as a node of `svcnet up`.
+ * The processor time of test files: of their processes and of all that these have started, in a control group where this
+ * process may make one. Elsewhere a program that outlives the one that started it is not in it, as a node of `svcnet up`.
+ * What vitest does for all files and what containers do is in no case.
  */
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** Names the file that gets a line for each test file; absent: nothing is measured. */
 export const PROCESSOR_TIMES = 'SVCNET_PROCESSOR_TIMES';
@@ -11,15 +13,66 @@ export const PROCESSOR_TIMES = 'SVCNET_PROCESSOR_TIMES';
 const TICK_MS = 10;
 /** In `/proc/PID/stat`, behind the program's name: of processes waited for, in user mode and in the system. */
 const CHILDREN = [13, 14] as const;
+/** How names of control groups begin, which end in the id of their first process. */
+const GROUP = 'svcnet-tests-';
+/** What a system says that lets nobody make control groups, or not this user. */
+const NO_GROUPS = new Set(['EACCES', 'EBUSY', 'ENOENT', 'EOPNOTSUPP', 'EPERM', 'EROFS']);
+
+/** Begins to measure this process. @returns milliseconds until now */
+export function processorMeter(): () => number {
+  const before = withoutGroup();
+  const group = enterGroup();
+  if (group === undefined) return withoutGroup;
+  const began = groupMs(group);
+  return () => before + groupMs(group) - began;
+}
 
 /** Milliseconds until now, of this process and of those that it has waited for; of these on Linux alone. */
-export function processorMs(): number {
+function withoutGroup(): number {
   const { user, system } = process.cpuUsage();
   const own = (user + system) / 1000;
   if (process.platform !== 'linux') return own;
   const stat = readFileSync('/proc/self/stat', 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return CHILDREN.reduce((total, index) => total + Number(fields[index]) * TICK_MS, own);
+}
+
+/** The folder of this process's control group; undefined where there are none of version 2. */
+function ownGroup(): string | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const mount = /^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'));
+  const path = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'));
+  return mount && path ? join(mount[1]!, path[1]!) : undefined;
+}
+
+/** Moves this process into a control group of its own. @returns its folder */
+function enterGroup(): string | undefined {
+  const own = ownGroup();
+  if (own === undefined) return undefined;
+  const group = join(own, `${GROUP}${process.pid}`);
+  try {
+    mkdirSync(group, { recursive: true });
+    writeFileSync(join(group, 'cgroup.procs'), String(process.pid));
+    return group;
+  } catch (error) {
+    if (NO_GROUPS.has((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+function groupMs(group: string): number {
+  return Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(group, 'cpu.stat'), 'utf8'))?.[1]) / 1000;
+}
+
+/** Control groups of processes that have ended. */
+export function removeGroups(): void {
+  const own = ownGroup();
+  if (own === undefined) return;
+  for (const name of readdirSync(own)) {
+    const group = join(own, name);
+    if (name.startsWith(GROUP) && /^populated 0$/m.test(readFileSync(join(group, 'cgroup.events'), 'utf8')))
+      rmdirSync(group);
+  }
 }
 
 export function noteProcessor(into: string, file: string, ms: number): void {

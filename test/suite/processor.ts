@@ -3,7 +3,7 @@
  * process may make one. Elsewhere a program that outlives the one that started it is not in it, as a node of `svcnet up`.
  * What vitest does for all files and what containers do is in no case.
  */
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Names the file that gets a line for each test file; absent: nothing is measured. */
@@ -18,13 +18,21 @@ const GROUP = 'svcnet-tests-';
 /** What a system says that lets nobody make control groups, or not this user. */
 const NO_GROUPS = new Set(['EACCES', 'EBUSY', 'ENOENT', 'EOPNOTSUPP', 'EPERM', 'EROFS']);
 
-/** Begins to measure this process. @returns milliseconds until now */
-export function processorMeter(): () => number {
+/** What measures a process. */
+export interface Meter {
+  /** Milliseconds until now. */
+  readonly read: () => number;
+  /** The folder of its control group. */
+  readonly group?: string;
+}
+
+/** Begins to measure this process. */
+export function processorMeter(): Meter {
   const before = withoutGroup();
   const group = enterGroup();
-  if (group === undefined) return withoutGroup;
+  if (group === undefined) return { read: withoutGroup };
   const began = groupMs(group);
-  return () => before + groupMs(group) - began;
+  return { read: () => before + groupMs(group) - began, group };
 }
 
 /** Milliseconds until now, of this process and of those that it has waited for; of these on Linux alone. */
@@ -64,25 +72,30 @@ function groupMs(group: string): number {
   return Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(group, 'cpu.stat'), 'utf8'))?.[1]) / 1000;
 }
 
-/** Control groups of processes that have ended. */
-export function removeGroups(): void {
-  const own = ownGroup();
-  if (own === undefined) return;
-  for (const name of readdirSync(own)) {
-    const group = join(own, name);
-    if (name.startsWith(GROUP) && /^populated 0$/m.test(readFileSync(join(group, 'cgroup.events'), 'utf8')))
-      rmdirSync(group);
-  }
+export function noteProcessor(into: string, file: string, { ms, group }: Noted): void {
+  appendFileSync(into, `${JSON.stringify([file, { ms, group }])}\n`);
 }
 
-export function noteProcessor(into: string, file: string, ms: number): void {
-  appendFileSync(into, `${JSON.stringify([file, ms])}\n`);
+export interface Noted {
+  readonly ms: number;
+  /** Of its process, which may have run other files too. */
+  readonly group?: string | undefined;
 }
 
 /** By path of the test file. */
-export function readProcessor(from: string): Map<string, number> {
+export function readProcessor(from: string): Map<string, Noted> {
   const lines = readFileSync(from, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
-  return new Map(lines.map((line) => JSON.parse(line) as [string, number]));
+  return new Map(lines.map((line) => JSON.parse(line) as [string, Noted]));
+}
+
+/** Those whose processes have ended. */
+export function removeGroups(noted: Iterable<Noted>): void {
+  for (const group of new Set(Array.from(noted, (one) => one.group)))
+    if (group !== undefined && existsSync(group) && isEmpty(group)) rmdirSync(group);
+}
+
+function isEmpty(group: string): boolean {
+  return /^populated 0$/m.test(readFileSync(join(group, 'cgroup.events'), 'utf8'));
 }

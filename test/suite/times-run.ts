@@ -1,12 +1,13 @@
 /**
  * `npm run suite-times -- REPORT.json…`: how long each file of vitest's JSON reports took, and each folder, slowest first.
  * Arguments that are no reports are names of tests to run now, with their processor time as well:
- * `npm run suite-times -- test/cluster/node`.
+ * `npm run suite-times -- test/cluster/node`. The runs that made the reports have noted theirs in the file that
+ * SVCNET_PROCESSOR_TIMES names, if it was set for them as it is now.
  */
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PROCESSOR_TIMES, readProcessor } from './processor.ts';
+import { PROCESSOR_TIMES, readProcessor, removeGroups } from './processor.ts';
 import { timesOf } from './times.ts';
 import { ROOT, readReport, runVitest } from './vitest.ts';
 
@@ -14,17 +15,18 @@ const { reports = [], filters = [] } = Object.groupBy(process.argv.slice(2), (ar
   argument.endsWith('.json') ? 'reports' : 'filters',
 );
 using folder = mkdtempDisposableSync(join(tmpdir(), 'svcnet-times-'));
-const processor = join(folder.path, 'processor');
+const processor = (process.env[PROCESSOR_TIMES] ??= join(folder.path, 'processor'));
 try {
-  writeFileSync(processor, '');
+  writeFileSync(processor, '', { flag: 'a' });
   if (reports.length === 0 || filters.length > 0) {
     const report = join(folder.path, 'report.json');
-    process.env[PROCESSOR_TIMES] = processor;
     // A run that is red has taken its time as well.
     process.exitCode = (await runVitest(filters, { report, output: 2 })) ?? 1;
     reports.push(report);
   }
-  process.stdout.write(`${timesOf(reports.map(readReport), ROOT, readProcessor(processor))}\n`);
+  const noted = readProcessor(processor);
+  removeGroups(noted.values());
+  process.stdout.write(`${timesOf(reports.map(readReport), ROOT, noted)}\n`);
 } catch (error) {
   process.stderr.write(`suite-times: ${(error as Error).message}\n`);
   process.exitCode = 2;

@@ -1,15 +1,16 @@
-/** How long test files took, from the JSON that vitest reports. */
+/** How long test files took, from the JSON that vitest reports, and how much of a processor. */
+import type { Noted } from './processor.ts';
 import type { Report } from './vitest.ts';
 
 /**
  * @param root the repository, with a slash at its end
- * @param processor milliseconds of processor time of files, by their paths, where that was measured
- * @returns a line for each file and each folder, slowest first
+ * @param processor the processor time of files, by their paths, where that was measured
+ * @returns a line for each file and each folder; what took most of a processor first, then what was not measured, slowest first
  */
 export function timesOf(
   reports: readonly Report[],
   root: string,
-  processor: ReadonlyMap<string, number> = new Map(),
+  processor: ReadonlyMap<string, Noted> = new Map(),
 ): string {
   const files = reports
     .flatMap(({ testResults }) => testResults)
@@ -17,7 +18,7 @@ export function timesOf(
       what: name.startsWith(root) ? name.slice(root.length) : name,
       ms: endTime - startTime,
       // What is not known makes the sum of its folder unknown.
-      processorMs: processor.get(name) ?? Number.NaN,
+      processorMs: processor.get(name)?.ms ?? Number.NaN,
       tests: assertionResults.length,
     }));
   const by = (key: (what: string) => string) =>
@@ -30,7 +31,7 @@ export function timesOf(
         tests: inside.reduce((total, { tests }) => total + tests, 0),
       }),
     )
-      .toSorted((a, b) => b.ms - a.ms)
+      .toSorted((a, b) => (b.processorMs || 0) - (a.processorMs || 0) || b.ms - a.ms)
       .map(
         ({ what, ms, processorMs, tests }) =>
           `${seconds(ms)} ${Number.isNaN(processorMs) ? '' : `${seconds(processorMs)} of a processor `}${String(tests).padStart(6)} tests  ${what}`,

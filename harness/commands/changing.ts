@@ -1,4 +1,4 @@
-/** What commands that change running clusters' nodes share: progress, and the nodes afterwards. */
+/** Shared by commands that change nodes: progress, and the nodes afterwards. */
 
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -17,26 +17,26 @@ export interface ChangeFlags extends ClusterFlags {
   readonly wide?: boolean;
 }
 
-/** Of a node's program, before and after; `null`: unknown. */
+/** Before and after; `null`: unknown. */
 export interface Versions {
   readonly from: string | null;
   readonly to: string | null;
 }
 
-/** What a node was and is, as far as that differs. */
+/** As far as it differs. */
 export interface Become {
   readonly versions: Versions;
   readonly text: string;
 }
 
-/** What tells two programs apart: flavour, version or path. */
+/** Tells programs apart: flavour, version or path. */
 export interface Program {
   readonly flavour: string;
   readonly binary?: string | undefined;
   readonly version: string | null;
 }
 
-/** `2.7.1 → 2.8.1`, `svc 0.1.0 → ant 0.3.0`, `svc → svc (changed-node)`; empty: nothing that can be told. */
+/** `2.7.1 → 2.8.1`, `svc 0.1.0 → ant 0.3.0`, `svc → svc (changed-node)`; empty: no difference is known. */
 export function becomeText(from: Program, to: Program): string {
   const [old, now] = [from, to].map(({ version }) => version && shortVersion(version));
   const program = programNames([from, to]);
@@ -51,7 +51,6 @@ export function becomeText(from: Program, to: Program): string {
   return `${named(from, old)} → ${named(to, now)}`;
 }
 
-/** Nodes by what has become of them. */
 interface Changes {
   readonly added?: readonly string[];
   readonly upgraded?: readonly string[];

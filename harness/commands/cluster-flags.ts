@@ -1,4 +1,3 @@
-/** What cluster options say, whichever command took them. */
 import {
   CLUSTER_OPTIONS,
   type ClusterFlag,
@@ -13,7 +12,6 @@ type Value<Flag extends ClusterFlag> = Flag extends { readonly parse: (...given:
     ? string
     : boolean;
 
-/** Values as the parser names them. */
 export type ClusterFlags = {
   readonly [Name in Exclude<FlaggedOption, 'with'> as Name extends 'ports' ? 'port' : Name]?: Value<
     ClusterTable[Name]['flag']
@@ -23,12 +21,11 @@ export type ClusterFlags = {
 interface Given {
   readonly name: FlaggedOption;
   readonly row: { readonly schema?: unknown; readonly flag: ClusterFlag; readonly besideSnapshot?: true };
-  /** As people type it. */
   readonly long: string;
   readonly value: unknown;
 }
 
-/** The given cluster options, in the table's order. */
+/** In the table's order. */
 function givenOptions(flags: object): Given[] {
   const values: Readonly<Record<string, unknown>> = { ...flags };
   return Object.entries(CLUSTER_OPTIONS).flatMap(([name, row]) => {
@@ -39,36 +36,34 @@ function givenOptions(flags: object): Given[] {
   });
 }
 
-/** `-n, --nodes <count>` → `--nodes`. */
 export function longOf(flag: string): string {
   return /--[\w-]+/.exec(flag)?.[0] ?? flag;
 }
 
-/** `--cold-gossip` → `coldGossip`, `--no-batches` → `batches`, as the parser does. */
+/** `--cold-gossip` → `coldGossip`, `--no-batches` → `batches`. */
 export function attributeOf(long: string): string {
   return long.replace(/^--(no-)?/, '').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Whether it was given. Left out, lists are empty, and what `--no-` turns off is on. */
+/** Left out, lists are empty, and what `--no-` turns off is on. */
 export function isGiven(long: string, value: unknown): boolean {
   const isOn = long.startsWith('--no-') && value === true;
   return value !== undefined && !isOn && !(Array.isArray(value) && value.length === 0);
 }
 
-/** Cluster-file keys from flags; `nodesWith` applies those of nodes. */
+/** Keys of a cluster file; `nodesWith` applies those of nodes. */
 export function keysFrom(flags: object): Record<string, unknown> {
   const keys = givenOptions(flags).filter(({ name, row }) => row.schema !== undefined && name !== 'nodes');
   return Object.fromEntries(keys.map(({ name, value }) => [name, value]));
 }
 
-/** Given options for fresh clusters only, as typed. */
+/** For fresh clusters only, as typed. */
 export function freshOptions(flags: object): string[] {
   return givenOptions(flags)
     .filter(({ row }) => row.flag.anyCluster !== true)
     .map(({ long }) => long);
 }
 
-/** The first given option that contradicts a snapshot. */
 export function besideSnapshot(flags: object): string | undefined {
   return givenOptions(flags).find(({ row }) => row.besideSnapshot !== true)?.long;
 }

@@ -1,4 +1,3 @@
-/** The command line, built from the table of commands. */
 import { Argument, Command, Help, InvalidArgumentError, Option, type OutputConfiguration } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { VERSION } from '../../formats/version.ts';
@@ -7,15 +6,15 @@ import type { CommandContext } from './context.ts';
 import type { CommandOptions } from './options/spec.ts';
 import { type Action, COMMANDS, type CommandRow, type GroupRow } from './table.ts';
 
-/** Commands know nothing about the terminal. */
+/** Independent of the terminal. */
 export type RunCommand = (
   flags: object,
   command: (context: CommandContext) => Promise<number | void>,
 ) => Promise<void>;
 
 /**
- * Every command, in the help's order.
- * @param words of the command line: what other commands take is not loaded, so their own help lacks it
+ * In the help's order.
+ * @param words other commands' arguments are not loaded, so their own help lacks them
  * @param write help and mistakes, default: this process's streams
  */
 export async function commandLine(
@@ -56,7 +55,7 @@ export async function commandLine(
   return program;
 }
 
-/** @param takes its arguments as the usage shows them */
+/** @param takes arguments as in the usage */
 function define(command: Command, takes: readonly string[], spec: CommandOptions): void {
   for (const [place, take] of takes.entries()) {
     const about = fullSpec(spec.arguments?.[place] ?? '');
@@ -106,7 +105,7 @@ function parserOf(parse: NonNullable<FlagSpec['parse']>): <T>(text: string, befo
   };
 }
 
-/** @param values arguments, options and command, as the parser passes them */
+/** @param values arguments, options and command */
 async function act(
   command: Command,
   values: readonly unknown[],
@@ -122,7 +121,7 @@ async function act(
   });
 }
 
-/** Ends when an option is missing that only `--list` can do without. */
+/** Only `--list` can do without. */
 function expectRequired(
   command: Command,
   flags: Readonly<Record<string, unknown>>,

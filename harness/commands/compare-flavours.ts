@@ -1,7 +1,4 @@
-/**
- * Runs of `svcnet compare --flavours`: fresh clusters of each flavour, same scenario and seed, in turns, so that
- * other activity affects all alike.
- */
+/** Fresh clusters of each flavour with the same scenario and seed, in turns: other activity affects all alike. */
 
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -27,30 +24,27 @@ import { reportFolder } from './report-folder.ts';
 import { plan } from './run-choice.ts';
 
 export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeBinary' | 'seed'> {
-  /** Flavours, or paths of their files, perhaps with `@PROGRAM`, separated by commas. */
+  /** Flavours or files, perhaps with `@PROGRAM`, separated by commas. */
   readonly flavours: string;
-  /** Name or path. */
   readonly scenario?: string;
-  /** Name of a load or path of a script, instead of a scenario. */
+  /** Load or script, instead of a scenario. */
   readonly load?: string;
-  /** Duration of the load, as given. */
   readonly duration?: string;
-  /** Runs of each flavour; default: `ROUNDS_DEFAULT`. */
+  /** Of each flavour; default: `ROUNDS_DEFAULT`. */
   readonly rounds?: number;
-  /** Path of the k6 executable. */
   readonly k6?: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Default: a folder in the state directory. */
+  /** Default: in the state directory. */
   readonly report?: string;
 }
 
-/** Enough that one disturbed run does not decide. */
+/** One disturbed run does not decide. */
 const ROUNDS_DEFAULT = 6;
 
 const START_LATE: ReadonlySet<HarnessError['code']> = new Set(['WAIT_TIMEOUT', 'START_TIMEOUT']);
 
-/** @throws HarnessError `USAGE`, and what a start throws; failed scenarios are in their reports */
+/** Failed scenarios are in their reports. @throws HarnessError `USAGE`, and what a start throws */
 export async function runFlavours(
   flags: FlavoursFlags,
   context: CommandContext,
@@ -82,7 +76,7 @@ export async function runFlavours(
   return [first as Side, second as Side, ...more];
 }
 
-/** Retries once when a start times out: a Bee may miss a peer for minutes, and all earlier rounds would be lost. */
+/** Starts again after a timeout: a Bee may miss a peer for minutes, and all earlier rounds would be lost. */
 export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: string) => void): Promise<T> {
   try {
     return await work();
@@ -94,13 +88,12 @@ export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: str
 }
 
 /**
- * The scenario or load that all flavours run.
+ * What all flavours run.
  * @throws HarnessError `USAGE`, `BINARY_INVALID` without k6 for a load
  */
 async function workOf({ scenario, load, duration, k6 }: FlavoursFlags): Promise<{
   readonly named: string;
   readonly title: string;
-  /** `key=value` texts. */
   readonly set: readonly string[];
 }> {
   if (scenario !== undefined && load !== undefined) {
@@ -140,14 +133,14 @@ function optionsFor(
     planned,
     nodes: nodesOf(side, flags.nodes ?? scenario.cluster.nodes),
     exactNodes: true,
-    // A Bee settles as the public network does; fairness needs the same of all.
+    // A Bee settles as the public network does; all must do the same.
     definition: {
       credit: 'network',
       driver: flags.driver,
       flavours: side.declared === undefined ? [] : [side.declared],
     },
     source: '--flavours',
-    // Each round has another network, the same for all flavours.
+    // A round has one network for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
     report: join(folder, side.folder, `round-${round + 1}`),

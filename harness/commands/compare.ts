@@ -1,4 +1,4 @@
-/** `svcnet compare A B [C…]`: compare runs, and tell whether one is worse. */
+/** Compares runs, and tells whether one is worse. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { type Comparison, compareSides } from '../report/compare/compare.ts';
 import { readSides, type Side } from '../report/compare/sides.ts';
@@ -10,12 +10,12 @@ import { answer, type CommandContext } from './context.ts';
 export interface CompareFlags
   extends Omit<FlavoursFlags, 'flavours'>,
     Partial<Pick<FlavoursFlags, 'flavours'>> {
-  /** Share; default: `TOLERANCE_DEFAULT`. */
+  /** Default: `TOLERANCE_DEFAULT`. */
   readonly tolerance?: number;
   readonly wide?: boolean;
 }
 
-/** Options that apply only to the runs that `--flavours` starts. */
+/** Only for the runs that `--flavours` starts. */
 const FOR_RUNS = [
   'scenario',
   'load',
@@ -29,7 +29,7 @@ const FOR_RUNS = [
   'k6',
 ] as const;
 
-/** @returns exit code: failed check when a figure is worse beyond the tolerance */
+/** @returns failed check: a figure is worse beyond the tolerance */
 export async function compare(
   runs: readonly string[],
   flags: CompareFlags,

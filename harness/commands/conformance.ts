@@ -1,4 +1,4 @@
-/** `svcnet conformance http|wire|chain`: check a node row by row, with the exchange that proves each verdict. */
+/** Checks a node row by row, with the exchange that proves each verdict. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';
@@ -15,11 +15,9 @@ import { answer, type CommandContext } from './context.ts';
 
 export interface ConformanceFlags {
   readonly level: Level;
-  /** Rows whose id or group contains this text. */
+  /** Text of the rows' id or group. */
   readonly only?: string;
-  /** List the rows without running them. */
   readonly list?: boolean;
-  /** Folder for the report's files. */
   readonly output?: string;
 }
 
@@ -51,7 +49,7 @@ export function conformanceChain(
 }
 
 /**
- * Reports as columns of a page.
+ * Reports as a page's columns.
  * @param named `TITLE=conformance.json`
  * @throws HarnessError for a file that is no report
  */
@@ -75,7 +73,7 @@ export function conformanceMatrix(
   return Promise.resolve();
 }
 
-/** @returns exit code: failed check when a row is red */
+/** @returns failed check: a row is red */
 async function conformance<Subject>(
   graded: Graded<Subject>,
   { level, only, list, output }: ConformanceFlags,

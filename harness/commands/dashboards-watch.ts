@@ -1,17 +1,15 @@
-/** The testbed's measurements of nodes while dashboards run. */
-
 import type { Cluster } from '../cluster/cluster.ts';
 import { announceTestbed } from '../metrics/dashboards/running.ts';
 import { serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 
-/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
+/** Label `run` of nodes' metrics outside runs. Sorts after names of runs. */
 const NO_RUN = 'none';
-/** Prometheus also scrapes the nodes, so these may be less fresh. */
+/** Prometheus also scrapes the nodes. */
 const WATCH_INTERVAL_MS = 5000;
 
-/** The testbed's metrics of nodes, in and outside runs. */
+/** In and outside runs. */
 export class Watch implements AsyncDisposable {
   readonly #scraper: Scraper;
   readonly #close: () => Promise<void>;

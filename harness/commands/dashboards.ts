@@ -1,4 +1,4 @@
-/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
+/** Prometheus and Grafana for a running cluster, until interrupted. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
@@ -33,20 +33,20 @@ import { onCluster } from './on-cluster.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const CHECK_PAUSE_MS = 500;
-/** As long as nodes may take to stop when the whole cluster ends. */
+/** Nodes may take so long to stop when the whole cluster ends. */
 const END_PAUSE_MS = 3000;
 
 export interface DashboardsFlags extends ClusterFlags {
-  /** Ports; 0: any free port. */
+  /** 0: any free port. */
   readonly port?: number;
   readonly grafanaPort?: number;
-  /** Milliseconds between two scrapes. */
+  /** Milliseconds between scrapes. */
   readonly interval: number;
   /** Paths of executables. */
   readonly prometheus?: string;
-  /** False: Prometheus only. */
+  /** False: only Prometheus. */
   readonly grafana?: string | boolean;
-  /** Stop running dashboards instead of starting any. */
+  /** Stops running dashboards. */
   readonly stop?: boolean;
 }
 
@@ -61,7 +61,7 @@ export async function dashboards(flags: DashboardsFlags, context: CommandContext
   if (flags.stop === true) return stop(name, path, context);
   const before = readRunning(path);
   if (before !== undefined && hasDashboards(path)) throw runAlready(name, before);
-  // Left over from a command that was killed.
+  // Of a killed command.
   await endDashboards(path);
   await onCluster({ name }, context, (cluster) => show(cluster, flags, context));
 }
@@ -105,13 +105,13 @@ async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandCo
   }
 }
 
-/** Ends only this command's servers: another one may have stopped them and started new ones. */
+/** Another command may have stopped these servers and started new ones. */
 async function endOwn(folder: string): Promise<void> {
   const running = readRunning(folder);
   if (running?.owner.pid === process.pid) await endDashboards(folder);
 }
 
-/** The available servers. Prometheus is useful without Grafana. */
+/** Prometheus is useful without Grafana. */
 async function planOf(
   cluster: Cluster,
   flags: DashboardsFlags,
@@ -194,7 +194,7 @@ interface Shown {
   readonly plan: readonly ServerRequest[];
 }
 
-/** Runs until interrupted. Nodes added later are scraped, too. */
+/** Later nodes are scraped, too. */
 async function follow(
   cluster: Cluster,
   shown: Shown,
@@ -224,7 +224,7 @@ async function follow(
   }
 }
 
-/** @throws HarnessError `PROCESS_FAILED` when a server has ended unexpectedly */
+/** @throws HarnessError `PROCESS_FAILED` when a server has ended */
 async function checkRunning(cluster: Cluster, { servers, plan }: Shown): Promise<void> {
   for (const [i, server] of servers.entries()) {
     if (await isRunning(server)) continue;

@@ -1,10 +1,9 @@
-/** What differs between two networks, for a terminal. */
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
 import type { Compared, Difference } from '../inspect/differences/compare.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
 
-/** Differences shown beside the first; the folder has all. */
+/** The folder has all. */
 const SHOWN = 20;
 
 export function linesOf(
@@ -29,7 +28,7 @@ export function linesOf(
   ];
 }
 
-/** Differences that only numbers, addresses and references tell apart are of one kind. */
+/** Of one kind if only numbers, addresses and references tell them apart. */
 function alikeness({ kind, what }: Difference): string {
   return `${kind} ${what.replaceAll(/[0-9a-f]{8,}|\d+/g, '#')}`;
 }

@@ -1,4 +1,3 @@
-/** The networks that `--flavours` of `svcnet diff` and `compare` asks for. */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
@@ -8,9 +7,8 @@ import { FLAVOURS } from '../flavours/table.ts';
 import type { NodesInput } from '../run/run-options.ts';
 import { parted } from './flavour-given.ts';
 
-/** One network that is asked for. */
 export interface Side {
-  /** As given; a repeated name gets a number. */
+  /** A repeated name gets a number. */
   readonly name: string;
   readonly folder: string;
   readonly flavour: string;
@@ -18,7 +16,7 @@ export interface Side {
   readonly declared?: FlavourInput;
 }
 
-/** @throws HarnessError `USAGE`, or what is wrong with a flavour file */
+/** @throws HarnessError `USAGE`, or a flavour file's mistake */
 export async function sidesOf({
   flavours,
   beeBinary,
@@ -32,14 +30,13 @@ export async function sidesOf({
   return sidesNamed(given, beeBinary);
 }
 
-/** Nodes of a side. */
 export function nodesOf({ flavour, binary }: Side, count: number): NodesInput {
   return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
 }
 
 /**
- * @param given flavours or paths of flavour files, each perhaps with `@PROGRAM`
- * @throws HarnessError `USAGE`, or what is wrong with a flavour file
+ * @param given flavours or files, each perhaps with `@PROGRAM`
+ * @throws HarnessError `USAGE`, or a flavour file's mistake
  */
 export function sidesNamed(given: readonly string[], beeBinary?: string): Promise<Side[]> {
   return Promise.all(

@@ -1,4 +1,3 @@
-/** `svcnet diff`: the same scenarios and seed on networks of several flavours, and the differences. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -32,14 +31,14 @@ export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeB
   readonly flavours: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Default: a folder in the state directory. */
+  /** Default: in the state directory. */
   readonly report?: string;
 }
 
-/** What was seen of a network, in its run's folder. */
+/** In the run's folder. */
 const FACTS_FILE = 'facts.json';
 
-/** @returns exit code: failed check for an unknown difference */
+/** @returns failed check: an unknown difference */
 export async function diff(
   words: readonly string[],
   flags: DiffFlags,
@@ -76,7 +75,7 @@ export async function diff(
   const runs = markedPath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
-  // What an earlier run left there is not what this one finds.
+  // An earlier run's must not stay.
   rmSync(join(folder, DIFFERENCES_FILE), { force: true });
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
@@ -106,7 +105,7 @@ function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
   return names;
 }
 
-/** @throws HarnessError `USAGE` for a scenario whose networks would differ by more than their programs */
+/** @throws HarnessError `USAGE` when networks would differ by more than their programs */
 function expectAlike(planned: readonly PlannedScenario[], sides: readonly Side[]): void {
   const other = sides.find(({ flavour }) => flavour !== 'svc');
   if (other === undefined || sides.every(({ flavour }) => flavour !== 'svc')) return;
@@ -126,7 +125,7 @@ function expectAlike(planned: readonly PlannedScenario[], sides: readonly Side[]
   }
 }
 
-/** @throws HarnessError `USAGE` for a scenario that the flavour could not run */
+/** @throws HarnessError `USAGE` when the flavour could not run it */
 function expectAble(planned: readonly PlannedScenario[], { name }: Side, options: RunOptions): void {
   for (const asking of planned) {
     const unmet = unmetNeed(asking.scenario, plannedFor(asking, options));
@@ -135,7 +134,7 @@ function expectAble(planned: readonly PlannedScenario[], { name }: Side, options
   }
 }
 
-/** @throws HarnessError `RUN_INVALID` when a scenario could not finish, and what a start throws */
+/** @throws HarnessError `RUN_INVALID` for an unfinished scenario, and what a start throws */
 async function observe(side: Side, options: RunOptions, say: (text: string) => void): Promise<Observation> {
   rmSync(join(options.report, FACTS_FILE), { force: true });
   const facts: Fact[] = [];
@@ -153,7 +152,7 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
           const watch = new ScenarioWatch(context, name);
           return async () => {
             facts.push(...(await watch.facts()));
-            // Nothing that its chunks and stamps change is compared after this.
+            // Its chunks and stamps change nothing that is compared later.
             if (ended.size === options.planned.length - 1)
               prices.push(...(await priceFacts(context.cluster, context.signal)));
             ended.add(name);

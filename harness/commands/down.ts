@@ -17,7 +17,7 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
- * Idempotent. A cluster that cannot be removed does not keep the others from being removed.
+ * Idempotent. Removes what it can.
  * @throws HarnessError code and hint of the first failure, naming every cluster that remains
  */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
@@ -47,7 +47,6 @@ export async function down(flags: ClusterFlags & { all?: boolean }, context: Com
 
 interface Removed {
   readonly name: string;
-  /** Absent: there was only a folder without one. */
   readonly record?: ClusterRecord;
   readonly teardown: Teardown;
 }
@@ -84,7 +83,7 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
   return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
 }
 
-/** @returns undefined when there is none, or another command has removed it meanwhile */
+/** @returns undefined: none, or removed by another command meanwhile */
 export async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
   const record = readRecord(stateDir, name);
   if (record === undefined) return removeRemains(stateDir, name);

@@ -4,7 +4,7 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 import { workingNodes } from './working-nodes.ts';
 
-/** The output goes through `eval`, which does not see the exit code: a failure is a command that fails. */
+/** `eval` does not see the exit code: a failure is printed as a command that fails. */
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
   try {
     await print(flags, context);
@@ -22,7 +22,7 @@ async function print(flags: ClusterFlags, context: CommandContext): Promise<void
   });
 }
 
-/** Variables without a number are the first uploading node's. */
+/** Without a number: of the first uploading node. */
 function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {

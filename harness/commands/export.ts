@@ -21,12 +21,12 @@ import { answer, type CommandContext } from './context.ts';
 export interface ExportFlags extends Pick<ClusterFlags, 'file' | 'nodes' | 'name' | 'seed' | 'dialect'> {
   readonly image?: string;
   readonly machine: readonly Machine[];
-  /** Folder. Default: the first file goes to standard output. */
+  /** Default: the first file goes to standard output. */
   readonly output?: string;
   readonly force?: boolean;
 }
 
-/** Options override the file. @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
+/** @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
 export async function exportDefinition(
   target: Target,
   flags: ExportFlags,
@@ -85,7 +85,6 @@ async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequ
   };
 }
 
-/** Standard output holds a single document. */
 function print(
   files: Exported['files'],
   of: { target: Target; request: ExportRequest; context: CommandContext },

@@ -1,12 +1,12 @@
-/** An error as `--json` prints it: one line, which can end a stream of documents. */
+/** An error of `--json`: one line, which can end a stream of documents. */
 import { HarnessError, messageOf } from '../base/errors.ts';
 
 export interface FailureDocument {
   readonly error: {
-    /** For programs: stays the same when the message changes. */
+    /** Stable when the message changes. */
     readonly code: string;
     readonly message: string;
-    /** What to check or try next; null when there is nothing to add. */
+    /** What to try next. */
     readonly hint: string | null;
   };
 }
@@ -16,7 +16,7 @@ export function failureDocument(error: unknown): FailureDocument {
   return { error: { code: codeOf(error), message: messageOf(error), hint } };
 }
 
-/** @param text Commander's `error: …`, then its suggestion */
+/** @param text Commander's, `error: …` */
 export function usageDocument(text: string): FailureDocument {
   const [first = '', ...more] = text.replace(/^error: /, '').split('\n');
   const hint = more.join('\n');

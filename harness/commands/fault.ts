@@ -1,4 +1,4 @@
-/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
+/** Injects faults into a cluster, lists and heals them. */
 import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -17,7 +17,7 @@ export interface FaultFlags extends ClusterFlags {
 type Work = (flags: FaultFlags, context: CommandContext) => Promise<void>;
 type Run = (flags: FaultFlags, work: Work) => Promise<void>;
 
-/** @param words arguments after `fault` on the command line */
+/** @param words after `fault` */
 export async function fault(
   words: readonly string[],
   _flags: object,
@@ -29,7 +29,7 @@ export async function fault(
   else await program.parseAsync(words, { from: 'user' });
 }
 
-/** A subcommand per kind, built from its fields. */
+/** Per kind, built from its fields. */
 export function faultProgram(run: Run, write: OutputConfiguration = {}): Command {
   const program = new Command('svcnet fault')
     .configureOutput(write)
@@ -64,7 +64,7 @@ function addKind(program: Command, kind: FaultKind, run: Run): void {
     });
 }
 
-/** Arguments and options as the fields of a request. */
+/** As a request's fields. */
 function requestOf(
   fields: readonly FaultField[],
   given: readonly unknown[],
@@ -85,7 +85,7 @@ function isOption(flag: string): boolean {
   return flag.startsWith('-');
 }
 
-/** `--one-way <text>` → `oneWay`, as Commander names it. */
+/** `--one-way <text>` → `oneWay`. */
 function optionName(flag: string): string {
   const [, name = ''] = /^--([\w-]+)/.exec(flag) ?? [];
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -132,7 +132,7 @@ export async function heal(
   });
 }
 
-/** Lines about active faults for `ps` and `status`. */
+/** For `ps` and `status`. */
 export function activeFaults(list: readonly Fault[]): readonly string[] {
   return list.map(
     ({ id, at, text, effect }) =>

@@ -1,4 +1,4 @@
-/** `svcnet flavour check FILE`: starts a node as the file says, beside ours, and tests each statement. */
+/** Starts a node as the file says, beside ours, and tests each statement. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,20 +17,19 @@ import type { NodeMode } from '../flavours/flavour.ts';
 import { paint } from '../report/console.ts';
 import { answer, type CommandContext } from './context.ts';
 
-/** Our nodes beside the one that is checked. */
+/** Beside the checked node. */
 const OURS = 2;
 const CONTENT_BYTES = 20_000;
 
 interface Subject {
   readonly flavour: FlavourInput;
   readonly net: Cluster;
-  /** The node under test, and one of ours. */
   readonly node: ClusterNode;
   readonly other: ClusterNode;
   readonly signal: AbortSignal;
 }
 
-/** A statement of the file and its proof. */
+/** Of the file. */
 interface Statement {
   readonly about: string;
   /** @returns what was seen @throws Error with what was expected */
@@ -117,7 +116,7 @@ interface Row {
   readonly detail: string;
 }
 
-/** @returns exit code: failed check when a statement does not hold @throws HarnessError `DEFINITION_INVALID` */
+/** @returns failed check: a statement does not hold @throws HarnessError `DEFINITION_INVALID` */
 export async function checkFlavour(
   path: string,
   _flags: Readonly<Record<string, unknown>>,
@@ -160,7 +159,7 @@ export async function checkFlavour(
   return failed === 0 ? EXIT.success : EXIT.checkFailed;
 }
 
-/** What shows only with faults, options or in larger networks. */
+/** Needs faults, options or larger networks. */
 function uncheckedIn({ options, redial, keys }: FlavourInput): string[] {
   return [
     ...(options === 'none' ? [] : ['options']),
@@ -172,7 +171,7 @@ function uncheckedIn({ options, redial, keys }: FlavourInput): string[] {
   ];
 }
 
-/** @returns undefined when it does not start */
+/** @returns undefined: it does not start */
 async function started(
   flavour: FlavourInput,
   mode: NodeMode | undefined,
@@ -219,7 +218,7 @@ async function started(
   return net;
 }
 
-/** @throws what an interruption made it throw */
+/** @throws an interruption's error */
 async function rowOf(about: string, signal: AbortSignal, see: () => Promise<string>): Promise<Row> {
   try {
     return { about, ok: true, detail: await see() };

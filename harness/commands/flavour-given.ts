@@ -1,4 +1,4 @@
-/** A flavour as it is typed: its name, or the path of its file, perhaps with `@PROGRAM`. */
+/** A typed flavour: name or file, perhaps with `@PROGRAM`. */
 import { existsSync, statSync } from 'node:fs';
 import { HarnessError } from '../base/errors.ts';
 import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
@@ -6,7 +6,7 @@ import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
 import type { FlavourInput } from '../flavours/declared/input.ts';
 import { FLAVOUR_NAMES } from '../flavours/flavour.ts';
 
-/** A program is behind the first `@` after a flavour or its file, whose path may have some of its own. */
+/** After the first `@` behind a flavour or its file, whose path may have some of its own. */
 export function parted(text: string): readonly [flavour: string, program: string | undefined] {
   const parts = text.split('@');
   const before = (count: number) => parts.slice(0, count).join('@');
@@ -17,7 +17,7 @@ export function parted(text: string): readonly [flavour: string, program: string
 }
 
 /**
- * @param program of an option of its own
+ * @param program of a separate option
  * @throws HarnessError `DEFINITION_INVALID`, `USAGE` for two programs
  */
 export async function flavourGiven(

@@ -8,7 +8,7 @@ export interface FundFlags extends ClusterFlags {
   readonly tokens: string;
 }
 
-/** @param who a node's name, or an address of 40 hex digits */
+/** @param who node, or address of 40 hex digits */
 export async function fund(who: string, flags: FundFlags, context: CommandContext): Promise<void> {
   const native = baseUnits('--native', flags.native, NATIVE_DECIMALS);
   const tokens = baseUnits('--tokens', flags.tokens, TOKEN_DECIMALS);

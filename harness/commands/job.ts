@@ -1,4 +1,3 @@
-/** A command in its own process, whose hang or crash stays there. */
 import { spawn } from 'node:child_process';
 import { messageOf } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
@@ -6,15 +5,15 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
 import type { CommandContext } from './context.ts';
 
-/** Time for a job to end when asked to: one that computes without end hears nothing. */
+/** To end when asked: a job that computes without end hears nothing. */
 const END_WITHIN_MS = 12_000;
 
 /** The printed document, or why there is none. */
 type Answered = { readonly document: unknown } | { readonly failed: string };
 
 /**
- * @param words of the command, with `--json`
- * @returns what it printed, or why it printed nothing; undefined: it was ended
+ * @param words with `--json`
+ * @returns the printed document, or why there is none; undefined: it was ended
  */
 export async function documentOf(
   words: readonly string[],

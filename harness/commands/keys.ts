@@ -16,7 +16,7 @@ const COLUMNS = [
   { title: 'tokens', rank: 2, align: 'right' },
 ] as const;
 
-/** With `0x`; amounts in base units. */
+/** With `0x`; base units. */
 interface Account {
   readonly name: string;
   readonly of: 'node' | 'user';
@@ -74,7 +74,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
-/** Keys from the seed and from a file. */
+/** From the seed and from a file. */
 function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
   const ofNodes = nodes.flatMap(({ name, ethereum, privateKey: secret }) =>
     secret === undefined ? [] : [{ name, of: 'node' as const, ethereum, secret }],

@@ -1,4 +1,4 @@
-/** A command line from words to exit code. `cli.ts` is the process around it. */
+/** From words to exit code. `cli.ts` is the process around it. */
 import { CommanderError } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
@@ -16,9 +16,8 @@ type Stream = { write(data: string | Uint8Array): unknown } & (
   | (Terminal & { readonly isTTY: true })
 );
 
-/** What a command is given besides its words. */
 export interface Surroundings {
-  /** Needed only to run a command. @throws HarnessError */
+  /** For commands that run. @throws HarnessError */
   readonly stateDir: () => string;
   readonly stdout: Stream;
   readonly stderr: Stream;
@@ -26,7 +25,7 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-/** @returns exit code; undefined: interrupted, which the caller handles */
+/** @returns undefined: interrupted, which the caller handles */
 export async function runLine(words: readonly string[], around: Surroundings): Promise<number | undefined> {
   let code: number = EXIT.success;
   const write = { writeOut: writerOf(around.stdout), writeErr: writerOf(around.stderr) };
@@ -63,7 +62,7 @@ function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Sur
   };
 }
 
-/** With --json, errors are documents too; text always goes to standard error. */
+/** With --json a document, besides the text on standard error. */
 function fail(
   error: unknown,
   words: readonly string[],
@@ -72,13 +71,12 @@ function fail(
   const print = (document: object) => {
     if (words.includes('--json')) writerOf(stdout)(`${JSON.stringify(document)}\n`);
   };
-  // Commander has printed: help and version are code 0, wrong usage 1.
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.success;
     print(usageDocument(withShownUrls(error.message)));
     return EXIT.usage;
   }
-  // An error that reports what the interruption left behind says more than the signal.
+  // What the interruption left behind says more than the signal.
   const isLeft = error instanceof HarnessError && error.code === 'INTERRUPTED';
   const told: unknown = signal.aborted && !isLeft ? signal.reason : error;
   print(failureDocument(told));

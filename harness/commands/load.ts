@@ -1,5 +1,3 @@
-/** `svcnet load`: the scenario `load` with its own options. */
-
 import { HarnessError } from '../base/errors.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { findK6 } from '../run/load/k6/find-k6.ts';
@@ -13,7 +11,7 @@ import { repeatLine } from './repeat-line.ts';
 import { runPlanned, titleOf } from './run.ts';
 import type { RunFlags } from './run-flags.ts';
 
-/** Options of the load; the options of its cluster are those of `run`. */
+/** Its cluster has the options of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
   readonly script?: string;
   readonly profile?: string;
@@ -35,7 +33,7 @@ export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' |
   readonly k6?: string;
 }
 
-/** Option, and the scenario parameter it sets. */
+/** Option, and the parameter it sets. */
 const PARAMETERS = [
   ['profile', 'profile'],
   ['rate', 'rate'],
@@ -56,7 +54,7 @@ const PARAMETERS = [
 ] as const satisfies readonly (readonly [keyof LoadFlags, string])[];
 
 /**
- * @returns exit code; 99 when only thresholds failed
+ * @returns 99: only thresholds failed
  * @throws HarnessError `USAGE`, `BINARY_INVALID` before anything starts
  */
 export async function load(
@@ -70,7 +68,7 @@ export async function load(
   for (const [flag, parameter] of PARAMETERS) {
     if (flags[flag] !== undefined) given.set(parameter, givenText(flag, String(flags[flag])));
   }
-  // One by one: a list would hide an empty one.
+  // A list would hide an empty one.
   for (const text of flags.threshold.flatMap((list) => list.split(','))) parseThreshold(text);
   if (flags.threshold.length > 0) given.set('thresholds', flags.threshold.join(','));
   const planned = planScenarios([scenario], given);
@@ -83,7 +81,7 @@ export async function load(
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
 }
 
-/** An empty text would seem to be taken and set nothing: a variable of the shell that is not set. */
+/** An unset variable of the shell is an empty text, which would set nothing. */
 function givenText(flag: string, text: string): string {
   if (text !== '') return text;
   const name = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

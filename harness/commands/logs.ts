@@ -11,7 +11,6 @@ import { paint } from '../report/console.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
-/** Indentation of wrapped lines. */
 const INDENT = '    ';
 
 interface LogsFlags extends ClusterFlags {
@@ -24,7 +23,7 @@ interface Part {
   readonly log: PartLog;
 }
 
-/** @param named names of nodes, `chain`, `link-proxy`; none: all nodes */
+/** @param named nodes, `chain`, `link-proxy`; none: all nodes */
 export async function logs(
   named: readonly string[],
   { follow, lines: limit, ...flags }: LogsFlags,
@@ -65,7 +64,7 @@ function namesOf(
 }
 
 /**
- * The files of a cluster that another process simulates, or that cannot be asked.
+ * Of a cluster that another process simulates, or that cannot be asked.
  * @throws HarnessError `NODE_NOT_FOUND`, `STATE_INVALID` for a link out of its folder
  */
 function filesOf(record: ClusterRecord, named: readonly string[], { stateDir }: CommandContext): Part[] {
@@ -107,7 +106,7 @@ async function noteEmpty(parts: readonly Part[], context: CommandContext): Promi
   }
 }
 
-/** The oldest first, whether a time is written with `T` or, as by a Bee, with a space; a line without one follows the line before it. */
+/** Times are written with `T` or, by a Bee, with a space; a line without one follows the line before it. */
 function inOrder(logs: readonly { readonly part: string; readonly lines: readonly string[] }[]) {
   const all = logs.flatMap(({ part, lines }) => {
     let time = '';
@@ -132,7 +131,7 @@ function printer(parts: readonly Part[], context: CommandContext): (part: string
   };
 }
 
-/** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`. Cut at the width, except warnings and errors. */
+/** `12:30:01.123 warn pushsync receipt is shallow po=3 peer=…`, cut at the width, except warnings and errors. */
 function forPeople(line: string, { style, width }: CommandContext): string[] {
   const entry = logEntry(line);
   if (entry === undefined) return line.startsWith('{') ? [clip(line, width)] : wrap(line, width, INDENT);

@@ -1,4 +1,4 @@
-/** `svcnet add`, `remove` and `scale`: nodes join a running cluster, and leave it. */
+/** Nodes join a running cluster, and leave it. */
 
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -10,7 +10,7 @@ import type { ClusterFlags, CommandContext } from './context.ts';
 import { flavourGiven } from './flavour-given.ts';
 
 export interface AddFlags extends ChangeFlags, Pick<NodeFlags, 'nodes' | 'beeBinary' | 'dishonest'> {
-  /** Name of a flavour, or path of its file, perhaps with `@PROGRAM`. */
+  /** Flavour or file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly mode?: string;
   readonly neighbourhood?: string;
@@ -36,7 +36,7 @@ export function remove(node: string, flags: RemoveFlags, context: CommandContext
   });
 }
 
-/** Counts running nodes. Adds new ones only if too few old ones can return. */
+/** Of running nodes. Adds new ones only if too few old ones can return. */
 export function scale(
   count: number,
   flags: RemoveFlags & ChangeFlags,
@@ -79,7 +79,7 @@ function isThere({ state }: ClusterNode): boolean {
   return state === 'running' || state === 'paused';
 }
 
-/** Missing values have a cluster file's defaults and checks. */
+/** With a cluster file's defaults and checks. */
 async function groupOf(flags: AddFlags): Promise<AddInput> {
   const { nodes, flavour, mode, neighbourhood, beeBinary, image, dishonest } = flags;
   const program = await flavourGiven(flavour, beeBinary);

@@ -12,25 +12,24 @@ const ANSWER_LIMIT_MS = 5000;
 
 export interface MetricsFlags extends ClusterFlags {
   readonly match?: string;
-  /** Milliseconds between two readings; default: a single reading. */
+  /** Between readings, milliseconds; default: one reading. */
   readonly rate?: number;
   readonly all?: boolean;
 }
 
-/** The document of `--json`. */
 interface MetricsDocument {
   readonly name: string;
   readonly at: string;
-  /** Names of the nodes that the values come from. */
+  /** With values. */
   readonly nodes: readonly string[];
-  /** Running nodes that have not answered, with the reason. */
+  /** Running nodes without an answer → reason. */
   readonly silent: Readonly<Record<string, string>>;
-  /** Nodes that answered only the second reading, with the reason; no `perSecond` includes them. */
+  /** Nodes that answered only the second reading → reason; no `perSecond` includes them. */
   readonly withoutRate: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricRow[];
 }
 
-/** @param which a node's name; default: all running @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
+/** @param which default: all running nodes @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
 export async function metrics(
   which: string | undefined,
   flags: MetricsFlags,
@@ -67,7 +66,7 @@ export async function metrics(
   });
 }
 
-/** A block per subsystem, the first word of a metric's name. */
+/** A block per first word of the names. */
 function lines(
   { name, nodes, silent, withoutRate, metrics: rows }: MetricsDocument,
   matching: number,
@@ -138,7 +137,7 @@ function subsystemOf(row: MetricRow | undefined): string | undefined {
   return row?.name.split('_')[0];
 }
 
-/** Whether the value is a number of observations. */
+/** A count of observations. */
 function isWhole({ kind }: MetricRow): boolean {
   return kind === 'histogram' || kind === 'summary';
 }
@@ -151,13 +150,12 @@ function labelsText(labels: MetricRow['labels']): string {
 /** Bytes and seconds show their unit; others have a column. */
 function shown(value: number, unit: Unit): string {
   if (unit === 'bytes') return formatBytes(value);
-  // Larger values are timestamps, not durations.
   if (unit === 's' && value < 1e9)
     return value < 1 ? `${(value * 1000).toFixed(value < 0.1 ? 2 : 0)} ms` : formatMs(value * 1000);
   return grouped(Number.isInteger(value) ? BigInt(value) : value.toFixed(value < 10 ? 2 : 1));
 }
 
-/** The unit, unless the values include it. */
+/** Unless the values include it. */
 function columnUnit(row: MetricRow): string {
   return isWhole(row) || row.unit === 'bytes' || row.unit === 's' ? '' : row.unit;
 }

@@ -1,4 +1,4 @@
-/** `svcnet run --seeds --minimise`: minimises the first failure of each kind, in a process of its own. */
+/** `svcnet run --seeds --minimise`: each kind's first failure, in its own process. */
 import type { FailedSeed, SeedsRun, SmallestRun } from '../report/result.ts';
 import type { MinimiseDocument } from '../run/replay/minimise.ts';
 import type { CommandContext } from './context.ts';
@@ -6,7 +6,7 @@ import type { FailureDocument } from './failure.ts';
 import { documentOf } from './job.ts';
 import { BUDGET } from './options/replay.ts';
 
-/** @returns one per kind, in order; fewer when interrupted */
+/** @returns one per kind, in order; fewer: interrupted */
 export async function minimiseKinds(
   { failures, kinds }: Pick<SeedsRun, 'failures' | 'kinds'>,
   {

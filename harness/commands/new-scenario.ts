@@ -11,7 +11,7 @@ export interface NewFlags {
 }
 
 /**
- * @param name in kebab case
+ * @param name kebab case
  * @throws HarnessError `USAGE` when the file exists or cannot be written
  */
 export function newScenario(name: string, { folder }: NewFlags, context: CommandContext): Promise<void> {
@@ -36,7 +36,7 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
 /** Entry of the package that a scenario imports. */
 const ENTRY = 'svcnet/scenario';
 
-/** @returns source of a scenario that uploads on one node and reads on another */
+/** @returns source: uploads on one node and reads on another */
 export function scenarioTemplate(name: string): string {
   return `import { defineScenario, parameter } from '${ENTRY}';
 

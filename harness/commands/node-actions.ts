@@ -1,5 +1,3 @@
-/** `svcnet stop|start|kill|pause|resume NODE`: change one node. */
-
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';

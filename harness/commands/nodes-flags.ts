@@ -1,4 +1,4 @@
-/** Options that choose nodes: `-n 4 --with bee=2 --bee-binary PATH`. */
+/** Choose nodes: `-n 4 --with bee=2 --bee-binary PATH`. */
 
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
@@ -8,7 +8,7 @@ import { programsIn } from '../cluster/plan/trust.ts';
 import { isOurs } from '../flavours/flavour.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 
-/** Events per node for `trace`: of about ten thousand chunks, in 10 MB. */
+/** For `trace`, per node: about ten thousand chunks, 10 MB. */
 const TRACED_EVENTS = 65_536;
 
 export type NodesFlags = Pick<
@@ -16,18 +16,18 @@ export type NodesFlags = Pick<
   'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace' | 'flavour'
 >;
 
-/** Flavour files of a cluster file and the command line. @throws HarnessError `DEFINITION_INVALID` */
+/** Of a cluster file and the command line. @throws HarnessError `DEFINITION_INVALID` */
 export async function flavoursWith(
   { flavour: paths = [] }: Pick<NodesFlags, 'flavour'>,
   file: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {
   const { flavours = [] } = file;
   const given = await Promise.all(paths.map((path) => readFlavour(path)));
-  // If this is not a list, the validation of the definition reports it.
+  // The definition's validation reports other values.
   return Array.isArray(flavours) ? [...flavours, ...given] : flavours;
 }
 
-/** Programs that a cluster file would run; the command line's replaces its Bees'. */
+/** A cluster file's; the command line's replaces its Bees'. */
 export function programsOf(
   { nodes, flavours }: Readonly<Record<string, unknown>>,
   { beeBinary }: Pick<NodesFlags, 'beeBinary'>,
@@ -35,7 +35,7 @@ export function programsOf(
   return programsIn({ nodes: beeBinary === undefined ? nodes : withoutBees(nodes), flavours });
 }
 
-/** @param nodes as in the file, not checked yet */
+/** @param nodes unchecked */
 function withoutBees(nodes: unknown): unknown {
   if (!Array.isArray(nodes)) return nodes;
   return nodes.filter((group: unknown) => (group as { flavour?: unknown } | null)?.flavour !== 'bee');
@@ -45,14 +45,14 @@ export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
 
 /**
- * A file's nodes with the options applied; options override.
+ * Options override the file.
  * @param nodes undefined: `fallback` svc nodes
  * @throws HarnessError `USAGE`
  */
 export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
   const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
-  // If this is not a list of groups, the validation of the definition reports it.
+  // The definition's validation reports other values.
   if (!Array.isArray(groups)) return base;
   const { light = 0 } = flags;
   const lights: Groups = light === 0 ? [] : [{ flavour: 'svc', mode: 'light', count: light }];
@@ -61,7 +61,7 @@ export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): 
   return withBinary(flags, flags.trace === true ? all.map(traced) : all);
 }
 
-/** One dishonest node unless `--with` gives their number. */
+/** One unless `--with` gives their number. */
 function withDishonest({ with: beside, dishonest }: NodesFlags): Groups {
   const honest = beside.filter(({ flavour }) => flavour !== 'dishonest') as Groups;
   const count = beside.reduce((sum, one) => sum + (one.flavour === 'dishonest' ? one.count : 0), 0);
@@ -73,7 +73,7 @@ function withDishonest({ with: beside, dishonest }: NodesFlags): Groups {
     : [...honest, { flavour: 'dishonest', count: Math.max(1, count), dishonest: [...dishonest] }];
 }
 
-/** A value from the file takes precedence. */
+/** The file takes precedence. */
 function traced(group: Groups[number]): Groups[number] {
   if (!isOurs({ flavour: group.flavour ?? 'svc' })) return group;
   return { ...group, options: { 'chunk-events': TRACED_EVENTS, ...group.options } };

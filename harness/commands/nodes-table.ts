@@ -1,4 +1,4 @@
-/** The table of `up` and `ps`, with values to copy. */
+/** Of `up` and `ps`, with values to copy. */
 
 import { inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
@@ -27,7 +27,6 @@ const COLUMNS = [
   { title: 'batch', rank: 1 },
 ] as const satisfies readonly Column[];
 
-/** A cluster in one line. */
 export function clusterHeadline(
   { name, seed, driver, chain }: Cluster,
   { style, width }: CommandContext,
@@ -70,7 +69,7 @@ export function nodesTable(
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
 }
 
-/** Short, unless it is printed with `--wide`. */
+/** Short without `--wide`. */
 function versionOf(
   { name }: Pick<ClusterNode, 'name'>,
   { wide, versions }: { readonly wide: boolean; readonly versions?: ReadonlyMap<string, string> },
@@ -79,7 +78,7 @@ function versionOf(
   return version && (wide ? inLine(version) : shortVersion(version));
 }
 
-/** `bee 2.8.1 light`, `svc (changed-node)` @param program what tells it from others of its flavour, if anything */
+/** `bee 2.8.1 light`, `svc (changed-node)` @param program tells it from others of its flavour */
 export function kindText(
   {
     flavour,
@@ -96,7 +95,6 @@ export function kindText(
   ].join(' ');
 }
 
-/** Limits of a cluster with the public network's constants, or nothing. */
 export function steadyNote({ chain, nodes }: Cluster): string[] {
   const strict = new Set(nodes.filter((node) => flavourOf(node).public).map(({ flavour }) => flavour));
   return chain.steady
@@ -106,7 +104,6 @@ export function steadyNote({ chain, nodes }: Cluster): string[] {
     : [];
 }
 
-/** Which nodes are not expected to be linked, or nothing. */
 export function strangersNote({ nodes }: Pick<Cluster, 'nodes'>): string[] {
   return strangers(nodes).map((programs) => {
     const named = programs.map((group) => group.map(({ name }) => name).join(', '));

@@ -1,8 +1,7 @@
-/** The cluster that a command works on. */
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
-/** Works on the named or only cluster. @throws HarnessError `CLUSTER_NOT_FOUND` */
+/** The named or only one. @throws HarnessError `CLUSTER_NOT_FOUND` */
 export async function onCluster<T>(
   { name }: ClusterFlags,
   { stateDir }: Pick<CommandContext, 'stateDir'>,

@@ -46,7 +46,7 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
   });
 }
 
-/** Whether it cannot be asked from here, and why is said. @throws HarnessError `CLUSTER_NOT_FOUND` */
+/** Cannot be asked from here, and why is said. @throws HarnessError `CLUSTER_NOT_FOUND` */
 function isElsewhere(named: string, { stateDir, note }: CommandContext): boolean {
   const record = findCluster(stateDir, named);
   if (simulatingProcess(record) !== undefined) return true;
@@ -55,7 +55,7 @@ function isElsewhere(named: string, { stateDir, note }: CommandContext): boolean
   return why !== undefined;
 }
 
-/** Of the programs of running nodes, as they report them; those that do not answer have none. */
+/** As running nodes report them; silent ones have none. */
 async function versionsOf({ nodes, clock }: Cluster, signal: AbortSignal): Promise<Map<string, string>> {
   using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
   const running = nodes.filter(({ state }) => state === 'running');
@@ -87,15 +87,14 @@ const COLUMNS = [
 
 interface ClusterRow {
   readonly name: string;
-  /** `unknown`: the container engine does not answer. */
+  /** `unknown`: the container engine is silent. */
   readonly state: ClusterState | 'unknown';
   readonly driver: string;
   readonly nodes: number;
-  /** A decimal string beyond JSON numbers; `null` for attached networks. */
+  /** Decimal string beyond JSON numbers; `null`: attached. */
   readonly seed: number | string | null;
   /** ISO 8601. */
   readonly startedAt: string;
-  /** Process that runs it in virtual time, and alone reaches its nodes. */
   readonly simulatedBy?: number;
 }
 
@@ -120,7 +119,7 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
   );
 }
 
-/** An engine that does not answer must not hide the other clusters. */
+/** A silent engine must not hide the other clusters. */
 async function stateIfKnown(
   record: ClusterRecord,
   { stateDir, note }: CommandContext,

@@ -1,9 +1,9 @@
-/** The line that repeats a command: seed first, others in the help's order. */
+/** Repeats a command: seed first, others in the help's order. */
 import { shellWord, typed } from '../base/typed.ts';
 import { attributeOf, isGiven, longOf } from './cluster-flags.ts';
 import type { Options } from './options/spec.ts';
 
-/** @param words command and arguments @param flags as the parser names them */
+/** @param words command and arguments */
 export function repeatLine(
   [name = '', ...words]: readonly string[],
   options: Options,
@@ -12,7 +12,6 @@ export function repeatLine(
   return [typed(name), ...[...words, ...repeatFlags(options, flags)].map(shellWord)].join(' ');
 }
 
-/** That line's options, as separate words. */
 export function repeatFlags(options: Options, flags: object): string[] {
   const values: Readonly<Record<string, unknown>> = { ...flags };
   return seedFirst(options).flatMap(([flag, about]) => {
@@ -27,7 +26,7 @@ export function repeatFlags(options: Options, flags: object): string[] {
   });
 }
 
-/** A reader looks for the seed: it tells two runs apart. */
+/** The seed tells two runs apart. */
 function seedFirst(options: Options): (readonly [string, Options[string]])[] {
   const all = Object.entries(options);
   const isSeed = ([flag]: readonly [string, unknown]) => longOf(flag) === '--seed';

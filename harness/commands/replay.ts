@@ -1,4 +1,4 @@
-/** `svcnet replay RUN` and `svcnet minimise RUN`: repeat a run from its folder, and reduce a failed one. */
+/** Repeat a run from its folder, and reduce a failed one. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -24,7 +24,7 @@ export interface MinimiseFlags {
   readonly out?: string;
 }
 
-/** @returns exit code: failed the same way, never did, or could not run */
+/** @returns failed the same way, never did, or could not run */
 export async function replay(
   name: string,
   { times, trust }: ReplayFlags,
@@ -54,7 +54,7 @@ export async function replay(
   return counts.same > 0 ? EXIT.checkFailed : EXIT.success;
 }
 
-/** @returns exit code: success, or interrupted with the best so far */
+/** @returns success, or interrupted with the best so far */
 export async function minimise(name: string, flags: MinimiseFlags, context: CommandContext): Promise<number> {
   const { stateDir, signal } = context;
   const folder = findRun(name, stateDir);

@@ -1,4 +1,3 @@
-/** A report's folder while its run writes to it. */
 import type { Dirent } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -14,7 +13,7 @@ import {
   SEEDS_FILE,
 } from '../report/folder.ts';
 
-/** Any of these files, with what svcnet writes into it, makes a folder that of a run, or of several. */
+/** With svcnet's content, any of these makes a folder that of a run, or of several. */
 const SIGNS: Readonly<Record<string, (document: Readonly<Record<string, unknown>>) => boolean>> = {
   [RECIPE_FILE]: ({ schema, scenarios, versions }) =>
     Number.isInteger(schema) && Array.isArray(scenarios) && typeof versions === 'object',
@@ -26,7 +25,7 @@ const SIGNS: Readonly<Record<string, (document: Readonly<Record<string, unknown>
 };
 /** A repetition's runs are in its folder, a comparison's one level deeper. */
 const LEVELS = 2;
-/** Files of writing runs, which a killed process may have left. */
+/** Of writing runs; a killed process may have left some. */
 const TURN = /^reporting-\d+\.json$/;
 
 export interface ReportFolder extends Disposable {
@@ -35,7 +34,7 @@ export interface ReportFolder extends Disposable {
 
 /**
  * A folder for one run at a time; an earlier report in it is removed later.
- * @param given on the command line @param fresh makes another one, without it
+ * @param fresh makes one if none is given
  * @returns keeps other runs away until disposed
  * @throws HarnessError `USAGE` when another run writes to it or it is no report's folder; `CANNOT_WRITE`
  */
@@ -60,7 +59,7 @@ function partsOf(folder: string): Dirent[] {
   return entriesOf(folder).filter(({ name }) => !TURN.test(name));
 }
 
-/** Whether a run, or several, were written there; without a file that says so, there is nothing but their folders. */
+/** Without a file that says so, it has nothing but runs' folders. */
 function isReport(folder: string, levels: number): boolean {
   if (Object.entries(SIGNS).some(([name, isIts]) => isIts(documentIn(join(folder, name))))) return true;
   const parts = levels === 0 ? [] : partsOf(folder);
@@ -70,13 +69,13 @@ function isReport(folder: string, levels: number): boolean {
   );
 }
 
-/** @returns nothing in it: it is missing, or no document */
+/** @returns empty: missing, or no document */
 function documentIn(path: string): Readonly<Record<string, unknown>> {
   if (statusOf(path)?.isFile() !== true) return {};
   try {
     return (readJson(path) ?? {}) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    // Not JSON: somebody else's.
+    // Somebody else's.
     if (error instanceof HarnessError && error.code === 'STATE_INVALID') return {};
     throw error;
   }

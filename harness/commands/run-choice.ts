@@ -35,14 +35,14 @@ async function scenarioOf(name: string): Promise<Scenario> {
   return loadScenario(name);
 }
 
-/** Notes each check that cannot run. @throws HarnessError `DEFINITION_INVALID` */
+/** Notes checks that cannot run. @throws HarnessError `DEFINITION_INVALID` */
 async function checksOf(path: string, context: CommandContext): Promise<readonly Chosen[]> {
   const { chosen, unknown } = await readChecks(await readDefinitionFile(path, '--checks'), path);
   for (const line of unknown) context.note(`  ! ${path}: ${line}\n`);
   return chosen;
 }
 
-/** The command line overrides a suite's values. @throws HarnessError `USAGE` */
+/** The command line overrides a suite. @throws HarnessError `USAGE` */
 export function planChosen(chosen: readonly Chosen[], sets: readonly string[]): PlannedScenario[] {
   // Every name must fit at least one scenario.
   plan(
@@ -56,7 +56,7 @@ export function planChosen(chosen: readonly Chosen[], sets: readonly string[]): 
   });
 }
 
-/** @throws HarnessError `USAGE` for an unknown parameter */
+/** @throws HarnessError `USAGE` for unknown parameters */
 export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));

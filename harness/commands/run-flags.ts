@@ -1,4 +1,4 @@
-/** Options of `svcnet run`, and the fresh clusters they describe. */
+/** And the fresh clusters they describe. */
 
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
@@ -19,34 +19,27 @@ import type { SeedRange } from './options/values.ts';
 /** `name`: a running cluster; default: fresh ones. */
 export interface RunFlags extends ClusterFlags {
   readonly list?: boolean;
-  /** Name of a suite. */
   readonly suite?: string;
-  /** Tag or group of scenarios to run. */
   readonly tag?: string;
-  /** Path of a file with `checks`. */
+  /** File with `checks`. */
   readonly checks?: string;
-  /** Number of runs, each with its own seed. */
+  /** Each with its own seed. */
   readonly repeat?: number;
-  /** Stop after the first run that failed. */
   readonly untilFailure?: boolean;
-  /** Run the seed twice and compare. */
   readonly checkDeterminism?: boolean;
-  /** One run with each of them. */
   readonly seeds?: SeedRange;
-  /** Draw more from each of them. */
+  /** Draw more from each seed. */
   readonly vary?: boolean;
-  /** Processes at once. */
   readonly jobs?: number;
-  /** Run the other seeds after a failure. */
+  /** After a failure. */
   readonly keepGoing?: boolean;
-  /** Make the first failure of each kind smaller. */
+  /** Each kind's first failure. */
   readonly minimise?: boolean;
-  /** Ms of the machine for one seed. */
   readonly seedLimit?: number;
   /** Clusters at once. */
   readonly parallel?: number;
   readonly keep?: boolean;
-  /** Serve the page of the run, which is simulated. */
+  /** Of a simulated run. */
   readonly ui?: boolean;
   /** `key=value` texts. */
   readonly set: readonly string[];
@@ -54,14 +47,14 @@ export interface RunFlags extends ClusterFlags {
   readonly metricsPort?: number;
 }
 
-/** A run's clusters, as far as options and file decide. */
+/** As far as options and file decide. */
 export interface ChosenClusters {
   readonly seed: bigint;
   readonly options: Pick<
     RunOptions,
     'attachTo' | 'nodes' | 'ownCounts' | 'exactNodes' | 'definition' | 'source' | 'keep'
   >;
-  /** Where the run takes place, as text. */
+  /** Of the run, for people. */
   readonly where: string;
 }
 
@@ -103,7 +96,7 @@ export async function chooseClusters(
   };
 }
 
-/** Options that exclude a way to run repeatedly, and why. */
+/** Options that exclude each other, and why. */
 const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   '--repeat': [
     ['--keep', 'leaves one cluster running'],
@@ -128,7 +121,6 @@ const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>>
   '--vary': [['--file', 'describes the cluster']],
 };
 
-/** Options that only go with `--seeds`. */
 const OF_SEEDS = ['--vary', '--jobs', '--keep-going', '--minimise', '--seed-limit'];
 
 /** @throws HarnessError `USAGE` */
@@ -144,11 +136,11 @@ function expectOneWay(flags: RunFlags): void {
   if (lonely !== undefined) throw new HarnessError('USAGE', `${lonely} goes with --seeds`);
 }
 
-/** Clusters at once by default; more overload the disk and the memory of an ordinary machine. */
+/** More overload an ordinary machine's disk and memory. */
 const LANES_MAX = 4;
 
 /**
- * Clusters at once. Default: one per core if scenarios choose them; otherwise one, which may be large.
+ * Default: one per core if scenarios choose them; otherwise one, which may be large.
  * @throws HarnessError `USAGE`
  */
 export function lanesOf(flags: RunFlags): number {
@@ -170,7 +162,7 @@ export function lanesOf(flags: RunFlags): number {
   return single.length > 0 || described ? 1 : Math.min(availableParallelism(), LANES_MAX);
 }
 
-/** Given options for fresh clusters only, as typed. */
+/** For fresh clusters only, as typed. */
 export function freshFlags(flags: RunFlags): string[] {
   return [...freshOptions(flags), ...(flags.keep === true ? ['--keep'] : [])];
 }

@@ -1,4 +1,4 @@
-/** `svcnet run --list`: scenarios with their parameters, tags and suites; all bundled ones, or those named. */
+/** Scenarios with parameters, tags and suites. */
 import { durationText } from '../../formats/units.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import type { ParameterSpec } from '../run/scenario.ts';
@@ -35,7 +35,6 @@ export async function listScenarios(chosen: readonly Chosen[], context: CommandC
   answer(context, document, ['', ...lines, ...suites, '']);
 }
 
-/** `integer, default 3, with --vary 1 to 4` */
 function shown({ kind, default: value, oneOf, vary, varySimulated = [] }: ParameterSpec): string {
   const words = oneOf === undefined ? kind : oneOf.join(' | ');
   const bounds = vary?.map((bound) => (kind === 'duration' ? durationText(Number(bound)) : bound));
@@ -54,7 +53,7 @@ function defaultText(kind: ParameterSpec['kind'], value: ParameterSpec['default'
   return kind === 'sizes' ? (value as readonly number[]).map(sizeText).join(',') : String(value);
 }
 
-/** In the form that an option accepts: `1MiB`, `4096`. */
+/** As an option accepts it: `1MiB`, `4096`. */
 function sizeText(bytes: number): string {
   if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}MiB`;
   return bytes > 2 ** 13 && bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10}KiB` : String(bytes);

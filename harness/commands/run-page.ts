@@ -1,4 +1,4 @@
-/** `svcnet run … --ui`: the page of a run in virtual time, from the process that simulates it. */
+/** The page of a run in virtual time, from the simulating process. */
 import { HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { pageAssets } from '../inspect/live/assets.ts';
@@ -16,7 +16,7 @@ interface RunPage extends AsyncDisposable {
   readonly watcher: RunWatcher;
 }
 
-/** @throws HarnessError `USAGE` when the run's time is the machine's */
+/** @throws HarnessError `USAGE` in machine time */
 export function expectSimulated(driver: DriverName): void {
   if (DRIVER_FACTS[driver].simulated) return;
   throw new HarnessError(
@@ -28,7 +28,7 @@ export function expectSimulated(driver: DriverName): void {
   );
 }
 
-/** Serves it until disposed. @param report folder of the run */
+/** Until disposed. @param report folder of the run */
 export async function openRunPage(
   report: string,
   { signal, out, note, json, style }: CommandContext,

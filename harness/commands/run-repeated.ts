@@ -1,4 +1,4 @@
-/** `svcnet run --repeat`: the same run with several seeds, one after the other. */
+/** The same run with several seeds, in sequence. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
@@ -10,16 +10,15 @@ import { answer, type CommandContext } from './context.ts';
 
 export interface Repetition {
   readonly seeds: readonly bigint[];
-  /** Where `repeat.json` is written. */
+  /** For `repeat.json`. */
   readonly folder: string;
   readonly untilFailure: boolean;
-  /** The run with one seed. */
   readonly once: (seed: bigint) => Promise<RunResult>;
 }
 
 /**
- * A run that cannot finish is a finding; the other seeds are still tried. What is known when the repetition
- * is interrupted is written and shown as well.
+ * An unfinished run is a finding; the other seeds are still tried. An interrupted repetition is written and shown as far as
+ * known.
  * @returns exit code @throws HarnessError `INTERRUPTED`, `CANNOT_WRITE`
  */
 export async function runRepeated(
@@ -48,7 +47,7 @@ export async function runRepeated(
   return repeated.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @throws the reason, if the run was interrupted */
+/** @throws an interruption's reason */
 async function runOrFailure(
   seed: bigint,
   once: Repetition['once'],
@@ -62,7 +61,7 @@ async function runOrFailure(
   }
 }
 
-/** What an earlier repetition has left in the folder must not be taken for the result of this one. */
+/** An earlier repetition's result must not be taken for this one's. */
 function forgetEarlier(folder: string): void {
   inReport(folder, () => rmSync(join(folder, REPEAT_FILE), { force: true }));
 }
@@ -76,7 +75,7 @@ function keep(runs: readonly (RunResult | FailedStart)[], folder: string): Repea
   return repeated;
 }
 
-/** Runs in which each scenario failed; suites may repeat a scenario. */
+/** Suites may repeat a scenario. */
 function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
   const counts = new Map<string, number>();
   for (const run of runs) {

@@ -1,4 +1,4 @@
-/** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
+/** The same run with many seeds, each in its own process, several at once. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -26,21 +26,20 @@ const MINUTE_MS = 60_000;
 export interface ManySeeds extends SeedRange {
   readonly jobs?: number | undefined;
   readonly keepGoing?: boolean | undefined;
-  /** Minimise the first failure of each kind at the end. */
+  /** At the end, each kind's first failure. */
   readonly minimise?: boolean | undefined;
   readonly trust?: boolean | undefined;
   readonly limitMs?: number | undefined;
-  /** Folder of the reports; those of seeds that have passed are removed. */
+  /** Passed seeds' reports are removed. */
   readonly folder: string;
-  /** Arguments of the program for a seed. */
+  /** For a seed. */
   readonly words: (seed: bigint) => readonly string[];
-  /** The line that repeats it. */
   readonly command: (seed: bigint) => string;
   /** Default: this program. */
   readonly program?: string;
 }
 
-/** @returns exit code @throws HarnessError `INTERRUPTED` when all jobs have ended, `CANNOT_WRITE` */
+/** @returns exit code @throws HarnessError `INTERRUPTED` after all jobs, `CANNOT_WRITE` */
 export async function runSeeds(many: ManySeeds, context: CommandContext): Promise<number> {
   const { first, last, jobs = availableParallelism(), keepGoing = false, folder, command } = many;
   const of = Number(last - first + 1n);
@@ -77,7 +76,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
         { context, signal },
       );
       running.delete(seed);
-      // Of a job that was ended with the others nothing is known.
+      // Ended with the others: nothing is known.
       if (outcome === undefined) return;
       ran++;
       if ('passed' in outcome) {
@@ -121,7 +120,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   return result.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** The first ones, and how many more there are. */
+/** And how many more there are. */
 function someOf(seeds: readonly (string | number | bigint)[]): string {
   const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
   return `${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
@@ -132,10 +131,10 @@ type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
   report: string;
 };
 
-/** What failed with a seed, or what it did. */
+/** A seed's failures, or what it did. */
 type Outcome = { readonly kinds: readonly string[] } | { readonly passed: Omit<PassedSeed, 'seed'> };
 
-/** @returns undefined: it was ended before it had a result */
+/** @returns undefined: ended without a result */
 async function outcomeOf(
   { limitMs = LIMIT_MS, program, words, report }: Job,
   doing: { readonly context: CommandContext; readonly signal: AbortSignal },
@@ -168,14 +167,14 @@ function keep(result: SeedsRun, folder: string): void {
   inReport(folder, () => writeFileSync(join(folder, SEEDS_FILE), text));
 }
 
-/** One shell line. @param code that gives this run */
+/** @param code that gives this run */
 function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style: ConsoleStyle): string {
   const why = paint(style, 'red', `# ${code}: ${inLine(kind, LONG_LINE_MAX)}`);
   return `${style.live ? CLEAR_LINE : ''}  ${command}   ${why}`;
 }
 
 const CLEAR_LINE = '\r\u001b[2K';
-/** The others of a kind are in `seeds.json`. */
+/** `seeds.json` has all of a kind. */
 const SEEDS_SHOWN = 8;
 
 /** `2 of 5 nodes, 1 of 9 faults   svcnet run …/scenario.json` */
@@ -187,7 +186,7 @@ function smallestText({ from = {}, to = {}, scenario, stopped, error }: Smallest
   return `${sizes}${why}   ${typed(`run ${shellWord(scenario)}`)}`;
 }
 
-/** `passed runs: 12.1 s (10.3 s to 14.0 s), 31 uploads (28 to 36), 66 conditions`: medians and ranges */
+/** Medians and ranges: `passed runs: 12.1 s (10.3 s to 14.0 s), 31 uploads (28 to 36), 66 conditions` */
 function passesText(passes: readonly PassedSeed[]): string[] {
   if (passes.length === 0) return [];
   const told = (of: (pass: PassedSeed) => number, text: (value: number) => string, unit: string) => {

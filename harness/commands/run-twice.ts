@@ -1,4 +1,4 @@
-/** `svcnet run --check-determinism`: the same run with the same seed, twice. */
+/** The same run and seed, twice. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
@@ -17,7 +17,7 @@ export function expectRepeatable(driver: DriverName): void {
 }
 
 /**
- * @param once the run, reporting to a folder of this name
+ * @param once reports to this folder
  * @returns exit code: a difference is a finding, like a false condition
  */
 export async function runTwice(

@@ -1,6 +1,4 @@
-/**
- * `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report.
- */
+/** Runs scenarios on fresh clusters or a running one, once or with several seeds, and reports. */
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -33,13 +31,10 @@ import { runSeeds } from './run-seeds.ts';
 import { expectRepeatable, runTwice } from './run-twice.ts';
 
 const SEED_END = 2n ** 64n;
-/** A run folder's name contains the title; names have at most 255 bytes. */
+/** In a folder's name, of at most 255 bytes. */
 const TITLE_MAX = 100;
 
-/**
- * @returns exit code: success if all passed or were skipped, else whether a condition failed or a scenario could not
- * run
- */
+/** @returns success: all passed or were skipped; else whether a condition failed or a scenario could not run */
 export async function run(
   names: readonly string[],
   flags: RunFlags,
@@ -83,7 +78,7 @@ export async function run(
   );
 }
 
-/** What `--vary` says of a run with this seed, as flags: the line that repeats it needs nothing else. */
+/** `--vary` as flags for this seed: the repeating line needs nothing else. */
 function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): Partial<RunFlags> {
   if (flags.vary !== true) return {};
   const { simulated } = DRIVER_FACTS[flags.driver ?? DRIVER_DEFAULT];
@@ -101,7 +96,7 @@ function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): 
   return { ...options, set: [...flags.set, ...set] };
 }
 
-/** One word: the first name and a count where all would be too long. */
+/** First name and count where all would be too long. */
 export function titleOf(names: readonly string[]): string {
   const title = names.join('-');
   if (title.length <= TITLE_MAX) return title;
@@ -110,8 +105,8 @@ export function titleOf(names: readonly string[]): string {
 }
 
 /**
- * Runs a recipe, which describes all but name and report folder.
- * @returns exit code, as `run` @throws HarnessError `USAGE`, `RUN_INVALID`
+ * A recipe describes all but name and report folder.
+ * @returns as `run` @throws HarnessError `USAGE`, `RUN_INVALID`
  */
 async function runRecipe(
   [file, ...others]: readonly string[],
@@ -176,17 +171,16 @@ function newFolder(name: string, { stateDir }: CommandContext): string {
   return newRunFolder(markedPath(stateDir, 'runs'), name);
 }
 
-/** What to run, and its title. */
 export interface PlannedRun {
   readonly planned: readonly PlannedScenario[];
   readonly title: string;
-  /** The command line that repeats a seed. */
+  /** Repeats a seed. */
   readonly command: (seed: bigint) => string;
-  /** The same as words; absent: no run with many seeds. */
+  /** Absent: no run with many seeds. */
   readonly words?: (seed: bigint) => readonly string[];
 }
 
-/** @returns the exit code, as `run` */
+/** @returns as `run` */
 export async function runPlanned(
   { planned, title, command, words }: PlannedRun,
   flags: RunFlags,
@@ -282,11 +276,11 @@ export async function runPlanned(
     untilFailure: flags.untilFailure === true,
     once: (runSeed: bigint) => once(optionsOf(runSeed, join(folder, `seed-${runSeed}`))),
   };
-  // Not before its end another run may write there.
+  // Until then no other run may write there.
   return await runRepeated(repetition, context);
 }
 
-/** @throws HarnessError `USAGE` when fewer seeds remain below 2^64 */
+/** @throws HarnessError `USAGE` when too few seeds remain below 2^64 */
 function seedsFrom(first: bigint, count: number): bigint[] {
   if (first + BigInt(count) > SEED_END) {
     throw new HarnessError(
@@ -297,7 +291,7 @@ function seedsFrom(first: bigint, count: number): bigint[] {
   return Array.from({ length: count }, (_, index) => first + BigInt(index));
 }
 
-/** The exit code of a failed threshold only when nothing else has failed. */
+/** A failed threshold's code only when nothing else failed. */
 export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'scenarios'>): number {
   if (passed) return EXIT.success;
   if (!scenarios.some(({ result }) => result === 'failed')) return EXIT.usage;

@@ -92,7 +92,7 @@ export function removeOneSnapshot(name: string, _flags: object, context: Command
   return Promise.resolve();
 }
 
-/** What is known of a snapshot of any version. */
+/** Known of any version. */
 type Head = Partial<SnapshotRecord> & Pick<SnapshotRecord, 'name' | 'savedAt'>;
 
 function documentOf(snapshot: Snapshot): Record<string, unknown> {
@@ -107,7 +107,7 @@ function documentOf(snapshot: Snapshot): Record<string, unknown> {
     sizeBytes,
     savedAt: new Date(savedAt).toISOString(),
     version,
-    /** Why it cannot be started; `null` if it can. */
+    /** `null`: it can be started. */
     unusable: whyUnusable(snapshot) ?? null,
   };
 }

@@ -20,13 +20,13 @@ export interface StampFlags extends ClusterFlags {
   readonly ttl: number;
   readonly amount?: bigint;
   readonly label?: string;
-  /** Node, or address of 40 hex digits, that will own the batch; it is then not bought through a node. */
+  /** Node or address, 40 hex digits, that will own the batch, which no node then buys. */
   readonly owner?: string;
   readonly mutable?: boolean;
   readonly wait: boolean;
 }
 
-/** @param nodeName default: the first node that can buy */
+/** @param nodeName default: the first that can buy */
 export async function stamp(
   nodeName: string | undefined,
   flags: StampFlags,
@@ -71,10 +71,9 @@ export async function stamp(
   });
 }
 
-/** A bought batch and its owner as shown. */
+/** As shown. */
 interface PurchasedBatch {
   readonly whose: { readonly node?: string; readonly owner?: string };
-  /** Name of the node that owns it. */
   readonly buyer?: string;
   readonly batchID: string;
   readonly txHash: string;
@@ -108,7 +107,7 @@ async function boughtFor(
   return { whose: { owner }, ...(await createBatchFor(cluster, { ...request, owner }, signal)) };
 }
 
-/** In an attached network, a node knows the price. */
+/** Of an attached network: from a node. */
 async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
   const { chain, driver } = cluster;
   if (DRIVER_FACTS[driver].owned) return chain.batchTerms();

@@ -1,4 +1,4 @@
-/** `svcnet start`: a node, or a whole cluster that is down, from its folder. */
+/** A node, or a whole stopped cluster, from its folder. */
 
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../cluster/state/state.ts';
@@ -14,7 +14,6 @@ export function start(node: string | undefined, flags: ClusterFlags, context: Co
 async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
   const before = findCluster(stateDir, flags.name);
-  // Its images are there.
   const steps = stepsFor({ image: false, postage: before.batches.length > 0, state: false });
   const cluster = await whileShown(steps, context, (onProgress) =>
     Cluster.startAgain(before.name, { stateDir, signal, onProgress }),

@@ -14,7 +14,7 @@ import { activeFaults } from './fault.ts';
 import { onCluster } from './on-cluster.ts';
 
 export interface StatusFlags extends ClusterFlags {
-  /** Milliseconds between two readings; default: a single reading. */
+  /** Between readings, milliseconds; default: one reading. */
   readonly watch?: number;
 }
 
@@ -38,10 +38,9 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   });
 }
 
-/** Longer than a payment between two nodes takes. */
+/** A payment between two nodes is faster. */
 const SECOND_LOOK_MS = 1000;
 
-/** Looks again at what may pass by itself. */
 async function settledStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const first = await readStatus(cluster, signal);
   if (!mayPass(first)) return first;
@@ -74,12 +73,12 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
 
 interface Watching {
   readonly intervalMs: number;
-  /** Whether the same cluster still exists. */
+  /** And is the same. */
   readonly isThere: () => boolean;
 }
 
 /**
- * Refreshes the page until interrupted.
+ * Until interrupted.
  * @throws HarnessError `CLUSTER_GONE`
  */
 async function watch(cluster: Cluster, watching: Watching, context: CommandContext): Promise<void> {
@@ -104,7 +103,7 @@ interface View extends Disposable {
   show(document: StatusDocument): void;
 }
 
-/** A JSON document per line, or lines below the time. */
+/** A document per line, or lines below the time. */
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {
@@ -115,7 +114,7 @@ function blocks({ json, out, style, width }: CommandContext): View {
   };
 }
 
-/** Redraws the page in place; the last one remains. */
+/** In place; the last one remains. */
 function drawn(
   { out, style, width }: CommandContext,
   terminal: NonNullable<CommandContext['terminal']>,

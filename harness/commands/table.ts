@@ -1,14 +1,10 @@
-/**
- * Every command, in the order of the help. What one takes and what it does are loaded when it is asked for: a file of
- * `options/` and one of this folder.
- */
+/** In the help's order. What a command takes and does is loaded when it is asked for, from `options/` and this folder. */
 import type { CommandOptions } from './options/spec.ts';
 
-/** Called with arguments, options and context. @returns exit code, if a verdict */
+/** @returns exit code, if a verdict */
 export type Action = (...given: never[]) => Promise<number | void>;
 
 export interface CommandRow {
-  /** Name and arguments, as in the help. */
   readonly usage: string;
   /** A verb phrase. */
   readonly about: string;
@@ -16,7 +12,6 @@ export interface CommandRow {
   readonly action: () => Promise<Action>;
 }
 
-/** A command that only groups others. */
 export interface GroupRow {
   readonly usage: string;
   readonly about: string;

@@ -1,4 +1,4 @@
-/** `svcnet tap`: what nodes say to each other, a line or a packet of a capture for each message, as it passes. */
+/** Messages between nodes as they pass: a line, or a captured packet, each. */
 import { open } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { fileRefused, HarnessError } from '../base/errors.ts';
@@ -29,16 +29,16 @@ interface TapFlags extends ClusterFlags {
   readonly read?: string;
 }
 
-/** Of a record: which part of the run it is from, where there were several. */
+/** Of a record: part of the run, where there are several. */
 type PrintedEvent = ReadEvent & { readonly part?: string };
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
 const STANDARD_OUTPUT = '-';
-/** A record from elsewhere may name any number. */
+/** A foreign record may name any number. */
 const NAMES_MAX = 1000;
 
-/** Digits of a hash in text. */
+/** In text. */
 const HASH_SHOWN = 8;
 const HASH = /\b[0-9a-f]{40,}\b/g;
 const WIDTH = { time: 8, nodes: 18, protocol: 12, name: 10 } as const;
@@ -76,11 +76,11 @@ async function* ofStream(
   for await (const event of events) if (stream === undefined || event.stream === stream) yield event;
 }
 
-/** Streams that may still name the address, and events kept of each: more are forgotten, the oldest first. */
+/** Streams that may still name the address, and events of each; the oldest are forgotten first. */
 const STREAMS_MAX = 20_000;
 const STREAM_EVENTS_MAX = 100;
 
-/** Whole streams in which the address occurs, from the message that names it on; undefined: all. */
+/** Whole streams from the message that names the address; undefined: all. */
 async function* about(
   address: string | undefined,
   events: AsyncIterable<PrintedEvent>,
@@ -109,7 +109,7 @@ function expectAlone(kept: boolean, name: string | undefined): void {
   });
 }
 
-/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `NODE_NOT_FOUND` when a node is in none of the messages */
+/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `NODE_NOT_FOUND`: no message names the node */
 async function* recorded(
   run: string,
   selection: Pick<TapOptions, 'protocol'> & { readonly nodes: readonly string[] },
@@ -153,7 +153,7 @@ async function print(
 }
 
 /**
- * Each packet is in the file as a whole as soon as its message is known.
+ * A packet is written whole as soon as its message is known.
  * @throws HarnessError `USAGE` when the file exists or cannot be written
  */
 async function capture(
@@ -175,9 +175,9 @@ async function capture(
 
 interface Packets {
   readonly count: number;
-  /** Lines on what is not in them. */
+  /** What is missing. */
   readonly lacks: readonly string[];
-  /** The cluster has been removed meanwhile. */
+  /** Removed meanwhile. */
   readonly gone?: HarnessError;
 }
 
@@ -214,8 +214,8 @@ async function writing<T>(file: string, work: Promise<T>): Promise<T> {
 }
 
 /**
- * A capture for a program that reads while the nodes speak, such as `wireshark -k -i -`.
- * @throws HarnessError `USAGE` when standard output is a terminal, or is to be JSON
+ * For a program that reads meanwhile, such as `wireshark -k -i -`.
+ * @throws HarnessError `USAGE` for JSON or a terminal
  */
 async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandContext): Promise<void> {
   const { json, terminal, outBytes, note } = context;

@@ -7,9 +7,8 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
 export interface TraceFlags extends ClusterFlags {
-  /** Number of chunks whose route is shown. */
   readonly chunks: number;
-  /** Its record is read instead of a cluster. */
+  /** Instead of a cluster. */
   readonly run?: string;
 }
 
@@ -18,7 +17,7 @@ const PROGRESS_CHUNKS = 500;
 
 /**
  * @param reference 64 or 128 lower-case hex digits
- * @returns exit code: 1 when no node stores a chunk, or no message of the record is about it
+ * @returns 1: no node stores a chunk, or no message of the record is about it
  */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
   const { run } = flags;

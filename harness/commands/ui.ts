@@ -10,11 +10,11 @@ import { serveUi, type Ui } from '../inspect/live/server.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
-/** Between two looks whether the cluster is there. Pages are told within half of it. */
+/** Pages hear within half of it whether the cluster is there. */
 const LOOK_MS = 1000;
 
 export interface UiFlags extends ClusterFlags {
-  /** Default: any free port. */
+  /** Default: any. */
   readonly port?: number;
   readonly open?: boolean;
 }
@@ -40,7 +40,7 @@ export async function ui(flags: UiFlags, context: CommandContext): Promise<void>
   }
 }
 
-/** Waits for the end of the cluster, and until its pages have been told. */
+/** Until the cluster ends and its pages have been told. */
 async function removed(isThere: () => boolean, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && isThere()) await pause(MACHINE_CLOCK, LOOK_MS, signal);
   await pause(MACHINE_CLOCK, LOOK_MS, signal);
@@ -55,7 +55,7 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
   note('  Open it in a browser on this machine. It is read-only; press Ctrl-C to stop.\n');
 }
 
-/** The page is served even if no browser opens. */
+/** Served even if no browser opens. */
 async function open(served: Ui, { note }: CommandContext): Promise<void> {
   try {
     await openInBrowser(served.onceUrl(), served.url);

@@ -1,4 +1,4 @@
-/** `svcnet up`: the nodes' code is compiled while this process loads its own. */
+/** `svcnet up`: nodes' code is compiled while this process loads its own. */
 import { compile } from '../base/machine/compile.ts';
 import { compileCacheDir } from '../cluster/state/compile-cache.ts';
 import { svcProgram } from '../flavours/svc-program.ts';

@@ -1,5 +1,3 @@
-/** `svcnet up`: start a cluster and leave it running. */
-
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { lineProgress, liveProgress } from '../base/terminal/progress.ts';
@@ -30,7 +28,7 @@ import { workingNodes } from './working-nodes.ts';
 const DEFAULT_NAME = 'local';
 
 export interface UpFlags extends ClusterFlags {
-  /** A snapshot's name; all but name and ports come from it. */
+  /** All but name and ports come from it. */
   readonly snapshot?: string;
   /** Milliseconds. */
   readonly timeout?: number;
@@ -81,7 +79,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   }
 }
 
-/** Shows a start's steps in place, or a line each. */
+/** In place, or a line each. */
 export async function whileShown(
   steps: readonly StartStep[],
   { style, json, note, out }: CommandContext,
@@ -106,7 +104,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 /**
- * A start's steps, in order.
+ * In order.
  * @param source of the input, for messages @throws HarnessError as `Cluster.start`
  */
 export function stepsOf(
@@ -152,13 +150,13 @@ export function headline(cluster: Cluster, { style }: CommandContext): string[] 
 
 const CURL_PROXIES = ['http_proxy', 'all_proxy', 'ALL_PROXY'] as const;
 
-/** Three commands to copy: upload, download elsewhere, remove the cluster. */
+/** To copy: upload, download elsewhere, remove the cluster. */
 export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
   const other = working.at(-1) ?? first;
   const lines: string[] = [];
-  // A proxy elsewhere reaches no node of this machine.
+  // A proxy elsewhere does not reach this machine.
   const isProxied = CURL_PROXIES.some((name) => (process.env[name] ?? '') !== '');
   const curl = isProxied ? "curl -s --noproxy '*'" : 'curl -s';
   if (first.batch !== undefined) {

@@ -8,7 +8,7 @@ import type { CommandContext } from './context.ts';
 import { flavourGiven } from './flavour-given.ts';
 
 export interface UpgradeFlags extends ChangeFlags {
-  /** Name of a flavour, or path of its file, perhaps with `@PROGRAM`. */
+  /** Flavour or file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly binary?: string;
   readonly image?: string;
@@ -18,7 +18,7 @@ export interface UpgradeFlags extends ChangeFlags {
 
 type Candidate = Pick<ClusterNode, 'name' | 'flavour' | 'mode' | 'binary' | 'running'>;
 
-/** @param node undefined: all, one after the other */
+/** @param node undefined: all, in sequence */
 export async function upgrade(
   node: string | undefined,
   flags: UpgradeFlags,
@@ -37,7 +37,7 @@ export async function upgrade(
   const to = {
     ...(await flavourGiven(flavour, binary)),
     image,
-    // Refused like other text in a cluster file.
+    // Refused as in a cluster file.
     mode: mode as UpgradeInput['mode'],
   };
   const { signal } = context;
@@ -62,7 +62,7 @@ export async function upgrade(
   });
 }
 
-/** Says which nodes have been upgraded, and which have not been begun. */
+/** Which nodes are upgraded, and which untouched. */
 export function halfway(
   error: unknown,
   { done, left }: { readonly done: readonly string[]; readonly left: readonly string[] },
@@ -79,7 +79,7 @@ export function halfway(
   });
 }
 
-/** The version is what a running node reports of itself; `null`: it does not run, or does not answer. */
+/** As a running node reports; `null`: it does not. */
 async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Program> {
   const { flavour, binary = node.image } = node;
   if (!node.running) return { flavour, binary, version: null };
@@ -89,8 +89,8 @@ async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Progra
 }
 
 /**
- * Boot and dishonest nodes stay as they are; a program alone is for flavours that need one, or else for nodes of ours.
- * @returns `skipped`: eligible nodes that do not run @throws HarnessError `USAGE` before the first stops
+ * Without boot and dishonest nodes; a program alone is for flavours that need one, or else for our nodes.
+ * @returns `skipped`: stopped ones @throws HarnessError `USAGE` before the first stops
  */
 export function rollingOrder(
   nodes: readonly Candidate[],

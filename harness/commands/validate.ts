@@ -1,4 +1,4 @@
-/** `svcnet validate FILE`: reports all errors and runs nothing that the file names. */
+/** Reports all errors and runs nothing that the file names. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
@@ -10,7 +10,7 @@ import type { Definition } from '../cluster/plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
 import { kindText } from './nodes-table.ts';
 
-/** @returns exit code: usage for errors in the file */
+/** @returns usage: the file has errors */
 export async function validate(
   path: string,
   _flags: Readonly<Record<string, unknown>>,
@@ -41,7 +41,7 @@ async function check(path: string, { json }: CommandContext): Promise<ReturnType
   return checkDefinition(input);
 }
 
-/** `2 svc`, `2 bee`; `1 bee (bee-2.7.1)`, `1 bee (bee-2.8.1)` where one flavour has several programs. */
+/** `2 svc`, `2 bee`; with several programs of a flavour `1 bee (bee-2.7.1)`, `1 bee (bee-2.8.1)`. */
 function kindsOf(groups: Definition['nodes']): string[] {
   const counts = new Map<string, number>();
   const program = programNames(groups);

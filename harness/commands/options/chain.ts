@@ -3,7 +3,7 @@ import type { CommandOptions } from './spec.ts';
 import { big, duration, ONE_CLUSTER } from './values.ts';
 
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
-/** Blocks per command: mining more takes longer than an RPC call may. */
+/** Mining more takes longer than an RPC call may. */
 const MINED_MAX = 10_000;
 
 export const stamp: CommandOptions = {

@@ -1,8 +1,8 @@
-/** A command's cluster flags, from the table of cluster options. */
+/** From the table of cluster options. */
 import { CLUSTER_OPTIONS, type ClusterFlag, type FlaggedOption } from '../../cluster/plan/options/table.ts';
 import type { Options } from './spec.ts';
 
-/** @param own what the command says of an option instead of the table @returns in the given order */
+/** @param own replaces the table's words @returns in the given order */
 export function clusterOptions(
   names: readonly FlaggedOption[],
   own: Readonly<Partial<Record<FlaggedOption, Partial<ClusterFlag>>>> = {},

@@ -1,4 +1,3 @@
-/** Options of `svcnet compare`. */
 import { parsePercent } from '../../base/format.ts';
 import { collect, NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';

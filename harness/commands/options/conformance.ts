@@ -4,7 +4,7 @@ import { LEVELS } from '../../conformance/row.ts';
 import type { CommandOptions, Options } from './spec.ts';
 import { big, JSON_OPTION } from './values.ts';
 
-/** Of every kind. */
+/** Every kind's. */
 const GRADED: Options = {
   '--level <level>': {
     help: `what rows may change: ${LEVELS.join(', ')}`,
@@ -100,7 +100,7 @@ Example:
   svcnet conformance matrix ours=a/conformance.json Bee=b/conformance.json --output conformance.md`,
 };
 
-/** Without a path: the rows bring theirs. */
+/** Without a path: rows bring theirs. */
 function origin(text: string): string {
   const whole = url(text);
   const { pathname, search, hash } = new URL(whole);

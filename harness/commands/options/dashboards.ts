@@ -1,4 +1,3 @@
-/** Options of `svcnet dashboards`. */
 import { whole } from '../../cluster/plan/options/flag.ts';
 import type { CommandOptions } from './spec.ts';
 import { interval, JSON_OPTION, NAME_OPTION } from './values.ts';

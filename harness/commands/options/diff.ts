@@ -1,4 +1,3 @@
-/** Options of `svcnet diff`. */
 import { collect, seed, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { clusterOptions } from './cluster.ts';

@@ -1,4 +1,3 @@
-/** Options of `svcnet load`. */
 import { collect, oneOf, whole } from '../../cluster/plan/options/flag.ts';
 import { LOAD_PROFILES } from '../../run/load/plan.ts';
 import { SCRIPTS } from '../../run/load/scripts.ts';

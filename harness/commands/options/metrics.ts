@@ -1,4 +1,3 @@
-/** Options of `svcnet metrics`. */
 import type { CommandOptions } from './spec.ts';
 import { interval, JSON_OPTION, NAME_OPTION } from './values.ts';
 

@@ -1,4 +1,3 @@
-/** Options of `svcnet new scenario`. */
 import { NotExpected } from '../../cluster/plan/options/flag.ts';
 import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION } from './values.ts';

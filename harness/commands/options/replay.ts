@@ -1,4 +1,3 @@
-/** Options of `svcnet replay` and `svcnet minimise`. */
 import { whole } from '../../cluster/plan/options/flag.ts';
 import { clusterOptions } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
@@ -6,7 +5,7 @@ import { JSON_OPTION, limit } from './values.ts';
 
 const TIMES_MAX = 10_000;
 const ATTEMPTS = { default: 60, max: 10_000 } as const;
-/** Of one run that is minimised. */
+/** Of one minimised run. */
 export const BUDGET = { defaultMs: 1_800_000, text: '30m' } as const;
 
 export const replay: CommandOptions = {

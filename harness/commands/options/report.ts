@@ -1,4 +1,3 @@
-/** Options of `svcnet report`. */
 import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION } from './values.ts';
 

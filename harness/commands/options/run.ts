@@ -1,4 +1,3 @@
-/** Options of `svcnet run`. */
 import { collect, whole } from '../../cluster/plan/options/flag.ts';
 import { VARIED } from '../../run/vary.ts';
 import { clusterOptions, MIXED_NOTE } from './cluster.ts';

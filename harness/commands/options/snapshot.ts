@@ -1,4 +1,3 @@
-/** Options of `svcnet snapshot`. */
 import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION, NAME_OPTION } from './values.ts';
 

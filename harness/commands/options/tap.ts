@@ -1,4 +1,3 @@
-/** Options of `svcnet tap`. */
 import { NotExpected, oneOf } from '../../cluster/plan/options/flag.ts';
 import { PROTOCOL_NAMES } from '../../places/links/tap/events.ts';
 import type { CommandOptions } from './spec.ts';

@@ -1,4 +1,3 @@
-/** Options of `svcnet ui`. */
 import { whole } from '../../cluster/plan/options/flag.ts';
 import type { CommandOptions } from './spec.ts';
 import { ONE_CLUSTER } from './values.ts';

@@ -1,4 +1,3 @@
-/** Options of `svcnet up`. */
 import { clusterOptions, MIXED_NOTE } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION, limit, WIDE_OPTION } from './values.ts';

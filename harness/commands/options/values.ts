@@ -1,4 +1,4 @@
-/** Parsers that name what they expected, and shared options. */
+/** Parsers name what they expected. */
 import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../formats/units.ts';
 import { NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import type { Options } from './spec.ts';
@@ -11,12 +11,11 @@ export const JSON_OPTION = {
 
 export const NAME_OPTION = { '--name <cluster>': 'name of the cluster (default: the only one)' };
 
-/** Of every command on one cluster. */
 export const ONE_CLUSTER = { ...NAME_OPTION, ...JSON_OPTION };
 
 export const WIDE_OPTION = { '--wide': { help: 'print every value in full', once: true } } as const;
 
-/** Of commands that make a report. */
+/** Of commands with a report. */
 export const METRICS_PORT_OPTION = {
   '--metrics-port <port>': {
     help: 'local port that serves /metrics of the run itself while the run lasts (default: none)',
@@ -36,7 +35,6 @@ export function duration(text: string): number {
   throw new NotExpected(`Expected ${DURATION_EXPECTED}.`);
 }
 
-/** Seeds from one to another, both included. */
 export interface SeedRange {
   readonly first: bigint;
   readonly last: bigint;
@@ -50,7 +48,6 @@ export function seedRange(text: string): SeedRange {
   throw new NotExpected('Expected the lower seed first, such as 1..1000.');
 }
 
-/** A time that something may take at most. */
 export function limit(text: string): number {
   const ms = parseWaitMs(text);
   if (ms !== undefined) return ms;

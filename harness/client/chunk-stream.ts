@@ -6,14 +6,14 @@ import { readBeginning, textOf } from '../base/read-limited.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
-/** Chunks sent ahead of their acknowledgements: enough for both directions to be busy. */
+/** Both directions are busy. */
 const AHEAD_MAX = 64;
 const PATH = '/chunks/stream';
 const NORMAL = 1000;
 const MESSAGE_MAX = 65_536;
 
 export interface ChunkStreamRequest {
-  /** Base URL of the API. */
+  /** Of the API. */
   readonly base: string;
   readonly node: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface ChunkStreamRequest {
 }
 
 /**
- * Sends every chunk and waits for all acknowledgements.
+ * Waits for all acknowledgements.
  * @param chunks span and payload @returns acknowledgements, as many as chunks
  * @throws ClientError when the stream is refused, or ends before its last acknowledgement
  */
@@ -33,7 +33,7 @@ export async function streamChunks(
   let failure: ClientError | undefined;
   let acknowledged = 0;
   let wake: (() => void) | undefined;
-  /** Every wait ends with the first failure. */
+  /** Ends every wait. */
   const fail = (
     detail: string,
     fields: Pick<ClientErrorFields, 'class' | 'status' | 'reasons' | 'cause'>,
@@ -59,7 +59,7 @@ export async function streamChunks(
   const socket = new WebSocket(`${base.replace(/^http/, 'ws')}${PATH}`, {
     headers: { ...headers },
     agent,
-    // Acknowledgements are empty or one byte.
+    // Empty or one byte.
     maxPayload: MESSAGE_MAX,
   });
   socket.on('open', () => wake?.());

@@ -1,18 +1,18 @@
-/** The two dialects of the HTTP API, and the names that differ between them: one table, two columns (`http-api-completion.md` 1.1). */
+/** Names that differ between the HTTP API's two dialects (`http-api-completion.md` 1.1). */
 export const DIALECT_NAMES = ['svc', 'swarm'] as const;
-/** Names and values that a node uses on HTTP: `svc` of this package, `swarm` of Bee. */
+/** `svc` of this package, `swarm` of Bee. */
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
-/** Names on HTTP that differ between the dialects. */
+/** Names that differ between dialects. */
 export interface Dialect {
   readonly name: DialectName;
-  /** Prefix of request and response headers. */
+  /** Of headers. */
   readonly headerPrefix: string;
-  /** Path segment of files and collections. */
+  /** Of files and collections, in paths. */
   readonly files: string;
   readonly modeField: string;
   readonly tokenBalanceField: string;
-  /** Path segment of the token where a coin is chosen. */
+  /** Of the token in a path with a coin. */
   readonly tokenCoin: string;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Every failed request has exactly one class of the error taxonomy (scenarios.md 8.4). The transport's failures are
- * told apart by code; a status that says more than its number is looked up in one table; the rest is `http.<status>`.
+ * A failed request has one class of the error taxonomy (scenarios.md 8.4). Codes tell the transport's failures apart; one
+ * table has telling statuses; the rest is `http.<status>`.
  */
 import { inLine } from '../base/foreign-text.ts';
 
-/** What kind of failure it was: the transport's, an answer that names its cause, or just its status. */
+/** The transport's failure, an answer that names its cause, or just its status. */
 export type ClientErrorClass =
   | 'client.timeout'
   | 'client.connect'
@@ -18,25 +18,25 @@ export type ClientErrorClass =
   | 'retr.not_found'
   | `http.${number}`;
 
-/** What a `ClientError` is made of. */
+/** Fields of a `ClientError`. */
 export interface ClientErrorFields {
   readonly class: ClientErrorClass;
   readonly node: string;
   readonly method: string;
   readonly path: string;
-  /** HTTP status; undefined when no answer arrived. */
+  /** Undefined: no answer arrived. */
   readonly status?: number | undefined;
-  /** `field: error` lines of the answer. */
+  /** `field: error` lines. */
   readonly reasons?: readonly string[];
   readonly cause?: unknown;
 }
 
-/** A request that a node did not answer, or answered with an error. `class` says which kind of failure it was. */
+/** A request without an answer, or answered with an error; `class` says which kind. */
 export class ClientError extends Error {
   readonly code = 'CLIENT_ERROR';
   readonly class: ClientErrorClass;
   readonly node: string;
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status; undefined: no answer. */
   readonly status: number | undefined;
   readonly reasons: readonly string[];
 
@@ -57,7 +57,7 @@ export class ClientError extends Error {
   }
 }
 
-/** Answers that name their cause: `http-api-completion.md` 5, groups BATCHERR and FULL, and the chunk look-up. */
+/** They name their cause: `http-api-completion.md` 5, groups BATCHERR and FULL, and the chunk look-up. */
 const CLASS_OF_ANSWER: readonly (readonly [status: number, message: string, ClientErrorClass])[] = [
   [402, 'batch is overissued', 'stamp.full'],
   [404, 'batch with id not found', 'stamp.unknown'],
@@ -86,9 +86,7 @@ const CLASS_OF_CODE: Readonly<Record<string, ClientErrorClass>> = {
   ANSWER_TOO_LONG: 'client.long_body',
 };
 
-/**
- * @param bodyBegun whether the head of the answer had arrived: a connection lost after it is a body cut short
- */
+/** @param bodyBegun the answer's head had arrived: a connection lost then is a body cut short */
 export function classOfFailure(error: unknown, bodyBegun: boolean): ClientErrorClass {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.name === 'TimeoutError') return 'client.timeout';

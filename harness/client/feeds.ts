@@ -1,4 +1,4 @@
-/** Single-owner chunks and feeds of a node. Signing is done here, by the owner's key, never by the node. */
+/** Single-owner chunks and feeds. The owner's key signs here, never the node. */
 
 import { type SocParts, signSoc, socParts } from '../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -16,9 +16,9 @@ const HASH_SIZE = 32;
 const SIGNATURE_SIZE = 65;
 const INDEX_MAX = 2n ** 64n - 1n;
 
-/** What a node answers for a single-owner chunk. */
+/** A node's answer for a single-owner chunk. */
 export interface SocContent {
-  /** The content whose root the chunk wraps. */
+  /** Content whose root it wraps. */
   readonly data: Uint8Array;
   /** Hex. */
   readonly signature: string;
@@ -26,9 +26,9 @@ export interface SocContent {
 
 /** An update of a feed. */
 export interface FeedContent extends SocContent {
-  /** Of this update, from 0. */
+  /** From 0. */
   readonly index: bigint;
-  /** Index of the update to make next. */
+  /** Of the next update. */
   readonly next: bigint;
 }
 
@@ -46,7 +46,7 @@ export class SocClient {
 
   /**
    * @param owner chain address, 40 hex digits @param soc 32 bytes of id, 65 of signature, span and payload
-   * @throws ClientError `http.401` when they do not belong together
+   * @throws ClientError `http.401` when they do not match
    */
   async upload(
     owner: string,
@@ -87,13 +87,13 @@ export class FeedsClient {
     this.#soc = soc;
   }
 
-  /** A manifest that leads to the latest update. @param owner 40 hex digits @param topic 32 bytes */
+  /** Leads to the latest update. @param owner 40 hex digits @param topic 32 bytes */
   async create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
     const where = 'feeds.create';
     return this.#uploads.send({ where, path: feedPath(where, owner, topic), body: '' }, options);
   }
 
-  /** @param update.wrapped span and payload of the update's chunk @returns its address */
+  /** @param update.wrapped span and payload of the chunk @returns its address */
   async update(
     owner: Signer,
     { topic, index, wrapped }: { topic: Uint8Array; index: bigint; wrapped: Uint8Array },
@@ -107,7 +107,7 @@ export class FeedsClient {
     return this.#soc.upload(toHex(owner.address), socParts(soc.data), options);
   }
 
-  /** @param options.after index to start from @throws ClientError `http.404` for a feed without updates */
+  /** @param options.after first index @throws ClientError `http.404` without updates */
   async latest(
     owner: string,
     topic: Uint8Array,

@@ -1,14 +1,14 @@
-/** Lists of the readers of access-controlled content, kept by the node that publishes it. */
+/** Lists of the readers of access-controlled content, kept by its publisher's node. */
 import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
 import type { HttpClient } from './http.ts';
 import type { Uploads } from './transfers.ts';
 import type { UploadOptions } from './types.ts';
 
-/** A new list is stored under a new reference, in a new version of its history. */
+/** A new list has a new reference, in a new version of its history. */
 export interface GranteeList {
   /** 128 hex digits. */
   readonly reference: string;
-  /** 64 hex digits: what uploads and downloads refer to from now on. */
+  /** 64 hex digits, for later uploads and downloads. */
   readonly history: string;
 }
 
@@ -29,17 +29,14 @@ export class GranteesClient {
     this.#uploads = uploads;
   }
 
-  /** @param options.actHistory of the content that they may read; a new one when absent */
+  /** @param options.actHistory of their content; default: a new one */
   async create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
     const where = 'grantees.create';
     expectKeys(where, grantees);
     return this.#change({ where, method: 'POST', path: '/grantee', change: { grantees } }, options);
   }
 
-  /**
-   * A revoked grantee can still read what was uploaded before. @throws ClientError `http.400` when there is
-   * no one to revoke
-   */
+  /** A revoked grantee can still read earlier uploads. @throws ClientError `http.400` without one to revoke */
   async patch(
     { reference, history }: GranteeList,
     change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },

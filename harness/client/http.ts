@@ -1,4 +1,4 @@
-/** One node's HTTP connection pool: requests with a deadline, and failures that have a class. */
+/** Requests to one node, with a deadline; failures have a class. */
 
 import type { Agent } from 'node:http';
 import { Readable } from 'node:stream';
@@ -11,27 +11,25 @@ import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
-/** As many as a node serves at once for one client; more would only wait inside the node. */
+/** As many as a node serves one client; more would wait inside the node. */
 const CONNECTIONS_MAX = 128;
-/** Below the node's 30 s, so that no request meets a closing connection. */
+/** Below the node's 30 s: no request meets a closing connection. */
 const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** For requests that read or change a little; transfers set their own. */
+/** For small requests; transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/**
- * A chain operation is answered once its two transactions are mined, or after two minutes for each of them.
- */
+/** Answered once its two transactions are mined, or after two minutes for each. */
 export const CHAIN_TIMEOUT_MS = 300_000;
-/** Longest body of an error, bytes; larger ones are not a node's. */
+/** Bytes of an error; larger ones are not a node's. */
 const ERROR_BODY_MAX = 16_384;
-/** Lists of a large node: 64 MiB are a million references. Metrics have a few hundred KiB. */
+/** 64 MiB are a million references. Metrics have a few hundred KiB. */
 const TEXT_MAX = 64 * 2 ** 20;
-/** Content read whole; longer content is for `pieces`. */
+/** `pieces` is for longer content. */
 const CONTENT_MAX = 2 ** 30;
-/** A body of an answer whose status says all. */
+/** The status says all. */
 const IGNORED_MAX = 2 ** 20;
 
-/** What can be sent: bytes, text, or a stream that is read only as fast as the node takes it. */
+/** Bytes, text, or a stream that is read as fast as the node takes it. */
 export type Body = Uint8Array | string | Readable | AsyncIterable<Uint8Array>;
 
 export interface RequestOptions {
@@ -43,28 +41,28 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer whose status is no error. Its body can be read once. */
+/** Its status is no error. The body can be read once. */
 export interface HttpResponse {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** @param max longest body, bytes; default: a gibibyte */
+  /** @param max bytes; default: a gibibyte */
   bytes(max?: number): Promise<Uint8Array>;
   /** At most 64 MiB. */
   text(): Promise<string>;
   json(): Promise<unknown>;
-  /** Its first bytes; ends the transfer of a longer one. */
+  /** Ends the transfer of a longer body. */
   beginning(max: number): Promise<Uint8Array>;
-  /** Piece by piece; leaving the loop early ends the transfer. */
+  /** Leaving the loop early ends the transfer. */
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-/** Hears of each request as it is made. @returns hears what becomes of it */
+/** @returns hears what becomes of the request */
 export type ExchangeObserver = (node: string, request: RequestOptions) => ExchangeOutcome;
 
 export interface ExchangeOutcome {
   answered(status: number, headers: Readonly<Record<string, string>>): void;
-  /** As much of the answer's body as was read; pieces one after the other. */
+  /** As much of the body as was read, in pieces. */
   read(content: Uint8Array | string): void;
   /** @param kind class of the error */
   failed(kind: string): void;
@@ -80,7 +78,7 @@ export class HttpClient implements AsyncDisposable {
   /** Such as `http://127.0.0.1:1633`. */
   readonly base: string;
   readonly node: string;
-  /** For WebSockets to the same node. */
+  /** For WebSockets. */
   readonly agent: Agent;
   readonly clock: Clock;
   readonly #pool: Dispatcher;
@@ -97,23 +95,23 @@ export class HttpClient implements AsyncDisposable {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connect: { timeout: CONNECT_TIMEOUT_MS },
-      // The deadline of each request covers its whole length; nothing else may end a slow transfer.
+      // The deadline covers a whole request; nothing else may end a slow transfer.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  /** @param observer undefined: nobody listens any more */
+  /** @param observer undefined: none */
   observe(observer: ExchangeObserver | undefined): void {
     this.#observer = observer;
   }
 
-  /** Headers of every request that let it in. */
+  /** Of every request. */
   authorization(): Readonly<Record<string, string>> {
     return this.#authorization.headers();
   }
 
-  /** @throws ClientError for every status of 400 and above, and for every failure of the transport */
+  /** @throws ClientError for statuses from 400 on, and the transport's failures */
   async request(options: RequestOptions): Promise<HttpResponse> {
     const answer = await this.attempt(options);
     if (answer.status < 400) return answer;
@@ -126,17 +124,17 @@ export class HttpClient implements AsyncDisposable {
     });
   }
 
-  /** The JSON of an answer, whose shape nobody has checked. @throws ClientError */
+  /** Unchecked JSON. @throws ClientError */
   async json<T>(options: RequestOptions): Promise<T> {
     return (await (await this.request(options)).json()) as T;
   }
 
-  /** The same for a request that has nothing but a path. */
+  /** For a path alone. */
   get<T>(path: string, signal: AbortSignal | undefined): Promise<T> {
     return this.json({ method: 'GET', path, signal });
   }
 
-  /** The answer, with every status as one. */
+  /** Every status is an answer. */
   async attempt(options: RequestOptions): Promise<HttpResponse> {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
@@ -245,7 +243,7 @@ export class HttpClient implements AsyncDisposable {
   }
 }
 
-/** Has the node send a transaction. @param field of the answer that has its hash @returns the hash */
+/** A transaction of the node. @param field of the hash in the answer @returns the hash */
 export async function sent(
   http: HttpClient,
   request: RequestOptions,
@@ -258,7 +256,7 @@ export async function sent(
   return answer[field] as string;
 }
 
-/** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
+/** The status says all; the body is read because a connection with an unread one is not reused. */
 export async function settled(answer: Promise<HttpResponse>): Promise<HttpResponse> {
   const received = await answer;
   await received.bytes(IGNORED_MAX);
@@ -280,14 +278,14 @@ function poolBody(body: Body): Uint8Array | string | Readable {
     : Readable.from(body, { objectMode: false });
 }
 
-/** `{"code", "message", "reasons"}`, where a reason is a text or `{field, error}`; anything else is shown as it is. */
+/** `{"code", "message", "reasons"}`, a reason being a text or `{field, error}`; anything else is shown as it is. */
 export function errorBody(text: string): { message: string; reasons: string[] } {
   const shown = text.slice(0, ERROR_BODY_MAX).trim();
   let parsed: unknown;
   try {
     parsed = JSON.parse(shown);
   } catch (error) {
-    // A proxy or another server answered; its text says more than our parser's complaint.
+    // Another server's text says more than our parser's complaint.
     return {
       message: shown === '' ? 'no body' : shown.slice(0, 200),
       reasons: error instanceof SyntaxError ? [] : [String(error)],

@@ -1,11 +1,11 @@
-/** Nodes' JSON: amounts beyond 2^53, or decimal strings, must not pass through a float. */
+/** Amounts beyond 2^53, or decimal strings, must not pass through a float. */
 
-/** Digits of the shortest integers that a double cannot hold. */
+/** Of the shortest integers that a double cannot hold. */
 const LONG_INTEGER = /\d{16}/;
 
-/** Integers that a double cannot hold become `bigint`, digit for digit. */
+/** Integers that a double cannot hold become `bigint`. */
 export function parseJson(text: string): unknown {
-  // A look at each value takes ten times as long.
+  // Looking at each value takes ten times as long.
   if (!LONG_INTEGER.test(text)) return JSON.parse(text) as unknown;
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
@@ -14,19 +14,19 @@ export function parseJson(text: string): unknown {
   ) as unknown;
 }
 
-/** An amount in any of its spellings. */
+/** In any spelling. */
 export type AmountJson = number | bigint | string;
 
 export function amount(value: AmountJson): bigint {
   return BigInt(value);
 }
 
-/** A chain address or a hash in any of its spellings, as lower-case hex digits. */
+/** Of any spelling, as lower-case digits. */
 export function plainHex(text: string): string {
   return text.replace(/^0x/, '').toLowerCase();
 }
 
-/** The same as the chain writes it. */
+/** As the chain writes it. */
 export function prefixed(address: string): string {
   return address.startsWith('0x') ? address : `0x${address}`;
 }

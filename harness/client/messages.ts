@@ -1,4 +1,4 @@
-/** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
+/** Sending messages, and listening to topics and single-owner addresses. */
 
 import { WebSocket } from 'ws';
 import type { Clock } from '../../formats/clock.ts';
@@ -10,11 +10,11 @@ import { type HttpClient, settled } from './http.ts';
 /** Mining for three bytes takes a minute of processor time, and longer on a busy machine. */
 const SEND_TIMEOUT_MS = 600_000;
 const OPEN_TIMEOUT_MS = 30_000;
-/** Messages kept of one subscription; further ones are counted, not kept. */
+/** Of one subscription; further messages are only counted. */
 const KEPT_MAX = 100_000;
 /** A message has at most 4 KiB; longer ones end the subscription. */
 const MESSAGE_MAX = 65_536;
-/** Bytes kept of one subscription. */
+/** Of one subscription. */
 const KEPT_BYTES_MAX = 512 * 2 ** 20;
 
 /** Options of a message. */
@@ -26,21 +26,21 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A message that a node delivered; `atMs`: milliseconds since the epoch. */
+/** Delivered by a node. */
 export interface ReceivedMessage {
   readonly payload: Uint8Array;
   /** Unix milliseconds. */
   readonly atMs: number;
 }
 
-/** A subscription's socket; binary messages are `ArrayBuffer`s. Written out for the published types. */
+/** Binary messages are `ArrayBuffer`s. Written out for the published types. */
 interface MessageSocket {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code: number }) => void): void;
   close(): void;
 }
 
-/** An open WebSocket that a node sends messages to. */
+/** A WebSocket that receives a node's messages. */
 export class Subscription implements Disposable {
   /** Oldest first. */
   readonly received: ReceivedMessage[] = [];
@@ -61,12 +61,12 @@ export class Subscription implements Disposable {
     });
   }
 
-  /** Code with which the connection was closed; undefined while it is open. */
+  /** Code of the close; undefined: open. */
   get closed(): number | undefined {
     return this.#closed;
   }
 
-  /** The received payloads, as text. */
+  /** Received payloads. */
   get texts(): string[] {
     return this.received.map(({ payload }) => Buffer.from(payload).toString('utf8'));
   }
@@ -125,13 +125,13 @@ export class MessagesClient {
     await settled(this.#http.request(request));
   }
 
-  /** Messages of a topic that this node can open. @throws ClientError */
+  /** Messages that this node can open. @throws ClientError */
   async listen(topic: string, signal?: AbortSignal): Promise<Subscription> {
     expectText('messages.listen: topic', topic);
     return this.#open(`/pss/subscribe/${encodeURIComponent(topic)}`, signal);
   }
 
-  /** Payloads of the single-owner chunks of that address. @param address hex @throws ClientError */
+  /** Payloads of single-owner chunks. @param address hex @throws ClientError */
   async listenTo(address: string, signal?: AbortSignal): Promise<Subscription> {
     expectHex('messages.listenTo: address', address, DIGITS.hash);
     return this.#open(`/gsoc/subscribe/${address}`, signal);
@@ -146,7 +146,7 @@ export class MessagesClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     socket.binaryType = 'arraybuffer';
-    // Who waits for a message looks for it again and again: what is open does not keep a program alive.
+    // Whoever waits looks again and again: an open socket does not keep a program alive.
     socket.once('upgrade', ({ socket: connection }) => void connection.unref());
     const subscription = new Subscription(socket, this.#http.clock);
     using deadline = this.#http.clock.deadline(OPEN_TIMEOUT_MS, signal);
@@ -159,7 +159,7 @@ export class MessagesClient {
     const onAbort = () => fail('no WebSocket in time', 'client.aborted');
     const onError = () => fail('no WebSocket', 'client.connect');
     ending.addEventListener('abort', onAbort, { once: true });
-    // It may fail again later: `closed` says so.
+    // It may fail later: `closed` says so.
     socket.addEventListener('error', onError);
     socket.addEventListener('open', () => resolve(subscription), { once: true });
     if (ending.aborted) onAbort();
@@ -171,7 +171,7 @@ export class MessagesClient {
   }
 }
 
-/** Digits of a target: whole bytes, no more than a node mines for. */
+/** Whole bytes, no more than a node mines for. */
 const TARGET_DIGITS = [2, 4, 6];
 
 function expectTargets(where: string, targets: unknown): void {

@@ -1,4 +1,4 @@
-/** What nodes report about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
+/** Nodes' money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
 
 export interface Wallet {
   /** Token units. */
@@ -10,18 +10,18 @@ export interface Wallet {
   readonly address: string;
 }
 
-/** What a peer (overlay, 64 hex digits) owes, accounting units; negative: what is owed to it. */
+/** A peer's debt (overlay, 64 hex digits), accounting units; negative: what is owed to it. */
 export interface Balance {
   readonly peer: string;
   /** Accounting units. */
   readonly balance: bigint;
 }
 
-/** What was settled with each peer (overlay) and in total. */
+/** By peer (overlay) and in total. */
 export interface Settlements {
   /** Cheques: token units; settlements by time: accounting units. */
   readonly totalReceived: bigint;
-  /** Units as in `totalReceived`. */
+  /** As `totalReceived`. */
   readonly totalSent: bigint;
   readonly settlements: readonly {
     readonly peer: string;
@@ -30,7 +30,7 @@ export interface Settlements {
   }[];
 }
 
-/** Books of a node about one peer, accounting units; positive: the peer owes. */
+/** A node's books about a peer, accounting units; positive: the peer owes. */
 export interface PeerAccount {
   readonly peer: string;
   /** Debt less what was paid ahead. */
@@ -41,29 +41,29 @@ export interface PeerAccount {
   readonly thresholdReceived: bigint;
   /** Debt at which the peer has to pay. */
   readonly thresholdGiven: bigint;
-  /** Credit that the peer gives now: its threshold and what it forgives by time. */
+  /** Credit now: the peer's threshold and what it forgives by time. */
   readonly currentThresholdReceived: bigint;
   /** Debt at which the peer is disconnected. */
   readonly currentThresholdGiven: bigint;
-  /** What the peer has paid beyond its debt. */
+  /** Paid beyond the peer's debt. */
   readonly surplusBalance: bigint;
-  /** Price of requests to the peer that are under way. */
+  /** Price of our requests under way. */
   readonly reservedBalance: bigint;
-  /** Price of requests of the peer that are under way. */
+  /** Price of the peer's requests under way. */
   readonly shadowReservedBalance: bigint;
-  /** Price of what the peer asked for and did not take. */
+  /** Price of what the peer did not take. */
   readonly ghostBalance: bigint;
 }
 
 /** Of a chequebook, token units. */
 export interface ChequebookBalance {
-  /** What the contract holds. */
+  /** Of the contract. */
   readonly totalBalance: bigint;
-  /** The same minus what uncashed cheques promise. */
+  /** Without what uncashed cheques promise. */
   readonly availableBalance: bigint;
 }
 
-/** A promise of everything ever paid by a chequebook to a beneficiary. */
+/** A chequebook's promise of all that it ever paid to a beneficiary. */
 export interface Cheque {
   /** 40 hex digits. */
   readonly beneficiary: string;
@@ -80,12 +80,12 @@ export interface Cheques {
   readonly sent: Cheque | undefined;
 }
 
-/** What happened to the cheques of a peer. */
+/** A peer's cheques. */
 export interface Cashout {
   readonly peer: string;
   readonly lastCashed: Cheque | undefined;
   readonly transactionHash: string | undefined;
-  /** Undefined before the first one, while one is pending, and when it failed. */
+  /** Undefined: before the first one, while one is pending, or failed. */
   readonly result:
     | { readonly recipient: string; readonly lastPayout: bigint; readonly bounced: boolean }
     | undefined;
@@ -93,12 +93,12 @@ export interface Cashout {
   readonly uncashedAmount: bigint;
 }
 
-/** A transaction that has not been mined. Amounts in base units. */
+/** A transaction before its block. Amounts in base units. */
 export interface PendingTransaction {
   readonly transactionHash: string;
   /** 40 hex digits. */
   readonly to: string;
-  /** Count of the earlier transactions of the account. */
+  /** The account's earlier transactions. */
   readonly nonce: number;
   /** wei per gas. */
   readonly gasPrice: bigint;
@@ -118,7 +118,7 @@ export interface PendingTransaction {
   readonly value: bigint;
 }
 
-/** The state of a node in the storage game. Amounts in token units. */
+/** A node in the storage game. Token units. */
 export interface RedistributionState {
   readonly phase: string;
   /** Number of the round. */
@@ -147,7 +147,7 @@ export interface RedistributionState {
   readonly isHealthy: boolean;
 }
 
-/** What a node would commit to, with its proofs. */
+/** A node's commitment with its proofs. */
 export interface ReserveSample {
   /** 64 hex digits. */
   readonly hash: string;

@@ -1,6 +1,6 @@
 /**
- * Typed client of one node's HTTP API (http-api-completion.md 5), in either dialect. Transfers go in as bytes or as
- * streams and are never collected unless the caller asks for bytes.
+ * A node's HTTP API in either dialect (http-api-completion.md 5). Transfers are bytes or streams, collected only when the
+ * caller asks for bytes.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -41,17 +41,17 @@ import type {
 
 /** Where a node is, and the defaults of its uploads. */
 export interface NodeClientOptions extends UploadsOptions, TokenSource {
-  /** Name for messages. */
+  /** For messages. */
   readonly node: string;
   /** Base URL of the main API. */
   readonly api: string;
   /**
-   * Base URL of the debug API, where everything but data is asked; default: the main API. A node may serve nothing
-   * but data on its main API.
+   * Base URL of the debug API, where everything but data is asked; default: the main API, on which some nodes serve data
+   * alone.
    */
   readonly debug?: string;
   readonly dialect?: Dialect;
-  /** Of a network that svcnet has not started: reached by the proxies that the environment names. */
+  /** Of a network that svcnet has not started: reached by the environment's proxies. */
   readonly foreign?: boolean | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
@@ -60,7 +60,7 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
-  /** Of the network that the node belongs to. */
+  /** Of the node's network. */
   readonly clock: Clock;
   readonly dialect: Dialect;
   readonly bytes: BytesClient;
@@ -117,7 +117,7 @@ export class NodeClient implements AsyncDisposable {
     this.#debug.observe(observer);
   }
 
-  /** Headers that let a request in, for programs that make their own requests. */
+  /** Let a request of another program in. */
   authorization(): Readonly<Record<string, string>> {
     return this.#http.authorization();
   }
@@ -126,12 +126,12 @@ export class NodeClient implements AsyncDisposable {
     return this.#debug.get<Addresses>('/addresses', signal);
   }
 
-  /** Of the main API, as readiness is. */
+  /** From the main API. */
   async health(signal?: AbortSignal): Promise<Health> {
     return this.#http.get<Health>('/health', signal);
   }
 
-  /** @throws ClientError `http.400` while the node is not ready */
+  /** @throws ClientError `http.400` before the node is ready */
   async readiness(signal?: AbortSignal): Promise<void> {
     await settled(this.#http.request({ method: 'GET', path: '/readiness', signal }));
   }
@@ -145,7 +145,7 @@ export class NodeClient implements AsyncDisposable {
     return (await this.#debug.get<{ peers: PeerEntry[] | null }>('/peers', signal)).peers ?? [];
   }
 
-  /** Peers that the node refuses for a while. */
+  /** Refused for a while. */
   async blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> {
     return (await this.#debug.get<{ peers: BlockedPeer[] | null }>('/blocklist', signal)).peers ?? [];
   }
@@ -172,7 +172,7 @@ export class NodeClient implements AsyncDisposable {
     await settled(this.#debug.request({ method: 'DELETE', path: `/peers/${overlay}`, signal }));
   }
 
-  /** @returns round trip as the node writes it, such as `1.2ms` */
+  /** @returns the node's text, such as `1.2ms` */
   async pingpong(overlay: string, signal?: AbortSignal): Promise<string> {
     expectHex('pingpong: overlay', overlay, DIGITS.hash);
     const request = { method: 'POST', path: `/pingpong/${overlay}`, signal } as const;
@@ -184,7 +184,7 @@ export class NodeClient implements AsyncDisposable {
     return { ...body, mode: body[this.dialect.modeField] } as unknown as StatusRecord;
   }
 
-  /** What the node's peers report of themselves. */
+  /** Told by the peers themselves. */
   async peerStatuses(signal?: AbortSignal): Promise<readonly PeerStatus[]> {
     return (await this.#debug.get<{ snapshots: PeerStatus[] }>('/status/peers', signal)).snapshots;
   }
@@ -193,16 +193,15 @@ export class NodeClient implements AsyncDisposable {
     return this.#debug.get<ReserveState>('/reservestate', signal);
   }
 
-  /** @throws ClientError `http.404` by nodes that are not ours */
+  /** @throws ClientError `http.404` from others' nodes */
   async backlog(signal?: AbortSignal): Promise<Backlog> {
     return this.#debug.get<Backlog>('/status/backlog', signal);
   }
 
   /**
-   * What happened to chunks on the node. @param wanted.address 64 hex digits; default: of all
-   * @param wanted.after events up to this number are left out @param wanted.limit at most this many, 1 to
-   * 10,000
-   * @throws ClientError `http.404` by nodes that are not ours
+   * What happened to chunks. @param wanted.address 64 hex digits; default: all
+   * @param wanted.after leaves out events up to this number @param wanted.limit 1 to 10,000
+   * @throws ClientError `http.404` from others' nodes
    */
   async chunkEvents(
     wanted: { readonly address?: string; readonly after?: number; readonly limit?: number } = {},
@@ -229,7 +228,7 @@ export class NodeClient implements AsyncDisposable {
     return (balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
   }
 
-  /** Everything in the node's books about each peer. */
+  /** The node's books about each peer. */
   async accounting(signal?: AbortSignal): Promise<readonly PeerAccount[]> {
     type Body = { peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null };
     const { peerData } = await this.#debug.get<Body>('/accounting', signal);

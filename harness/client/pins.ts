@@ -1,13 +1,13 @@
-/** Content that a node keeps, and whether it is on the network. */
+/** Pinned content, and whether content is on the network. */
 import { DIGITS, expectHex } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { type HttpClient, settled } from './http.ts';
 import type { PinCheck } from './types.ts';
 
-/** For fetching or pushing a whole tree, or asking for every chunk of it. */
+/** Fetches or pushes a tree, or asks for all its chunks. */
 const CONTENT_TIMEOUT_MS = 300_000;
 
-/** Content pinned on the node. @throws ClientError from every method */
+/** Pinned content. @throws ClientError from every method */
 export class PinsClient {
   readonly #http: HttpClient;
 
@@ -15,7 +15,7 @@ export class PinsClient {
     this.#http = http;
   }
 
-  /** Fetches what is missing. @returns whether it was not pinned before */
+  /** Fetches what is missing. @returns whether it is a new pin */
   async add(reference: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('pins.add: reference', reference, DIGITS.reference);
     const path = `/pins/${reference}`;
@@ -33,12 +33,12 @@ export class PinsClient {
     return (await this.#http.get<{ references: string[] | null }>('/pins', signal)).references ?? [];
   }
 
-  /** Reads and hashes every chunk of one root; all zero when it is not pinned. */
+  /** Reads and hashes all chunks of a root; all zero: not pinned. */
   async check(reference: string, signal?: AbortSignal): Promise<PinCheck> {
     expectHex('pins.check: reference', reference, DIGITS.reference);
     const path = `/pins/check?ref=${reference}`;
     const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
-    // One dialect answers a list, the other a record per line.
+    // A list in one dialect, a record per line in the other.
     const body = (await answer.json()) as PinCheck | readonly [PinCheck];
     return 'reference' in body ? body : body[0];
   }
@@ -62,10 +62,7 @@ export class StewardshipClient {
     return (await this.#http.json<{ isRetrievable: boolean }>(request)).isRetrievable;
   }
 
-  /**
-   * Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, in the
-   * dialect that knows it
-   */
+  /** Stamps and pushes every chunk again. @param options.batch default: the last upload's, in the dialect that knows it */
   async reupload(reference: string, options: { batch?: string; signal?: AbortSignal } = {}): Promise<void> {
     const { batch, signal } = options;
     expectHex('stewardship.reupload: reference', reference, DIGITS.reference);

@@ -1,10 +1,10 @@
-/** What a node keeps for its owner: batches, and upload sessions. */
+/** Batches, and upload sessions. */
 import { DIGITS, expectAmount, expectHex, expectWhole } from '../base/arguments.ts';
 import { CHAIN_TIMEOUT_MS, type HttpClient, sent, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, StampBuckets, Tag } from './types.ts';
 
-/** Most tags that `GET /tags` returns in one answer. */
+/** In one answer of `GET /tags`. */
 const TAGS_PAGE = 1000;
 
 /** A byte on the chain, which decides which depths it accepts. */
@@ -16,7 +16,7 @@ function stampOf(row: StampJson): Stamp {
   return { ...row, amount: amount(row.amount ?? 0) };
 }
 
-/** Batches of the node. @throws ClientError from every method */
+/** The node's batches. @throws ClientError from every method */
 export class StampsClient {
   readonly #http: HttpClient;
 
@@ -30,19 +30,19 @@ export class StampsClient {
     );
   }
 
-  /** @throws ClientError `stamp.not_usable` while it is too young, `http.404` when the node does not own it */
+  /** @throws ClientError `stamp.not_usable` while too young, `http.404` unless the node owns it */
   async get(batch: string, signal?: AbortSignal): Promise<Stamp> {
     expectHex('stamps.get: batch', batch, DIGITS.hash);
     return stampOf(await this.#http.get<StampJson>(`/stamps/${batch}`, signal));
   }
 
-  /** @throws ClientError `http.404` when the node does not own it */
+  /** @throws ClientError `http.404` unless the node owns it */
   async buckets(batch: string, signal?: AbortSignal): Promise<StampBuckets> {
     expectHex('stamps.buckets: batch', batch, DIGITS.hash);
     return this.#http.get<StampBuckets>(`/stamps/${batch}/buckets`, signal);
   }
 
-  /** Answers when the batch is mined; it is usable some blocks later. @param request.amount per chunk */
+  /** Answers when it is mined; usable some blocks later. @param request.amount per chunk */
   async buy(
     request: { amount: bigint; depth: number; label?: string; immutable?: boolean },
     signal?: AbortSignal,
@@ -59,7 +59,7 @@ export class StampsClient {
     });
   }
 
-  /** Answers when it is mined. @param perChunk added amount @returns hash of the transaction */
+  /** Answers when mined. @param perChunk added amount @returns transaction hash */
   async topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.topUp: batch', batch, DIGITS.hash);
     expectAmount('stamps.topUp: perChunk', perChunk);
@@ -70,14 +70,14 @@ export class StampsClient {
     );
   }
 
-  /** Answers when it is mined. @param depth larger than the present one @returns hash of the transaction */
+  /** Answers when mined. @param depth larger than before @returns transaction hash */
   async dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.dilute: batch', batch, DIGITS.hash);
     expectWhole('stamps.dilute: depth', depth, DEPTH);
     return sent(this.#http, { method: 'PATCH', path: `/stamps/dilute/${batch}/${depth}`, signal }, 'txHash');
   }
 
-  /** Every batch that the node knows from the chain, of any owner. */
+  /** Every owner's batches, as the node knows them from the chain. */
   async network(signal?: AbortSignal): Promise<readonly NetworkBatch[]> {
     const { batches } = await this.#http.get<{
       batches: (Omit<NetworkBatch, 'value'> & { value: AmountJson })[] | null;
@@ -107,7 +107,7 @@ export class TagsClient {
     return this.#http.get<Tag>(`/tags/${uid}`, signal);
   }
 
-  /** Every tag of the node, by uid. */
+  /** By uid. */
   async list(signal?: AbortSignal): Promise<readonly Tag[]> {
     const all: Tag[] = [];
     for (;;) {

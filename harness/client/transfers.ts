@@ -1,4 +1,4 @@
-/** Data in and out of a node: raw bytes, single chunks, files and collections. */
+/** Raw bytes, single chunks, files and collections. */
 import {
   argumentError,
   DIGITS,
@@ -21,30 +21,30 @@ import {
 } from './http.ts';
 import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
-/** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
+/** A gigabyte at ten megabytes per second, with room. */
 const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
 export interface UploadsOptions {
-  /** Batch of uploads that name none, looked up at each upload. */
+  /** Of uploads that name none; looked up each time. */
   readonly defaultBatch?: () => string | undefined;
   /** Called with every accepted upload. */
   readonly onUploaded?: (uploaded: Uploaded) => void;
 }
 
-/** Redundancy levels go from none to paranoid. */
+/** From none to paranoid. */
 const REDUNDANCY_MAX = 4;
 
-/** Batch, index, timestamp and signature: 113 bytes. */
+/** 113 bytes: batch, index, timestamp, signature. */
 const STAMP_DIGITS = [226] as const;
 
-/** A stamp that was signed elsewhere, instead of a batch of the node. */
+/** Signed elsewhere, instead of a batch of the node. */
 export interface StampOption {
-  /** Pays instead of a batch of the node: 226 hex digits, of any batch. */
+  /** Pays for the chunk: 226 hex digits, of any batch. */
   readonly stamp?: string;
 }
 
-/** Where an upload goes, and its method's name. */
+/** An upload's path and method name. */
 export interface UploadRequest {
   readonly where: string;
   readonly path: string;
@@ -52,7 +52,7 @@ export interface UploadRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What all uploads share: their headers, their answer, and telling the cluster about it. */
+/** Shared by uploads: headers, answers, telling the cluster. */
 export class Uploads {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -97,7 +97,7 @@ export class Uploads {
     return uploaded;
   }
 
-  /** The options as headers of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
+  /** In the dialect. @throws HarnessError `ARGUMENT_INVALID` */
   headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {
@@ -127,7 +127,7 @@ function expectOptions(where: string, options: UploadOptions & StampOption): voi
   if (timeoutMs !== undefined) expectTimeout(`${where}: timeoutMs`, timeoutMs);
 }
 
-/** Headers of the dialect for the values that are given. */
+/** In the dialect, for given values. */
 function named(
   { headerPrefix }: Dialect,
   values: Readonly<Record<string, string | number | boolean | undefined>>,
@@ -174,7 +174,7 @@ export class BytesClient {
     return this.#uploads.send({ where: 'bytes.upload', path: '/bytes', body: data }, options);
   }
 
-  /** @param options.range first and last byte, both included */
+  /** @param options.range both ends included */
   async download(
     reference: string,
     options: DownloadOptions & { range?: { from: number; to: number } } = {},
@@ -182,7 +182,7 @@ export class BytesClient {
     return (await this.#open('bytes.download', reference, options)).bytes();
   }
 
-  /** The same piece by piece. */
+  /** In pieces. */
   async stream(reference: string, options: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     return (await this.#open('bytes.stream', reference, options)).pieces();
   }
@@ -229,7 +229,7 @@ export class ChunksClient {
   }
 
   /**
-   * A stamp of one of the node's batches for a chunk that is uploaded elsewhere.
+   * Of a batch of the node, for a chunk uploaded elsewhere.
    * @param address of the chunk @param batch default: that of uploads @returns 226 hex digits
    */
   async stamp(address: string, options: Pick<UploadOptions, 'batch' | 'signal'> = {}): Promise<string> {
@@ -242,8 +242,7 @@ export class ChunksClient {
   }
 
   /**
-   * Many chunks over one connection: with a tag they are stored, and pushed at its end; without one they are
-   * pushed as they come.
+   * Many over one connection: with a tag they are pushed at its end, otherwise as they come.
    * @param chunks span and payload each @returns acknowledgements, one for each of them
    */
   async stream(
@@ -266,7 +265,7 @@ export class ChunksClient {
     return (await this.#http.request(request)).bytes(CHUNK_ANSWER_MAX);
   }
 
-  /** Whether the node itself holds the chunk: HEAD never asks the network, GET would. */
+  /** In the node's own store: HEAD never asks the network, GET would. */
   async has(address: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('chunks.has: address', address, DIGITS.reference);
     const request = { method: 'HEAD', path: `/chunks/${address}`, signal } as const;
@@ -282,7 +281,7 @@ function isIterableOfChunks(value: unknown): boolean {
   );
 }
 
-/** Files and collections, under the dialect's own path. @throws ClientError from every method */
+/** Files and collections. @throws ClientError from every method */
 export class FilesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -294,7 +293,7 @@ export class FilesClient {
     this.#uploads = uploads;
   }
 
-  /** One file. @param options.name its path in the manifest; default: its reference */
+  /** @param options.name path in the manifest; default: its reference */
   upload(
     data: Body,
     options: UploadOptions & { name?: string; contentType?: string } = {},
@@ -305,7 +304,6 @@ export class FilesClient {
     return this.#uploads.send({ where: 'files.upload', path, body: data, headers }, options);
   }
 
-  /** A directory as a tar archive. */
   uploadTar(
     tar: Body,
     options: UploadOptions & { indexDocument?: string; errorDocument?: string } = {},
@@ -321,7 +319,7 @@ export class FilesClient {
     return this.#uploads.send({ where: 'files.uploadTar', path, body: tar, headers }, options);
   }
 
-  /** A directory as the parts of a form. @param form.contentType with its boundary */
+  /** As parts of a form. @param form.contentType with its boundary */
   uploadForm(form: { body: Body; contentType: string }, options: UploadOptions = {}): Promise<Uploaded> {
     const headers = {
       'content-type': form.contentType,
@@ -335,7 +333,7 @@ export class FilesClient {
     return (await this.#request('files.download', { reference, path }, options)).bytes();
   }
 
-  /** What the node reports about the file, and its bytes. */
+  /** What the node reports of a file, and its bytes. */
   async open(reference: string, path = '', options: DownloadOptions = {}): Promise<OpenedFile> {
     const answer = await this.#request('files.open', { reference, path }, options);
     const { headers } = answer;
@@ -368,7 +366,7 @@ export class FilesClient {
   }
 }
 
-/** UTF-8 in quotes, with backslashes before quotes and backslashes. */
+/** Quoted UTF-8 with backslashes before quotes and backslashes. */
 function filenameOf(disposition: string): string | undefined {
   const quoted = /;\s*filename="((?:[^"\\]|\\.)*)"/.exec(disposition)?.[1];
   return quoted === undefined ? undefined : Buffer.from(quoted.replace(/\\(.)/g, '$1'), 'latin1').toString();

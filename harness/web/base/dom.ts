@@ -1,4 +1,4 @@
-/** Builds elements in one expression. Text stays text. */
+/** Elements in one expression. Text stays text. */
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 type Child = Node | string;
@@ -35,13 +35,13 @@ function filled<E extends HTMLElement | SVGElement>(
   return made;
 }
 
-/** A CSS variable's value at an element, such as `--ink`. */
+/** A CSS variable's value, such as `--ink`. */
 export function themeColour(at: Element, variable: string): string {
   return getComputedStyle(at).getPropertyValue(variable).trim();
 }
 
 /**
- * Calls back when the theme changes between light and dark, or the page is printed.
+ * Also called when the page is printed.
  * @returns removes the callback
  */
 export function onThemeChange(changed: () => void): () => void {

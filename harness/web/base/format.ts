@@ -1,13 +1,11 @@
-/** Numbers for people, the same on pages and in text. */
+/** For people, the same on pages and in text. */
 import { grouped } from '../../base/format.ts';
 
-/** What an axis, a chart or a table counts. */
 export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
 
-/** Shown for unknown values. */
 export const NOTHING = '–';
 
-/** With unit, three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
+/** Three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
 export function quantity(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
   switch (unit) {
@@ -48,12 +46,12 @@ export function byteSize(bytes: number): string {
   return `${unit === 0 ? countText(value) : digits(value)} ${units[unit]}`;
 }
 
-/** With thousands separators; small numbers with three significant digits. */
+/** With thousands separators; small numbers with three digits. */
 function countText(value: number): string {
   return Number.isInteger(value) || Math.abs(value) >= 1000 ? grouped(Math.round(value)) : digits(value);
 }
 
-/** Three significant digits, without trailing zeros. */
+/** Three significant ones, without trailing zeros. */
 export function digits(value: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);
@@ -63,8 +61,8 @@ export function digits(value: number): string {
 }
 
 /**
- * Time since a cluster began, the one form of it in all outputs: `0:07.250`, `12:30.000`, `1:02:03.004`.
- * @param decimals of the seconds: 3, or fewer where only those are known, as on an axis
+ * Since a cluster began, in all outputs: `0:07.250`, `12:30.000`, `1:02:03.004`.
+ * @param decimals of the seconds: 3, or fewer where only those are known
  */
 export function clock(ms: number, decimals: 0 | 1 | 3 = 3): string {
   const sign = ms < 0 ? '-' : '';
@@ -76,7 +74,7 @@ export function clock(ms: number, decimals: 0 | 1 | 3 = 3): string {
   return `${sign}${hours > 0 ? `${hours}:${pad(minutes)}` : minutes}:${pad(rest)}${fraction}`;
 }
 
-/** Wall time of a moment: `2026-11-22 21:10:02.345 UTC`. @param at ms since the epoch */
+/** `2026-11-22 21:10:02.345 UTC`. @param at ms since the epoch */
 export function moment(at: number): string {
   return `${new Date(at).toISOString().slice(0, 23).replace('T', ' ')} UTC`;
 }

@@ -1,7 +1,6 @@
 import { quantity } from '../base/format.ts';
 import type { TimeChartData } from './chart-data.ts';
 
-/** A chart in words: the range of each series. */
 export function chartSummary({ series, unit }: TimeChartData): string {
   const parts = series.map(({ label, values }) => {
     const known = values.filter((value) => value !== null);

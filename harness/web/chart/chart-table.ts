@@ -1,7 +1,4 @@
-/**
- * A chart's values as a table, for people who cannot see the canvas. Elements stay while values change, to keep focus
- * and reading position.
- */
+/** For people who cannot see the canvas. Elements stay while values change, to keep focus and reading position. */
 import { element } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { TimeChartData } from './chart-data.ts';
@@ -17,7 +14,7 @@ export class ChartTable {
   #data: TimeChartData;
   #originMs: number;
 
-  /** @param originMs beginning of the clock */
+  /** @param originMs the clock's zero */
   constructor(data: TimeChartData, originMs: number) {
     this.#data = data;
     this.#originMs = originMs;

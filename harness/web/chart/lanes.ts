@@ -1,11 +1,10 @@
-/** Phases, faults and incidents as bars on the charts' axis. */
 import { element } from '../base/dom.ts';
 import { clock, duration } from '../base/format.ts';
 import type { ChartFrame, ChartMark } from './chart-data.ts';
 
-/** Overlapping bars are stacked; more than this at once are drawn over each other. */
+/** Of stacked bars; more at once are drawn over each other. */
 const ROWS_MAX = 6;
-/** Minimum width of a bar, so that it can be seen. */
+/** Narrower bars could not be seen. */
 const PERCENT_MIN = 0.4;
 
 const KINDS: readonly (readonly [ChartMark['kind'], string])[] = [

@@ -1,6 +1,6 @@
 /**
- * Lines over time with faults and phases, by uPlot. Without canvas or mouse: arrow keys move an announced cursor, and
- * a table lists values.
+ * Lines over time with faults and phases, by uPlot. For others than canvas and mouse, arrow keys move an announced cursor,
+ * and a table lists values.
  */
 import uPlot from 'uplot';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
@@ -9,7 +9,7 @@ import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 import { chartSummary } from './chart-summary.ts';
 import { ChartTable } from './chart-table.ts';
 
-/** Width of value axis and right margin, equal in all charts so that times align. Repeated in `chart.css`. */
+/** Equal in all charts so that times align. Repeated in `chart.css`. */
 const AXIS_PX = 84;
 const RIGHT_PX = 28;
 const HEIGHT_PX = 180;
@@ -17,11 +17,11 @@ const COLOURS = 8;
 /** The enumeration exists only in the package's type declarations. */
 // oxlint-disable-next-line typescript/no-unsafe-enum-assignment
 const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
-/** With more series the summary is a wall of text: it is then hidden, except from screen readers. */
+/** A summary of more series is hidden, except from screen readers. */
 const SUMMARY_SHOWN_MAX = 3;
-/** Times must ascend: a step ends this long before the next. */
+/** Times must ascend: a step ends so long before the next. */
 const STEP_GAP_SECONDS = 1e-4;
-/** Cursors of all charts on a page move together. */
+/** All cursors of a page move together. */
 const SYNC_KEY = 'svcnet';
 
 export class TimeChart {
@@ -43,7 +43,7 @@ export class TimeChart {
   readonly #endTheme: () => void;
   #chart: uPlot | undefined;
 
-  /** The chart is drawn as soon as `root` is on the page and has a width. */
+  /** Drawn as soon as `root` is on the page and has a width. */
   constructor(data: TimeChartData, frame: ChartFrame) {
     this.#data = data;
     this.#frame = frame;
@@ -65,7 +65,7 @@ export class TimeChart {
     this.#describe();
   }
 
-  /** Shows new values; keeps the drawn chart if the series are the same. */
+  /** Keeps the drawn chart if the series are the same. */
   update(data: TimeChartData, frame: ChartFrame): void {
     const labels = ({ series }: TimeChartData) => series.map(({ label }) => label).join('\n');
     const same = labels(data) === labels(this.#data);
@@ -136,7 +136,7 @@ export class TimeChart {
           ...axis,
           size: AXIS_PX,
           space: 34,
-          // On a logarithmic axis most splits have no label.
+          // Most logarithmic splits have no label.
           values: (_, splits) => splits.map((value) => (value === null ? '' : quantity(value, unit))),
         },
       ],
@@ -171,7 +171,7 @@ export class TimeChart {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
-    // One path, so that the shades of faults that overlap do not add up to a wall.
+    // One path: the shades of overlapping faults do not add up to a wall.
     ctx.beginPath();
     for (const { kind, fromMs, toMs: until = toMs } of marks) {
       const left = place(fromMs);
@@ -193,7 +193,7 @@ export class TimeChart {
     ctx.restore();
   }
 
-  /** In steps, each value has two points: start, and just before the next. */
+  /** A step has two points: start, and just before the next. */
   #columns(): uPlot.AlignedData {
     const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
@@ -205,7 +205,7 @@ export class TimeChart {
     ];
   }
 
-  /** Index of the value that a drawn point belongs to. */
+  /** Of a drawn point. */
   #valueIndex(point: number): number {
     return this.#data.steps === true ? Math.floor(point / 2) : point;
   }
@@ -267,7 +267,7 @@ export class TimeChart {
     this.#say(at);
   }
 
-  /** Announces the values at one time to screen readers. */
+  /** Announced to screen readers. */
   #say(index: number): void {
     const { timesMs, series, unit } = this.#data;
     const at = clock((timesMs[index] ?? 0) - this.#frame.originMs, 1);

@@ -1,4 +1,4 @@
-/** One node in detail, beside the page. */
+/** One node in detail. */
 
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';
@@ -23,7 +23,7 @@ const PEER_COLUMNS = [
 
 export interface DrawerEvents {
   readonly onOpen: (name: string) => void;
-  /** Called when a person closes it. */
+  /** By a person. */
   readonly onClose: () => void;
 }
 
@@ -45,7 +45,6 @@ export class Drawer {
     });
   }
 
-  /** Name of the node. */
   get shown(): string | undefined {
     return this.#open?.name;
   }
@@ -177,7 +176,7 @@ class OpenNode {
   }
 }
 
-/** What is known of a node only by asking it. */
+/** Known only by asking the node. */
 function asked({ block, chequebook }: NodeView, height: number | null): [string, string][] {
   return [
     ['Block', `${orNothing(block)}${height === null ? '' : ` of ${orNothing(height)}`}`],

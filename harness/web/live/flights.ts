@@ -1,7 +1,6 @@
 /**
- * Chunks in transit: dashes that move along a link for as long as the eye needs, which is longer than the chunk
- * takes. With reduced motion nothing moves: the link is highlighted for that time. They have a canvas of their own
- * between links and nodes, so that a hundred nodes with five thousand links cost nothing while chunks move.
+ * Chunks in transit: dashes on a link, for as long as the eye needs. With reduced motion the link is highlighted instead.
+ * Their own canvas between links and nodes keeps five thousand links from being redrawn.
  */
 
 import { element, themeColour } from '../base/dom.ts';
@@ -11,9 +10,9 @@ import type { Ring } from '../network/ring.ts';
 import type { ChunkMove } from '../picture/live.ts';
 
 const FLIGHT_MS = 900;
-/** Moves come in batches, spread over the expected time to the next. */
+/** A batch of moves is spread over the expected time to the next. */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More dashes than this are a cloud; the figures cover the rest. */
+/** More dashes are a cloud; the figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
 

@@ -1,4 +1,4 @@
-/** A table whose rows stay the same elements, to keep focus and selection. */
+/** Rows stay the same elements, to keep focus and selection. */
 import { element } from '../base/dom.ts';
 
 export interface Column {

@@ -1,11 +1,11 @@
-/** The end of a node's log, followed while open. */
+/** Follows a node's log. */
 
 import { element } from '../base/dom.ts';
 import type { LogAnswer, LogLine } from '../picture/live.ts';
 
 const PAUSE_MS = 1000;
 const LINES_MAX = 500;
-/** Closer to the end than this, the view follows new lines. */
+/** Nearer to the end, the view follows new lines. */
 const AT_END_PX = 24;
 
 export class LogView {

@@ -1,4 +1,4 @@
-/** The page's knowledge of the network: snapshot and changes. No DOM, for tests. */
+/** The network as the page knows it. No DOM, for tests. */
 
 import type { ChartMark } from '../chart/chart-data.ts';
 import type {
@@ -15,13 +15,12 @@ import type {
 } from '../picture/live.ts';
 import { FIGURES } from '../picture/live.ts';
 
-/** As many as the server keeps. */
 const ROWS_MAX = 600;
 const EVENTS_MAX = 300;
 
 export class Model {
   cluster: ClusterView;
-  /** In the order of the cluster. */
+  /** In the cluster's order. */
   readonly nodes: NodeView[];
   readonly links = new Map<string, LinkView>();
   rows: readonly Row[];
@@ -41,7 +40,7 @@ export class Model {
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
   }
 
-  /** With other nodes, if some have joined or left. */
+  /** Some nodes may have joined or left. */
   replace({ cluster, nodes, links, rows, events, messages, time }: Snapshot): void {
     this.cluster = cluster;
     this.nodes.splice(0, this.nodes.length, ...nodes);
@@ -79,12 +78,12 @@ export class Model {
     return [...this.links.values()].filter(({ a, b }) => a === place || b === place);
   }
 
-  /** A node's figure in the last row; `null`: unknown. */
+  /** Of the last row; `null`: unknown. */
   figure(place: number, name: FigureName): number | null {
     return figureOf(this.rows.at(-1), place, name);
   }
 
-  /** Sum over all nodes that have reported it. */
+  /** Of the nodes that have reported it. */
   total(name: FigureName): number | null {
     return totalOf(this.rows.at(-1), name);
   }
@@ -112,7 +111,7 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/** A part that is not running gets a band from its fault to its recovery; without one the band has no end. */
+/** A stopped part has a band from its fault to its recovery, or without end. */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
   const open = new Map<string, { fromMs: number; text: string }>();
   const marks: ChartMark[] = [];
@@ -134,14 +133,14 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
   );
 }
 
-/** What is wrong with a node, briefly; undefined: nothing. */
+/** Briefly; undefined: nothing. */
 export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';
   return warmingUp ? 'warming up' : undefined;
 }
 
-/** `silent`: it runs, and does not answer. One that has stopped may have been asked before. */
+/** `silent`: it runs, and does not answer. A stopped one may have been asked before. */
 export function shownState({ state, problem }: NodeView): string {
   return state === 'running' && problem !== null ? 'silent' : state;
 }

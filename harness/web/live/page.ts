@@ -1,4 +1,4 @@
-/** The live page shows what the server saw, and requests only logs. */
+/** Shows what the server saw, and requests only logs. */
 
 import { element } from '../base/dom.ts';
 import { clock, moment, NOTHING, quantity } from '../base/format.ts';
@@ -15,7 +15,7 @@ import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 import { TimeBar } from './time-bar.ts';
 
-/** The largest links are shown: nobody reads longer lists. */
+/** The largest: nobody reads longer lists. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
@@ -28,7 +28,7 @@ const NO_EVENT =
   'Nothing has happened since svcnet ui began to watch. Faults, nodes that die or return, changes of the storage radius and cheques appear here; try svcnet kill node-0.';
 
 const NO_EVENT_YET = 'Nothing has happened yet. Faults, and nodes that stop or return, appear here.';
-/** Those of what nodes say to each other; the others are of their books. */
+/** From messages; the others are from nodes' books. */
 const SEEN_LINK_MODES = { traffic: LINK_MODES.traffic, all: LINK_MODES.all, none: LINK_MODES.none };
 
 const NODE_COLUMNS = [
@@ -155,7 +155,7 @@ class Page {
     this.#draw();
   }
 
-  /** Shows another snapshot: after a reconnection, or when nodes have joined or left. */
+  /** After a reconnection, or when nodes have joined or left. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
     const { shown } = this.#drawer;
@@ -345,7 +345,7 @@ function showFacts(list: HTMLElement, facts: readonly (readonly [string, string]
   );
 }
 
-/** The first one is chosen at the beginning. */
+/** The first one is preselected. */
 function choice<M extends Readonly<Record<string, { readonly text: string }>>>(
   title: string,
   modes: M,

@@ -1,4 +1,4 @@
-/** The present network for the ring; the page chooses what links and sizes mean. */
+/** The page chooses what links and sizes mean. */
 import type { LegendLine, RingContent } from '../network/drawing.ts';
 import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
 import { CHUNK_KINDS } from './flights.ts';
@@ -6,7 +6,7 @@ import { type Model, shownState, troubleOf } from './model.ts';
 
 interface LinkMode {
   readonly text: string;
-  /** What the legend calls such a link. */
+  /** In the legend. */
   readonly legend?: string;
   readonly connections?: boolean;
   readonly colour?: string;
@@ -56,7 +56,7 @@ export interface RingModes {
   sizes: keyof typeof SIZE_MODES;
 }
 
-/** Every symbol that the ring may show, whether or not one is there now. */
+/** All symbols that the ring may show. */
 function legendOf(
   { legend, colour = '--muted' }: LinkMode,
   { text }: SizeMode,

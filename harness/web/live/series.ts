@@ -1,10 +1,10 @@
-/** Charts from the rows, for the cluster or one node. */
+/** From the rows, for the cluster or one node. */
 
 import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.ts';
 import { type FigureName, LATENCIES, type LatencyName, type Row } from '../picture/live.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
-/** The axis is at least this long, so that the first rows do not fill it. */
+/** The first rows do not fill the axis. */
 const SPAN_MIN_MS = 60_000;
 
 type Column = (row: Row) => number | null;
@@ -33,7 +33,7 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
-/** Sum of a process with several nodes and of nodes with their own processes. */
+/** Of a shared process and of nodes with their own. */
 function together(shared: number | null | undefined, own: number | null): number | null {
   return shared === null || shared === undefined ? own : shared + (own ?? 0);
 }
@@ -116,7 +116,7 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Ends with the last row. @param originMs when the cluster began */
+/** Ends with the last row. @param originMs of the cluster */
 export function frameOf(rows: readonly Row[], marks: readonly ChartMark[], originMs: number): ChartFrame {
   const toMs = rows.at(-1)?.at ?? originMs;
   const first = rows[0]?.at ?? toMs;

@@ -1,11 +1,11 @@
-/** The server's event stream, and whether the page is still current. */
+/** Also says whether the page is still current. */
 import type { Delta, Snapshot } from '../picture/live.ts';
 
-/** The server sends something at least every five seconds. */
+/** The server sends something every five seconds. */
 const SILENCE_MS = 12_000;
 const CHECK_MS = 1000;
 
-/** `stale`: connected, but silent for long. */
+/** `stale`: connected, but silent. */
 export type Connection = 'connecting' | 'live' | 'stale' | 'lost';
 
 export interface StreamEvents {

@@ -1,5 +1,3 @@
-/** The page's texts. No DOM, for tests. */
-
 import { grouped, inUnits, TOKEN_DECIMALS } from '../../base/format.ts';
 import { NOTHING, quantity } from '../base/format.ts';
 import { neighbourhoods } from '../network/layout.ts';
@@ -8,7 +6,7 @@ import { type Model, troubleOf } from './model.ts';
 
 const TOKEN_DIGITS_SHOWN = 6;
 
-/** Token units, as digits, converted to tokens: `1.25`, `0.000012`. */
+/** Token units → tokens: `1.25`, `0.000012`. */
 export function tokens(units: string): string {
   const [whole = '', all = ''] = inUnits(BigInt(units), TOKEN_DECIMALS).split('.');
   const fraction = all.slice(0, TOKEN_DIGITS_SHOWN).replace(/0+$/, '');
@@ -16,7 +14,7 @@ export function tokens(units: string): string {
   return `${grouped(whole)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** `node-1 owes node-0 1,200`, or that nothing is owed. */
+/** `node-1 owes node-0 1,200`. */
 export function debtText({ a, b, balance }: LinkView, nodes: readonly Pick<NodeView, 'name'>[]): string {
   if (balance === '0') return 'nothing owed';
   const [debtor, creditor] = balance.startsWith('-') ? [a, b] : [b, a];
@@ -24,7 +22,6 @@ export function debtText({ a, b, balance }: LinkView, nodes: readonly Pick<NodeV
   return `${nodes[debtor]?.name ?? ''} owes ${nodes[creditor]?.name ?? ''} ${amount}`;
 }
 
-/** The activity of the network, in a few sentences. */
 export function networkText(model: Model): string {
   const { nodes } = model;
   const ill = nodes.filter((node) => troubleOf(node) !== undefined);

@@ -1,11 +1,9 @@
-/** The controls of a simulation's time. */
-
 import { element } from '../base/dom.ts';
 import { clock } from '../base/format.ts';
 import { type ClusterView, PACE_RATES, type TimeView } from '../picture/live.ts';
 
 const FAST = 'fast';
-/** Where keys mean something else: a space also presses what has the focus. */
+/** Keys mean something else there: a space also presses what has the focus. */
 const TYPED_IN = 'input, select, textarea';
 const PRESSED = 'button, a, summary, [role="button"]';
 

@@ -1,6 +1,6 @@
 /**
- * The picture of a network as data: what stands where, how large, in which colour, with which words. No DOM, so that
- * it can be tested; `ring.ts` makes elements of it. Colours are names of CSS variables.
+ * The picture of a network as data, without DOM, so that it can be tested; `ring.ts` makes elements of it. Colours are names
+ * of CSS variables.
  */
 import { quantity } from '../base/format.ts';
 import { neighbourhoods, onCircle, type Point, shareOf, spreadLabels } from './layout.ts';
@@ -11,24 +11,24 @@ export interface RingNode {
   readonly overlay: string;
   readonly flavour: string;
   readonly mode: string;
-  /** Of a running node that does not answer: `silent`. */
+  /** `silent`: runs, and does not answer. */
   readonly state: string;
-  /** What is wrong with it, briefly; undefined: nothing. */
+  /** Briefly; undefined: none. */
   readonly trouble: string | undefined;
   readonly storageRadius: number | null;
   /** Chunks. */
   readonly reserve: number | null;
   readonly peers: number | null;
-  /** The larger, the larger it is drawn. */
+  /** For its size. */
   readonly weight: number;
 }
 
 export interface RingLink {
-  /** Places in the list of nodes. */
+  /** In the list of nodes. */
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
-  /** The larger, the wider it is drawn; 0: only as a connection. */
+  /** For its width; 0: only a connection. */
   readonly weight: number;
   readonly title?: string | undefined;
 }
@@ -36,11 +36,11 @@ export interface RingLink {
 export interface RingContent {
   readonly nodes: readonly RingNode[];
   readonly links: readonly RingLink[];
-  /** Whether connections without weight are drawn. */
+  /** Connections without weight are drawn. */
   readonly connections: boolean;
   /** Of links with weight. */
   readonly colour: string;
-  /** What the legend says besides kinds of nodes. */
+  /** Besides kinds of nodes. */
   readonly legend: readonly LegendLine[];
 }
 
@@ -56,11 +56,11 @@ export interface Shape {
   readonly fill: string;
   readonly stroke: string;
   readonly dashed: boolean;
-  /** A character inside it. */
+  /** Inside it. */
   readonly mark: string;
 }
 
-/** Bent towards the middle, so that links of neighbours leave the ring. */
+/** Bent towards the middle: links of neighbours leave the ring. */
 export interface Curve {
   readonly from: Point;
   readonly bend: Point;
@@ -70,7 +70,7 @@ export interface Curve {
 export interface DrawnLabel {
   readonly text: string;
   readonly at: Point;
-  /** Which end of the text is there. */
+  /** Of the text. */
   readonly anchor: string;
   /** Degrees, around that end. */
   readonly turn: number;
@@ -84,7 +84,7 @@ export interface DrawnNode {
   readonly at: Point;
   readonly r: number;
   readonly shape: Shape;
-  /** Undefined: there is no room for it. */
+  /** Undefined: no room. */
   readonly label: DrawnLabel | undefined;
 }
 
@@ -92,7 +92,7 @@ export interface DrawnArea {
   readonly path: string;
   readonly colour: string;
   readonly title: string;
-  /** First bits of its addresses; undefined: no room. */
+  /** First address bits; undefined: no room. */
   readonly bits?: { readonly text: string; readonly at: Point } | undefined;
 }
 
@@ -105,17 +105,17 @@ export interface DrawnLinks {
 }
 
 export interface RingDrawing {
-  /** Width and height, pixels. */
+  /** Of each side, pixels. */
   readonly size: number;
   readonly centre: Point;
-  /** Of the circle on which the nodes are. */
+  /** Of the nodes' circle. */
   readonly radius: number;
   readonly areas: readonly DrawnArea[];
-  /** From where overlays are to their nodes, which may be drawn elsewhere so that they cover no other. */
+  /** To nodes drawn elsewhere than their overlay, so that they cover no other. */
   readonly leaders: string;
-  /** In the order in which they are painted. */
+  /** As they are painted. */
   readonly links: readonly DrawnLinks[];
-  /** In the order of the content. */
+  /** In the content's order. */
   readonly nodes: readonly DrawnNode[];
   readonly legend: readonly (LegendLine & { readonly shape?: Shape })[];
 }
@@ -123,18 +123,18 @@ export interface RingDrawing {
 const NARROW_PX = 520;
 const MARGIN_PX = { narrow: 44, wide: 86 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
-/** With more nodes than this, only those in trouble and the chosen one are named. */
+/** Of more nodes, only troubled ones and the chosen one are named. */
 const NAMED_MAX = 60;
 /** From the circle to a name. */
 const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
-/** Height of a line of text, and about the width of a character. */
+/** Of a line, and about of a character. */
 const TEXT_PX = { height: 14, character: 7 } as const;
-/** A ring with more neighbourhoods cannot show their names. */
+/** More names do not fit. */
 const AREAS_NAMED_MAX = 32;
 /** Links of similar width share a path: a hundred nodes have five thousand. */
 const WIDTHS = 8;
 
-/** Nodes that do not run; one that runs has the colour of its flavour. */
+/** Of stopped nodes; running ones have their flavour's colour. */
 const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
   crashed: { colour: '--bad', mark: '✕' },
   killed: { colour: '--bad', mark: '✕' },
@@ -166,13 +166,13 @@ interface Frame {
 
 interface Placed {
   readonly points: readonly Point[];
-  /** Pixels, the radius of the largest node. */
+  /** Radius, pixels. */
   readonly largest: number;
   readonly labels: ReadonlyMap<string, DrawnLabel>;
   readonly chosen: string | undefined;
 }
 
-/** @param size pixels @param chosen a node that stands out with its links */
+/** @param size pixels @param chosen stands out with its links */
 export function drawRing(content: RingContent, size: number, chosen?: string): RingDrawing {
   const { nodes } = content;
   const narrow = size < NARROW_PX;
@@ -231,7 +231,7 @@ function nodesOf(nodes: readonly RingNode[], { points, largest, labels, chosen }
   });
 }
 
-/** Names are level where none covers another, else like rays. @param shares where nodes are drawn */
+/** Level where no name covers another, else like rays. @param shares where nodes are drawn */
 function labelsOf(
   nodes: readonly RingNode[],
   shares: readonly number[],
@@ -272,7 +272,7 @@ function factsOf({ name, flavour, mode, trouble, overlay, peers, storageRadius, 
   return `${name}: ${facts.join(', ')}`;
 }
 
-/** A line per kind of node drawn, and per way of not running. */
+/** Per kind of node, and per way of not running. */
 function kindsOf(nodes: readonly RingNode[]): RingDrawing['legend'] {
   const kinds = new Map<string, Shape>();
   for (const node of nodes.toSorted((a, b) => Number(a.state in LOOKS) - Number(b.state in LOOKS))) {

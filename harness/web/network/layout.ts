@@ -1,8 +1,8 @@
-/** Addresses on a ring, clockwise from the top. No DOM, for tests. */
+/** Clockwise from the top. No DOM, for tests. */
 import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
-/** Digits of an overlay that decide its place: more than a screen can tell apart. */
+/** Of an overlay, for its place: more than a screen can tell apart. */
 const PREFIX_DIGITS = 8;
 
 export interface Point {
@@ -10,7 +10,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Share of the address space before an overlay, 0 to 1. */
+/** Of the address space before an overlay, 0 to 1. */
 export function shareOf(overlay: string): number {
   return Number.parseInt(overlay.slice(0, PREFIX_DIGITS), 16) / 16 ** PREFIX_DIGITS;
 }
@@ -20,18 +20,18 @@ export function onCircle(share: number, radius: number, centre: Point): Point {
   return { x: centre.x + radius * Math.cos(angle), y: centre.y + radius * Math.sin(angle) };
 }
 
-/** Addresses with the same first bits, for which the same nodes are responsible. */
+/** Addresses with the same first bits and responsible nodes. */
 export interface Neighbourhood {
-  /** First bits, `0` and `1`; empty: all. */
+  /** `0` and `1`; empty: all. */
   readonly prefix: string;
-  /** Shares of the address space. */
+  /** Of the address space. */
   readonly from: number;
   readonly to: number;
-  /** Full nodes responsible for it, by storage radius. */
+  /** Full nodes whose storage radius covers it. */
   readonly nodes: readonly string[];
 }
 
-/** Neighbourhoods by full nodes' radii, ordered by address. */
+/** By full nodes' radii, ordered by address. */
 export function neighbourhoods(
   nodes: readonly Pick<PictureNode, 'name' | 'overlay' | 'mode' | 'storageRadius'>[],
 ): Neighbourhood[] {
@@ -56,12 +56,12 @@ function bitsOf(overlay: string): string {
     .padStart(PREFIX_DIGITS * 4, '0');
 }
 
-/** Moves overlapping labels apart, minimally. @param gap minimum share between two */
+/** Moves them as little as possible. @param gap minimum share between two */
 export function spreadLabels(shares: readonly number[], gap: number): number[] {
   const order = shares.map((share, i) => ({ share, i })).toSorted((a, b) => a.share - b.share);
   const room = Math.min(gap, 1 / Math.max(1, order.length));
   const placed = order.map(({ share }) => share);
-  // Each round moves close neighbours by half the missing gap; a ring needs several.
+  // Each round moves close neighbours by half the missing gap.
   for (let round = 0; round < 100; round++) {
     let moved = false;
     for (let k = 0; k < placed.length && placed.length > 1; k++) {
@@ -80,7 +80,7 @@ export function spreadLabels(shares: readonly number[], gap: number): number[] {
   return spread;
 }
 
-/** The network in a few sentences, for screen readers. */
+/** In a few sentences, for screen readers. */
 export function networkSummary({ nodes, links, cluster }: NetworkPicture): string {
   const running = nodes.filter(({ answers }) => answers);
   const connected = links.filter((link) => link.connected).length;
@@ -93,7 +93,7 @@ export function networkSummary({ nodes, links, cluster }: NetworkPicture): strin
   return `${cluster}: ${running.length} of ${nodes.length} nodes answer, ${connected} links, ${radius}.${missing}`;
 }
 
-/** A running node that does not answer is in trouble. */
+/** A running node without an answer is in trouble. */
 export function stateText(state: string): string {
   return state === 'running' ? 'runs, does not answer' : state;
 }

@@ -1,4 +1,4 @@
-/** Draws the ring as SVG for its actual width, so that text has the page's size. */
+/** As SVG of the actual width, so that text has the page's size. */
 import { element, svg } from '../base/dom.ts';
 import {
   type Curve,
@@ -13,11 +13,11 @@ import {
 const AREA_PX = 7;
 
 export interface RingEvents {
-  /** By pointer, or by Enter or Space. */
+  /** By pointer, Enter or Space. */
   readonly onPress: (name: string) => void;
-  /** The keyboard has gone to a node; undefined: Escape. */
+  /** The keyboard reached a node; undefined: Escape. */
   readonly onKey?: (name: string | undefined) => void;
-  /** The pointer is over a node; undefined: over none. */
+  /** Undefined: over none. */
   readonly onPoint?: (name: string | undefined) => void;
 }
 
@@ -25,12 +25,12 @@ export class Ring {
   readonly root: HTMLElement;
   readonly legend = element('ul', { class: 'ring-legend' });
   readonly #content: () => RingContent;
-  /** What others draw on the stage lies between the two. */
+  /** Others draw on the stage between these. */
   readonly #ground = svg('svg', { 'aria-hidden': 'true' });
   readonly #nodes = svg('svg');
   readonly #areas = svg('g', { class: 'ring-areas' });
   readonly #links = svg('g', { class: 'ring-links' });
-  /** By name, in the order of addresses. */
+  /** Ordered by address. */
   #items: ReadonlyMap<string, SVGGElement> = new Map();
   readonly #list = svg('g', {
     role: 'listbox',
@@ -42,7 +42,7 @@ export class Ring {
   #chosen: string | undefined;
   #dirty = false;
 
-  /** @param content asked for whenever it is drawn */
+  /** @param content asked for at each drawing */
   constructor(content: () => RingContent, events: RingEvents) {
     this.#content = content;
     this.#events = events;
@@ -53,7 +53,7 @@ export class Ring {
     new ResizeObserver(() => this.update()).observe(this.root);
   }
 
-  /** Draws once before the next frame, however often it is called until then. */
+  /** Draws once before the next frame, however often it is called. */
   update(): void {
     if (this.#dirty) return;
     this.#dirty = true;
@@ -75,12 +75,11 @@ export class Ring {
     return a && b && centre && curveOf(a.at, b.at, centre);
   }
 
-  /** What is said of a node. */
   factsOf(name: string | undefined): string | undefined {
     return this.#drawing?.nodes.find((node) => node.name === name)?.facts;
   }
 
-  /** Makes an item for each node, in the order of addresses; those of nodes that stay are kept. */
+  /** Items of nodes in the order of addresses; those of nodes that stay are kept. */
   #follow(nodes: RingContent['nodes']): void {
     const known = this.#items;
     if (nodes.length === known.size && nodes.every(({ name }) => known.has(name))) return;
@@ -155,7 +154,7 @@ export class Ring {
     this.#fill(this.legend, legend, () => legend.map(legendItem));
   }
 
-  /** Makes what is inside anew only if it has changed: a tooltip stays, and nothing is painted again. */
+  /** Only if it has changed: a tooltip stays, and nothing is painted again. */
   #fill(at: Element, drawn: unknown, parts: () => readonly Element[]): void {
     const text = JSON.stringify(drawn);
     if (this.#shown.get(at) === text) return;

@@ -1,18 +1,17 @@
 /**
- * The pages' browser code as one script and one style sheet. From source it is bundled on demand; a published
- * package
- * carries the result (`.ci/package.ts`), as its compiled files are no input for a page.
+ * The pages' browser code as one script and one style sheet, bundled on demand; a published package carries the result
+ * (`.ci/package.ts`), as its compiled files are no input for a page.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { programSuffix } from '../../base/machine/programs.ts';
 
-/** Folders of `web/` with `page.ts` and `page.css`. */
+/** With `page.ts` and `page.css` in `web/`. */
 export const PAGES = ['report', 'live'] as const;
 export type Page = (typeof PAGES)[number];
 
 export interface PageBundle {
-  /** To be put into a `<script>` as it is. */
+  /** Fits into a `<script>`. */
   readonly script: string;
   readonly style: string;
 }
@@ -40,7 +39,7 @@ async function readBundle(page: Page): Promise<PageBundle> {
   return { script, style };
 }
 
-/** Loads the bundler, which most commands never need. */
+/** Most commands never need the bundler. */
 export async function bundleFromSource(page: Page): Promise<PageBundle> {
   const { build } = await import('esbuild');
   const folder = join(import.meta.dirname, '..', page);
@@ -52,7 +51,7 @@ export async function bundleFromSource(page: Page): Promise<PageBundle> {
     minify: true,
     format: 'iife',
     target: 'es2023',
-    // Escapes what would end a script element, too.
+    // Also escapes what would end a script element.
     charset: 'ascii',
     logLevel: 'silent',
     legalComments: 'inline',

@@ -1,28 +1,25 @@
-/**
- * A live network from the server: a snapshot per connection, then changes. Plain JSON without imports, also for
- * browsers.
- */
+/** A live network from the server: a snapshot, then changes. Plain JSON without imports, also for browsers. */
 
-/** Figures per node, in a row's order. */
+/** Per node, in a row's order. */
 export const FIGURES = [
-  /** Chunks per second: pushed for own uploads, retrieved, taken into the reserve. */
+  /** Per second: chunks pushed for own uploads, retrieved, taken into the reserve. */
   'pushed',
   'retrieved',
   'stored',
   /** API requests per second. */
   'requests',
-  /** Chunks of own uploads waiting to be pushed. */
+  /** Chunks of own uploads before their push. */
   'queue',
   /** Percent of one core. */
   'cpu',
   /** Bytes, resident. */
   'memory',
-  /** 99th percentile of the event-loop delay, milliseconds. */
+  /** Event-loop delay, 99th percentile, ms. */
   'delay',
 ] as const;
 export type FigureName = (typeof FIGURES)[number];
 
-/** Of all nodes together, ms; `null`: nothing has happened since the previous row. */
+/** Of all nodes, ms; `null`: nothing since the previous row. */
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
@@ -30,14 +27,14 @@ export type LatencyName = (typeof LATENCIES)[number];
 export interface Row {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Per node in cluster order, per figure; `null`: not reported. */
+  /** In the cluster's order; `null`: not reported. */
   readonly nodes: readonly (readonly (number | null)[] | null)[];
   readonly latencies: readonly (number | null)[];
-  /** Usage of a process with several nodes, percent of one core and bytes; `null`: there is none. */
+  /** Of a process with several nodes, percent of one core and bytes; `null`: none. */
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
-/** A node; `null` stands for what it has not reported. */
+/** `null`: not reported. */
 export interface NodeView {
   readonly name: string;
   readonly flavour: string;
@@ -46,69 +43,68 @@ export interface NodeView {
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
-  /** URLs and the multiaddress; empty if it has none. */
+  /** Empty: it has none. */
   readonly api: string;
   readonly debug: string;
   readonly p2p: string;
   readonly container: string | null;
-  /** `running`, or another state: `crashed`, `killed`, `paused`, `silent`, … */
+  /** `running`, `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
-  /** Why it does not answer although it is running. */
+  /** Why a running node does not answer. */
   readonly problem: string | null;
   readonly version: string | null;
   readonly depth: number | null;
   readonly storageRadius: number | null;
-  /** Chunks in its reserve, and its capacity. */
+  /** Chunks. */
   readonly reserve: number | null;
   readonly capacity: number | null;
-  /** Waiting chunks of uploads, and the node's reason for the longest wait. */
+  /** Waiting chunks of uploads, and why the longest waits. */
   readonly waiting: number | null;
   readonly waitingFor: string | null;
   readonly peers: number | null;
   readonly block: number | null;
   readonly warmingUp: boolean;
-  /** Token units as text; `null` without a chequebook. */
   readonly chequebook: { readonly total: string; readonly available: string } | null;
 }
 
-/** Two nodes that know each other; `a` precedes `b` in the cluster. */
+/** They know each other; `a` precedes `b` in the cluster. */
 export interface LinkView {
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
-  /** Milliseconds, moving average. */
+  /** Moving average. */
   readonly latencyMs: number | null;
-  /** Accounting units as text; positive: `b` owes `a`. */
+  /** Accounting units; positive: `b` owes `a`. */
   readonly balance: string;
-  /** Net traffic as charged, accounting units per second. */
+  /** As charged, accounting units per second, net. */
   readonly flow: number;
-  /** Paid by cheque so far, token units as text: `a` to `b`, and `b` to `a`. */
+  /** By cheque so far, token units: `a` to `b`, and `b` to `a`. */
   readonly paidByA: string;
   readonly paidByB: string;
 }
 
 export interface UiEvent {
-  /** Counts from 1. */
+  /** From 1. */
   readonly number: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly kind: 'fault' | 'recovery' | 'change';
-  /** A node, or `chain`; `null`: the whole cluster. */
+  /** A node, or `chain`; `null`: the cluster. */
   readonly part: string | null;
   readonly text: string;
 }
 
-/** A chunk that moves from one node to another. */
+/** From one node to another. */
 export interface ChunkMove {
   readonly kind: 'push' | 'retrieval' | 'pull';
-  /** Places in the list of nodes. */
+  /** In the list of nodes. */
   readonly from: number;
   readonly to: number;
-  /** First 8 hex digits of its address. */
+  /** First 8 hex digits. */
   readonly chunk: string;
 }
 
-/** Something that one node has said to another. */
+/** From one node to another. */
 export interface MessageView {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -119,10 +115,10 @@ export interface MessageView {
   readonly bytes: number;
 }
 
-/** How fast time passes on a page that has controls: so many times as fast as real time. */
+/** Real time is 1. */
 export const PACE_RATES = [1, 10, 100] as const;
 
-/** The time that is shown, where a page decides how it passes. */
+/** Where a page decides how it passes. */
 export interface TimeView {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -131,32 +127,31 @@ export interface TimeView {
   readonly rate: number | null;
 }
 
-/** `off`: no node records chunk events. */
+/** `off`: no node records them. */
 export type ChunkSight = 'on' | 'off';
 
-/** Facts about the cluster apart from nodes and links. */
 export interface ClusterView {
   readonly name: string;
   readonly driver: string;
-  /** As text; `null`: nothing follows from a seed. */
+  /** `null`: nothing follows from a seed. */
   readonly seed: string | null;
-  /** Milliseconds since the epoch: times are shown since then. */
+  /** Zero of shown times, ms since the epoch. */
   readonly startedAt: number;
-  /** `gone`: the cluster has been removed and is no longer watched. `ended`: so has the run that it was for. */
+  /** `gone`: the cluster has been removed. `ended`: so has its run. */
   readonly phase: 'here' | 'gone' | 'ended';
-  /** Height of the chain; `null`: it does not answer, or there is none. */
+  /** `null`: no answer, or no chain. */
   readonly height: number | null;
   readonly hasChain: boolean;
-  /** Whether logs can be read. */
+  /** Logs can be read. */
   readonly logged: boolean;
-  /** Milliseconds between two rounds. */
+  /** Between rounds. */
   readonly intervalMs: number;
-  /** End of the last round, ms since the epoch; `null`: none. */
+  /** Of the last round, ms since the epoch; `null`: none. */
   readonly lookedAt: number | null;
   readonly chunkSight: ChunkSight;
-  /** Whether nodes are asked for their books; otherwise only what they say to each other is seen. */
+  /** For their books; otherwise only messages are seen. */
   readonly isAsked: boolean;
-  /** Folder of the record of a run that has ended; `null`: there is none. */
+  /** Of an ended run; `null`: none. */
   readonly record: string | null;
 }
 
@@ -167,33 +162,32 @@ export interface Snapshot {
   /** Oldest first. */
   readonly rows: readonly Row[];
   readonly events: readonly UiEvent[];
-  /** The latest, oldest first; absent: none can be seen. */
+  /** Oldest first; absent: none can be seen. */
   readonly messages?: readonly MessageView[];
-  /** Absent: it is the machine's. */
+  /** Absent: the machine's. */
   readonly time?: TimeView;
 }
 
-/** Changes: whole entries that replace the previous ones. */
 export interface Delta {
   readonly cluster?: ClusterView;
   readonly nodes?: readonly NodeView[];
   readonly links?: readonly LinkView[];
   readonly row?: Row;
   readonly events?: readonly UiEvent[];
-  /** A sample of the moves since the previous message. */
+  /** A sample since the previous message. */
   readonly moves?: readonly ChunkMove[];
   readonly messages?: readonly MessageView[];
   readonly time?: TimeView;
 }
 
-/** What a node, or the chain, has logged. */
+/** Of a node or the chain. */
 export interface LogAnswer {
-  /** Path or command that prints it. */
+  /** Or a command that prints it. */
   readonly where: string;
-  /** Oldest first; only the last ones if there were too many. */
+  /** Oldest first; perhaps only the last ones. */
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
-  /** Where to continue. */
+  /** To continue from. */
   readonly position: string;
 }
 

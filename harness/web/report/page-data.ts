@@ -1,4 +1,4 @@
-/** The JSON in `report.html`, drawn when opened. */
+/** In `report.html`, drawn when opened. */
 
 import type { ChartFrame, TimeChartData } from '../chart/chart-data.ts';
 import type { NetworkPicture } from '../picture/picture.ts';
@@ -15,6 +15,6 @@ export interface ScenarioDrawings {
 
 /** Id of the script element with the data. */
 export const DATA_ID = 'report-data';
-/** Attributes of the elements that receive drawings; the value is the scenario's number. */
+/** Of elements that receive drawings; the value is the scenario's number. */
 export const CHARTS_ATTRIBUTE = 'data-charts';
 export const RING_ATTRIBUTE = 'data-ring';

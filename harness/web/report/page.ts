@@ -1,4 +1,4 @@
-/** Draws charts and rings of `report.html`, which already has all text. */
+/** `report.html` already has all text. */
 import { eventLanes } from '../chart/lanes.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { networkRing } from './network-ring.ts';

@@ -1,6 +1,6 @@
 /**
- * Durations of many operations of one kind, as a whole distribution (HDR histogram, 1 µs to 1 h, three digits), so
- * that distributions merge without averaging percentiles; extremes are exact. Source: `scenarios.md` 8.1.
+ * Durations of one kind as an HDR histogram (1 µs to 1 h, three digits): distributions merge without averaging percentiles;
+ * extremes are exact. Source: `scenarios.md` 8.1.
  */
 import {
   build,
@@ -9,19 +9,16 @@ import {
   type Histogram,
 } from 'hdr-histogram-js';
 
-/** Latencies are recorded in whole microseconds. */
+/** Latencies are whole microseconds. */
 const MICROSECONDS_PER_MS = 1000;
 const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
 
-/** Reported percentiles, each as a share of 100. */
+/** Each a share of 100. */
 const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
-/** Percentiles in reports. */
+/** In reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
-/**
- * A distribution as JSON, ms. Percentiles are null when there are too few samples for them (`enoughFor`), the other
- * figures when there are none.
- */
+/** A distribution, ms. Percentiles are null with too few samples (`enoughFor`), the other figures with none. */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
   /** Milliseconds; with `p50Ms`, `p75Ms`, `p90Ms`, `p95Ms`, `p99Ms` and `p999Ms`. */
   readonly minMs: number | null;
@@ -54,7 +51,7 @@ export class Distribution {
     );
   }
 
-  /** @throws Error when the histogram is invalid */
+  /** @throws Error for an invalid histogram */
   static of(summary: LatencySummary): Distribution {
     if (summary.histogram === '') return Distribution.empty();
     const histogram = decodeFromCompressedBase64(summary.histogram);
@@ -66,7 +63,7 @@ export class Distribution {
     return all;
   }
 
-  /** One distribution with the samples of several. */
+  /** With all samples. */
   static merged(parts: Iterable<Distribution>): Distribution {
     const all = Distribution.empty();
     for (const part of parts) {
@@ -83,7 +80,7 @@ export class Distribution {
     return this.#count;
   }
 
-  /** @param ms 0 or more; values above an hour count as an hour in the percentiles, but not in the maximum */
+  /** @param ms 0 or more; percentiles count more than an hour as an hour */
   add(ms: number): void {
     const microseconds = Math.round(ms * MICROSECONDS_PER_MS);
     this.#histogram.recordValue(Math.min(LATENCY_MICROSECONDS_MAX, Math.max(1, microseconds)));
@@ -93,7 +90,7 @@ export class Distribution {
     this.#maxMs = Math.max(this.#maxMs, ms);
   }
 
-  /** @param percent 0 to 100 @returns ms; null with too few samples */
+  /** @param percent 0 to 100 @returns ms; null: too few samples */
   percentileMs(percent: number): number | null {
     if (!enoughFor(percent, this.#count)) return null;
     // A bucket's upper edge may exceed the largest sample.
@@ -113,11 +110,8 @@ export class Distribution {
   }
 }
 
-/**
- * Whether a percentile is meaningful: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100 and
- * p99.9 1000.
- */
+/** At least one sample must lie above a percentile: p50 needs 2, p95 20, p99 100 and p99.9 1000. */
 export function enoughFor(percent: number, count: number): boolean {
-  // Rounded, because 1 - 0.999 is a little more than a thousandth.
+  // 1 - 0.999 is a little more than a thousandth.
   return Math.round(count * (100 - percent) * 1e6) >= 100 * 1e6;
 }

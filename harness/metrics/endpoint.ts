@@ -4,19 +4,19 @@ import { endServer } from '../base/calls.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
 
-/** Only programs on this machine scrape a run. */
+/** Only this machine scrapes a run. */
 const HOST = '127.0.0.1';
 
 export interface MetricsEndpoint extends AsyncDisposable {
   /** Such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
-  /** Resolves at the next scrape. */
+  /** At the next scrape. */
   scraped(): Promise<void>;
 }
 
 /**
- * Answers `GET /metrics` with the harness's series.
- * @param port 0: any free one @throws HarnessError `PORT_IN_USE`
+ * `GET /metrics`: the harness's series.
+ * @param port 0: any @throws HarnessError `PORT_IN_USE`
  */
 export async function serveTestbed(testbed: TestbedMetrics, port: number): Promise<MetricsEndpoint> {
   let next = Promise.withResolvers<void>();

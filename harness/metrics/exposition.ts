@@ -1,4 +1,4 @@
-/** Parses the text exposition format of Prometheus, version 0.0.4, into samples. */
+/** Parses Prometheus's text format, version 0.0.4. */
 
 export interface MetricFamily {
   readonly name: string;
@@ -7,7 +7,7 @@ export interface MetricFamily {
 }
 
 export interface Sample {
-  /** As exposed, such as `svc_pushsync_storer` or `svc_pusher_sync_time_bucket`. */
+  /** Such as `svc_pushsync_storer` or `svc_pusher_sync_time_bucket`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -22,7 +22,7 @@ const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const KINDS = ['counter', 'gauge', 'histogram', 'summary', 'untyped'] as const;
 
-/** @throws SyntaxError naming the wrong line */
+/** @throws SyntaxError naming the line */
 export function parseExposition(text: string): Exposition {
   const helps = new Map<string, string>();
   const families = new Map<string, MetricFamily>();
@@ -47,7 +47,7 @@ export function parseExposition(text: string): Exposition {
   return { families, samples };
 }
 
-/** `name{a="b"}`, labels sorted: one text per series. */
+/** `name{a="b"}`, labels sorted. */
 export function seriesKey({ name, labels }: Pick<Sample, 'name' | 'labels'>): string {
   const parts = Object.entries(labels)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,52 +1,51 @@
-/** A run's counts, bytes, latencies and errors per operation and node, over time, and the slowest operations. */
+/** Counts, bytes, latencies and errors per operation and node, over time, and the slowest operations. */
 import type { Clock } from '../../formats/clock.ts';
 import { Distribution, type LatencySummary } from './distribution.ts';
 import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
-/** Slow operations kept over all nodes. */
 const SLOWEST_KEPT = 20;
-/** Length of a message that stands for its class; the rest is in the logs. */
+/** Of a class's example; the rest is in the logs. */
 const EXAMPLE_LENGTH_MAX = 500;
 
-/** Name of an operation and of the node it was sent to; identifies a row of the report. */
+/** Operation and node: a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;
-  /** Name of the node it was sent to. */
+  /** Node it was sent to. */
   readonly node: string;
 }
 
-/** A row of the result table. Rates are null when nothing was moved. */
+/** A row of the results. Rates are null when nothing was moved. */
 export interface OperationSummary extends OperationKey, LatencySummary {
-  /** Operations that succeeded: the latencies cover only these. */
+  /** Successful operations: the latencies cover only these. */
   readonly count: number;
-  /** Payload that they moved. */
+  /** Their payload. */
   readonly bytes: number;
-  /** Operations that failed. */
+  /** Failed operations. */
   readonly errors: number;
-  /** Errors by class of the taxonomy. */
+  /** By class of the taxonomy. */
   readonly errorClasses: Readonly<Record<string, number>>;
-  /** The first message of each class. */
+  /** First message by class. */
   readonly errorExamples: Readonly<Record<string, string>>;
-  /** From the first start to the last end, ms. */
+  /** From first start to last end, ms. */
   readonly wallMs: number;
-  /** Payload over `wallMs`, MiB (2^20 bytes) per second. */
+  /** MiB (2^20 bytes) per second of `wallMs`. */
   readonly mibPerSecond: number | null;
-  /** Operations that succeeded over `wallMs`, per second; null: fewer than two. */
+  /** Successful operations per second of `wallMs`; null: fewer than two. */
   readonly perSecond: number | null;
 }
 
 /** One of the longest operations. */
 export interface SlowOperation extends OperationKey {
-  /** How long it took, milliseconds. */
+  /** Duration, milliseconds. */
   readonly ms: number;
-  /** When it ended, ms since the epoch. */
+  /** Its end, ms since the epoch. */
   readonly endMs: number;
-  /** What it operated on, such as a reference. */
+  /** Object, such as a reference. */
   readonly subject?: string | undefined;
 }
 
-/** An operation timed elsewhere. Times are ms since the epoch. */
+/** Times are ms since the epoch. */
 export interface TimedOperation {
   readonly endMs: number;
   /** From the intended start, if known. */
@@ -71,10 +70,10 @@ interface Series extends OperationKey {
   lastEndMs: number;
 }
 
-/** Collects the durations and errors of operations. */
+/** Collects durations and errors. */
 export interface Recorder {
   /**
-   * Runs and times an operation; counts its error by class and rethrows it.
+   * Times an operation; counts its error by class and rethrows it.
    * @returns what `work` returned
    */
   measure<T>(
@@ -86,16 +85,16 @@ export interface Recorder {
   succeeded(key: OperationKey, timed: TimedOperation): void;
   failed(key: OperationKey, failure: FailedOperation): void;
   summaries(): OperationSummary[];
-  /** In the order in which the operations first occurred. */
+  /** As the operations first occurred. */
   timelines(): OperationTimeline[];
   /** Longest first. */
   slowest(): SlowOperation[];
 }
 
 /**
- * @param clock times what it measures itself
+ * @param clock for its own measurements
  * @param classify error → class of the taxonomy (`scenarios.md` 8.4)
- * @param listener receives every operation
+ * @param listener hears of every operation
  */
 export function createRecorder(
   clock: Clock,

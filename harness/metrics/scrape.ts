@@ -1,26 +1,22 @@
-/**
- * One reading of all series of a cluster. Each series gets a number when first seen; a reading maps these numbers to
- * values. A node that did not answer has no values: a gap, not an error.
- */
+/** A reading of a cluster's series, numbered when first seen. A silent node has no values: a gap, not an error. */
 import { parseExposition } from './exposition.ts';
 import { isKept, keptName } from './kept-series.ts';
 import type { SeriesId } from './series.ts';
 
-/** All values at one moment. */
 export interface Scrape {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** By the series' number. Absent: no value now. */
+  /** By series number. Absent: no value now. */
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** Assigns permanent numbers to series. */
+/** Numbers stay. */
 export class SeriesNumbers {
   readonly ids: SeriesId[] = [];
-  /** By node, then exposed series; -1: not kept. */
+  /** Node → exposed series; -1: not kept. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
-  /** Adds the values of one exposition. @param node undefined: the harness @throws SyntaxError */
+  /** @param node undefined: the harness @throws SyntaxError */
   read(node: string | undefined, text: string, values: Map<number, number>): void {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
@@ -37,12 +33,12 @@ export class SeriesNumbers {
       const series = seriesText(line);
       const number = known.get(series) as number;
       const value = Number(line.slice(series.length + 1));
-      // A gauge that has no value yet reports NaN.
+      // A gauge without a value reports NaN.
       if (number >= 0 && Number.isFinite(value)) values.set(number, value);
     }
   }
 
-  /** Parses only new series and lines that name their kind. */
+  /** Only new series and lines that name their kind. */
   #learn(node: string | undefined, text: string, fresh: readonly string[], known: Map<string, number>): void {
     const kinds = text.split('\n').filter((line) => line.startsWith('# TYPE'));
     const { families, samples } = parseExposition([...kinds, ...fresh].join('\n'));
@@ -64,7 +60,7 @@ export class SeriesNumbers {
   }
 }
 
-/** A line without its value; ours and Bees' have no timestamps. */
+/** Without its value; ours and Bees' have no timestamps. */
 function seriesText(line: string): string {
   return line.slice(0, line.lastIndexOf(' '));
 }

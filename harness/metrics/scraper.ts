@@ -1,7 +1,6 @@
 /**
- * Periodically reads the metrics of all nodes of a cluster, together with what the harness knows about their
- * processes, and passes each reading on: to the file of a run, to a page that shows it. The cost is bounded: the more
- * nodes there are and the longer a reading takes, the less often it happens.
+ * Reads a cluster's metrics periodically, with what the harness knows of the processes, for a run's file or a page. The cost
+ * is bounded: more nodes and longer readings make it rarer.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
@@ -15,37 +14,35 @@ const BYTES = 'libp2p_protocol_bytes_total';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
-/** The pause after a reading is at least this many times as long as the reading. */
+/** Pause after a reading, in readings. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
-/** A node that takes longer leaves a gap. */
+/** A slower node leaves a gap. */
 const ANSWER_LIMIT_MS = 5000;
-/** Name of a process here that holds several nodes. */
+/** Of a process with several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
-/** Target of a fault that is not aimed at nodes by name, such as bad links between all. */
+/** Of a fault without named nodes, such as bad links between all. */
 const WHOLE_CLUSTER = 'cluster';
-/** States caused on purpose, also without a fault to heal, and their kind of fault. */
+/** Caused on purpose, also without a fault to heal → kind of fault. */
 const STATE_FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
 
-/** A node as a scraper sees it. */
 export interface ScrapedNode {
   readonly name: string;
   readonly flavour: string;
   readonly mode: string;
   readonly state: string;
   readonly running: boolean;
-  /** Process on this machine that it runs in. */
+  /** Undefined: not on this machine. */
   readonly pid: number | undefined;
   readonly client: { metrics(signal?: AbortSignal): Promise<string> };
   stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number | undefined }>;
 }
 
-/** A cluster as a scraper sees it. */
 export interface ScrapedCluster {
   readonly clock: Clock;
   readonly nodes: readonly ScrapedNode[];
   readonly faults: {
-    /** Faults that last, of any process. */
+    /** Lasting faults of any process. */
     readonly active: readonly { readonly kind: string; readonly targets: readonly string[] }[];
   };
 }
@@ -53,28 +50,28 @@ export interface ScrapedCluster {
 export interface ScraperOptions {
   /** Receives the processes' usage, and is read with the nodes. */
   readonly testbed: TestbedMetrics;
-  /** Receives every reading, one at a time. A failure ends the watch; `release` throws it. */
+  /** Called one at a time. A failure ends the watch; `release` throws it. */
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
-  /** Default: by the number of nodes. */
+  /** Default: by number of nodes. */
   readonly intervalMs?: number;
-  /** Aborts a reading in progress; the last reading is skipped. */
+  /** Aborts a reading; the last one is skipped. */
   readonly signal?: AbortSignal;
 }
 
-/** Milliseconds between two readings of this many nodes. */
+/** Between readings of so many nodes. */
 export function scrapeIntervalMs(nodes: number): number {
   return Math.max(INTERVAL_MIN_MS, nodes * INTERVAL_PER_NODE_MS);
 }
 
 export class Scraper implements AsyncDisposable {
-  /** The latest reason why a running node gave no metrics. */
+  /** The latest reason of a running node. */
   readonly failures = new Map<string, string>();
-  /** Nodes that have given metrics at least once. */
+  /** Have given metrics once. */
   readonly answered = new Set<string>();
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
-  /** Processes that have held several nodes: they keep their name when one node is left. */
+  /** Have held several nodes: they keep their name with one. */
   readonly #shared = new Set<number>();
   #watch:
     | { readonly closing: AbortController; readonly ended: Promise<{ readonly error: unknown } | undefined> }
@@ -84,7 +81,7 @@ export class Scraper implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Starts reading a cluster. Series numbers continue from a cluster read before. */
+  /** Series numbers continue from an earlier cluster. */
   watch(cluster: ScrapedCluster): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
     const closing = new AbortController();
@@ -92,7 +89,7 @@ export class Scraper implements AsyncDisposable {
     this.#watch = { closing, ended };
   }
 
-  /** Reads once more, then stops. @throws what `onScrape` has thrown */
+  /** Reads once more. @throws what `onScrape` has thrown */
   async release(): Promise<void> {
     const { closing, ended } = this.#watch ?? {};
     this.#watch = undefined;
@@ -105,7 +102,7 @@ export class Scraper implements AsyncDisposable {
     await this.release();
   }
 
-  /** @returns the error that ended it early */
+  /** @returns an error that ended it */
   async #run(
     cluster: ScrapedCluster,
     closing: AbortSignal,
@@ -154,7 +151,7 @@ export class Scraper implements AsyncDisposable {
     await onScrape({ at, values }, this.#numbers.ids);
   }
 
-  /** @returns whether it answered; if not, it may be dying and leaves a gap */
+  /** @returns false: perhaps dying, a gap */
   async #read(node: ScrapedNode, clock: Clock, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
@@ -195,7 +192,7 @@ async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Prom
   return figures.flat();
 }
 
-/** Usage of a node that is not a process on this machine, as reported by its driver. */
+/** By its driver: it is no process here. */
 async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
   const [stats] = await Promise.allSettled([node.stats()]);
   const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};
@@ -222,9 +219,9 @@ const SETTLEMENTS: Readonly<Record<string, string>> = {
   pseudosettle_total_sent_pseudosettlements: 'time',
 };
 
-/** Sums over all nodes of what each has counted since it was first seen, even across restarts. */
+/** What nodes counted since first seen, across restarts. */
 class NetworkTotals {
-  /** A series' number → its total. */
+  /** By series number. */
   readonly #parts = new Map<number, { readonly total: { value: number }; readonly node: string }>();
   readonly #cheques = new Map<string, { value: number }>();
   readonly #settlements = new Map<string, { value: number }>();
@@ -241,7 +238,7 @@ class NetworkTotals {
       const value = values.get(number);
       if (value === undefined) continue;
       this.#met.add(node);
-      // A series that appears later than its node has started at zero.
+      // A later series than its node's start began at zero.
       const before = this.#last.get(number) ?? (metBefore.has(node) ? 0 : value);
       total.value += gained(before, value);
       this.#last.set(number, value);

@@ -1,12 +1,9 @@
 /**
  * `metrics.jsonl` in a run's folder: all series of all scrapes, without a metrics server. Lines in order:
- *
  *   {"schema":1}
  *   {"series":[["node-0","pushsync_total_sent",{},"counter"],…]}   new ones; numbered from 0 through the whole file
  *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, …: changed values
- *
- * A series keeps its value until another line changes it, or says that it is gone. So a quiet series costs nothing, and
- * fifty busy nodes write about 25 MB in an hour.
+ * A series keeps its value until a line changes it, or says that it is gone: fifty busy nodes write about 25 MB in an hour.
  */
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -17,7 +14,7 @@ import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
 export const METRICS_FILE = 'metrics.jsonl';
 const SCHEMA = 1;
-/** Significant digits of values that are not whole numbers; the rest of a duration's digits is noise. */
+/** Of fractions; the rest of a duration's digits is noise. */
 const DIGITS = 7;
 
 type SeriesRow = readonly [
@@ -34,24 +31,22 @@ interface Line {
   readonly gone?: readonly number[];
 }
 
-/** Writes the file of one run. */
 export class SeriesFile {
   readonly #path: string;
   #last: ReadonlyMap<number, number> = new Map();
   #known = 0;
   #begun = false;
-  /** Bytes of whole lines. */
+  /** Of whole lines. */
   #size = 0;
-  /** Whether a part of a line may follow them: a full disk takes what still fits. */
+  /** Part of a line may follow: a full disk takes what still fits. */
   #torn = false;
 
-  /** @param folder of the run */
   constructor(folder: string) {
     this.#path = join(folder, METRICS_FILE);
   }
 
   /**
-   * After a failure it goes on where the file was whole.
+   * Goes on where the file was whole.
    * @param ids all series so far, by number @throws HarnessError `CANNOT_WRITE`
    */
   async append({ at, values }: Scrape, ids: readonly SeriesId[]): Promise<void> {
@@ -77,7 +72,7 @@ export class SeriesFile {
     } catch (error) {
       throw cannotWrite(dirname(this.#path), error);
     }
-    // Only now: some disks report at closing that they are full.
+    // Some disks report only at closing that they are full.
     this.#torn = false;
     this.#begun = true;
     this.#known = ids.length;
@@ -91,9 +86,9 @@ function rowOf({ node, name, labels, kind }: SeriesId): SeriesRow {
 }
 
 /**
- * A run's series as columns, without a last line cut off by a kill.
+ * Without a last line cut off by a kill.
  * @param folder of the run @param wanted selects series: an hour of fifty nodes is millions of values
- * @returns undefined when the run has kept none @throws HarnessError `STATE_INVALID` naming the line
+ * @returns undefined: none kept @throws HarnessError `STATE_INVALID` naming the line
  */
 export async function readSeries(
   folder: string,

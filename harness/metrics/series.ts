@@ -1,27 +1,26 @@
-/** A run's series in columns: a value per scrape, `NaN` for none. */
+/** A value per scrape, `NaN` for none. */
 import type { MetricFamily, Sample } from './exposition.ts';
 
 export interface SeriesId extends Omit<Sample, 'value'> {
-  /** The node it comes from; absent: the harness. */
+  /** Absent: the harness. */
   readonly node?: string | undefined;
   readonly kind: MetricFamily['kind'];
 }
 
-/** The name lacks the dialect's prefix, so that nodes of all flavours share it: `pushsync_total_sent`. */
+/** The name lacks the dialect's prefix: `pushsync_total_sent` of all flavours. */
 export interface Series extends SeriesId {
-  /** One per time. `NaN`: no answer, or not reported. */
+  /** `NaN`: no answer, or not reported. */
   readonly values: Float64Array;
 }
 
 export interface SeriesColumns {
-  /** Times of the scrapes, ms since the epoch, ascending. */
+  /** Of the scrapes, ms since the epoch, ascending. */
   readonly times: Float64Array;
   readonly series: readonly Series[];
 }
 
 /**
- * A counter's gain per second since the previous value: `NaN` at gaps and at the first. A fallen counter restarted at
- * zero.
+ * Gain per second since the previous value: `NaN` at gaps and at the first. A fallen counter restarted at zero.
  * @param times ms
  */
 export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float64Array {
@@ -38,7 +37,7 @@ export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float
   return rates;
 }
 
-/** A counter's gain from first to last value, across restarts; `NaN` without values. */
+/** From first to last value, across restarts; `NaN`: no values. */
 export function increase(values: ArrayLike<number>): number {
   let total = Number.NaN;
   let before: number | undefined;
@@ -51,7 +50,6 @@ export function increase(values: ArrayLike<number>): number {
   return total;
 }
 
-/** Gain between two values of a counter. */
 export function gained(before: number, after: number): number {
   return after < before ? after : after - before;
 }

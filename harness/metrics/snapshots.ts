@@ -1,4 +1,4 @@
-/** Nodes' metrics, each at its own moment. */
+/** Each node's at its own moment. */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { allAtMost } from '../base/wait.ts';
@@ -10,14 +10,14 @@ const AT_ONCE = 8;
 
 export interface SnapshotRound {
   readonly snapshots: readonly MetricsSnapshot[];
-  /** Nodes that have not answered, with the reason. */
+  /** Without an answer → reason. */
   readonly silent: Readonly<Record<string, string>>;
 }
 
 export interface SnapshotLimits {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Per node, from when it is asked. */
+  /** Of each node's request. */
   readonly limitMs: number;
 }
 

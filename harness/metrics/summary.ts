@@ -1,4 +1,4 @@
-/** Nodes' metrics at one moment: sums of counters, ranges of gauges. */
+/** Sums of counters, ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
 import { keptName } from './kept-series.ts';
 import { gained } from './series.ts';
@@ -14,23 +14,22 @@ export interface MetricRow {
   readonly unit: Unit;
   /** Nodes that have it. */
   readonly nodes: number;
-  /** Sum over nodes; of a histogram, its count; of a gauge, null. */
+  /** A histogram's count; a gauge: null. */
   readonly total: number | null;
-  /** Over nodes; of a histogram, by count. */
+  /** A histogram's count. */
   readonly min: number;
   readonly median: number;
   readonly max: number;
-  /** For a histogram with any values: their mean. */
+  /** Of a histogram with values. */
   readonly mean: number | null;
-  /** Growth between two readings, of nodes with both; null for gauges, or without such nodes. */
+  /** Growth between two readings, of nodes with both; null: gauges, or no such nodes. */
   readonly perSecond: number | null;
 }
 
-/** All metrics of a node at one moment. */
 export interface MetricsSnapshot {
   readonly node: string;
   readonly exposition: Exposition;
-  /** When it was read, on the process's monotonic clock. */
+  /** Monotonic. */
   readonly atMs: number;
 }
 
@@ -43,10 +42,9 @@ type Values = Map<string, Value & Pick<MetricsSnapshot, 'atMs'>>;
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param snapshots one per node @param before readings some seconds earlier, for rates: nodes without one are
- * in no
- * rate, new series count from zero. Each node's growth is over its own interval: a hanging node delays
- * others.
+ * @param snapshots one per node @param before earlier readings, for rates: nodes without one are in no rate, new series
+ *   count
+ * from zero. Each node's growth is over its own interval: a hanging node delays others.
  * @returns sorted by name
  */
 export function summarise(
@@ -106,7 +104,7 @@ function medianOf(sorted: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
 }
 
-/** A value per series; a histogram's or summary's parts count as one: its count, with the mean. */
+/** A histogram or summary is one value: its count, with the mean. */
 function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; row: Row; value: Value }> {
   const sums = new Map<string, number>();
   for (const { name, labels, value } of samples) {
@@ -124,12 +122,12 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
     if (isPart && part?.[2] === 'sum') sums.set(key, value);
     if (isPart && part?.[2] === 'count')
       yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
-    // A summary's quantiles are not separate values.
+    // A summary's quantiles are no separate values.
     if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
   }
 }
 
-/** Unit by the words in a metric's name; the few names without such words are listed. */
+/** By the words of a name; a few exceptions are listed. */
 function unitOf(name: string): Unit {
   if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
   if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';

@@ -1,15 +1,15 @@
 /**
- * The harness's series: `testbed_*` of `scenarios.md` 8.5, with label `run`. A series without a source, such as
- * attached nodes' processor time, has no samples.
+ * `testbed_*` of `scenarios.md` 8.5, with label `run`. Without a source, such as attached nodes' processor time, a series
+ * has no samples.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailedOperation, OperationKey } from './recorder.ts';
 
-/** `scenarios.md` 8.3: operations on files. */
+/** On files: `scenarios.md` 8.3. */
 const FILE_SECONDS = [
   0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 600, 1200, 1800, 3600,
 ];
-/** Upper limits of `size_class`, bytes. */
+/** Largest bytes of each `size_class`. */
 const SIZE_CLASSES = [
   [0, 'none'],
   [4096, '4KiB'],
@@ -19,7 +19,7 @@ const SIZE_CLASSES = [
 ] as const;
 const SIZE_CLASS_LARGEST = 'above';
 
-/** Figures of a node's process; `all`: the sum of several nodes in one. */
+/** Of a process; `all`: of several nodes in one. */
 export interface NodeFigures {
   readonly node: string;
   readonly group: string;
@@ -27,29 +27,28 @@ export interface NodeFigures {
   readonly residentBytes?: number | undefined;
 }
 
-/** What nodes have counted, summed over the cluster; never falls, even across restarts. */
+/** Summed over the cluster; never falls, even across restarts. */
 export interface NetworkFigures {
   readonly networkBytes: readonly { readonly protocol: string; readonly direction: string; value: number }[];
   readonly cheques: Readonly<Record<string, number>>;
   readonly settlements: Readonly<Record<string, number>>;
 }
 
-/** A node at one moment, for the gauges. */
+/** For the gauges. */
 export interface NodeMoment {
   readonly node: string;
   readonly group: string;
   readonly up: boolean;
 }
 
-/** Something done on purpose that lasts. */
+/** Done on purpose, and lasting. */
 export interface FaultMoment {
   /** Such as `kill` or `partition`. */
   readonly kind: string;
-  /** Name of a node, `chain` or `cluster`. */
+  /** A node, `chain` or `cluster`. */
   readonly target: string;
 }
 
-/** The counts of a ledger. */
 interface Counted {
   result(): { readonly acknowledged: number; readonly missing: number };
 }
@@ -60,16 +59,15 @@ export class TestbedMetrics {
   readonly #ledgers: Counted[] = [];
   readonly #m;
 
-  /** @param run a run's name, or that of a watch outside runs */
+  /** @param run its name, or that of a watch outside runs */
   constructor(run: string) {
     this.#registry.setDefaultLabels({ run });
     this.contentType = this.#registry.contentType;
     this.#m = declare(this.#registry);
-    // It is not zero before it is known.
+    // Unknown, not zero.
     this.#m.ready.remove();
   }
 
-  /** Text exposition format. */
   expose(): Promise<string> {
     const totals = this.#ledgers.map((ledger) => ledger.result());
     setTotal(
@@ -85,7 +83,7 @@ export class TestbedMetrics {
     this.#m.scenario.set({ name, seed }, 1);
   }
 
-  /** Includes a ledger's counts from now on. */
+  /** Its counts from now on. */
   ledger(ledger: Counted): void {
     this.#ledgers.push(ledger);
   }
@@ -116,19 +114,19 @@ export class TestbedMetrics {
     this.#m.ready.set(seconds);
   }
 
-  /** All nodes of the cluster, including those not running. */
+  /** All, with those not running. */
   nodes(moments: readonly NodeMoment[]): void {
     this.#m.up.reset();
     for (const { node, group, up } of moments) this.#m.up.set({ node, group }, up ? 1 : 0);
   }
 
-  /** All that last now. */
+  /** All that last. */
   faults(moments: readonly FaultMoment[]): void {
     this.#m.faults.reset();
     for (const { kind, target } of moments) this.#m.faults.set({ kind, target }, 1);
   }
 
-  /** Everything known about their processes. */
+  /** All known ones. */
   usage(figures: readonly NodeFigures[]): void {
     this.#m.cpu.reset();
     this.#m.resident.reset();
@@ -146,12 +144,12 @@ export class TestbedMetrics {
   }
 }
 
-/** Class of a payload, named by its largest one; `none` moves no bytes. */
+/** By the largest payload; `none` moves no bytes. */
 function sizeClass(bytes: number): string {
   return SIZE_CLASSES.find(([limit]) => bytes <= limit)?.[1] ?? SIZE_CLASS_LARGEST;
 }
 
-/** Sets a counter whose value is kept elsewhere. */
+/** Of values kept elsewhere. */
 function setTotal(counter: Counter, labels: Record<string, string>, value: number): void {
   counter.remove(labels);
   counter.inc(labels, value);

@@ -1,23 +1,23 @@
-/** An hour of two-second windows: fits a chart and a report. */
+/** An hour of two-second windows fits a chart and a report. */
 const WINDOWS_MAX = 1800;
 const WINDOW_MS = 1000;
 
 /**
- * One operation over all nodes. Arrays have an entry per window, by the operation's end. Latencies are null without
- * successes; p99 is the largest sample if too few.
+ * Over all nodes, an entry per window, by the operation's end. Latencies are null without successes; p99 is the largest
+ * sample if too few.
  */
 export interface OperationTimeline {
   /** What was done, such as `upload file`. */
   readonly operation: string;
-  /** Start of the first window, ms since the epoch. */
+  /** Of the first window, ms since the epoch. */
   readonly startMs: number;
-  /** Length of a window, milliseconds. */
+  /** Of a window, milliseconds. */
   readonly windowMs: number;
-  /** Operations that succeeded. */
+  /** Successful operations. */
   readonly count: readonly number[];
-  /** Payload that they moved. */
+  /** Their payload. */
   readonly bytes: readonly number[];
-  /** Operations that failed. */
+  /** Failed operations. */
   readonly errors: readonly number[];
   /** Milliseconds. */
   readonly p50Ms: readonly (number | null)[];
@@ -47,7 +47,7 @@ export class TimelineRecorder {
     this.#at(endMs).errors++;
   }
 
-  /** @returns undefined when nothing was recorded */
+  /** @returns undefined: nothing was recorded */
   timeline(operation: string): OperationTimeline | undefined {
     if (this.#windows.size === 0) return undefined;
     const seconds = [...this.#windows.keys()];
@@ -88,7 +88,7 @@ export class TimelineRecorder {
   }
 }
 
-/** Nearest rank, of sorted values. */
+/** Nearest rank. */
 function quantile(sorted: readonly number[], share: number): number | null {
   if (sorted.length === 0) return null;
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number;

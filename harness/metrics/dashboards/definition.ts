@@ -7,17 +7,16 @@ import { labelsOf, type Owner } from '../../places/docker/names.ts';
 import { CONFIG, HOME_BOARD, PROVISIONING } from './files.ts';
 import { grafanaHome, SERVERS, type ServerName } from './programs.ts';
 
-/** The servers are for this machine only. */
+/** For this machine only. */
 export const HOST = '127.0.0.1';
 
 export interface ServerPlan {
   readonly name: ServerName;
   readonly port: number;
-  /** Folder of their files and their data. */
   readonly folder: string;
 }
 
-/** By itself it lets pages of every origin read; the pattern must match the whole origin. */
+/** By default pages of every origin may read; the pattern must match the whole origin. */
 export const CORS_OF_PROMETHEUS = String.raw`--web.cors.origin=http://127\.0\.0\.1:\d+`;
 
 interface Start {
@@ -51,10 +50,7 @@ function grafanaStart({ port, folder }: ServerPlan): Start {
   };
 }
 
-/**
- * Anyone who reaches it may view, not change; it makes no internet requests, and shows nothing under a foreign host
- * name.
- */
+/** Visitors may view, not change; no internet requests; nothing is shown under a foreign host name. */
 export function grafanaEnvironment(folder: string): Record<string, string> {
   return {
     GF_PATHS_PROVISIONING: `${folder}/${PROVISIONING}`,
@@ -78,7 +74,7 @@ function startOf(plan: ServerPlan): Start {
   return plan.name === 'prometheus' ? prometheusStart(plan) : grafanaStart(plan);
 }
 
-/** @throws HarnessError `BINARY_INVALID` without Grafana's own files beside its program */
+/** @throws HarnessError `BINARY_INVALID` without Grafana's own files */
 export function serverCommand(plan: ServerPlan, program: string): Command {
   const { args, env } = startOf(plan);
   if (plan.name === 'prometheus') return { file: program, args, env };
@@ -88,8 +84,8 @@ export function serverCommand(plan: ServerPlan, program: string): Command {
 }
 
 /**
- * Shares the machine's network, where nodes listen on loopback, and the folder under the same path and user. Removed
- * when it stops.
+ * Shares the machine's network, where nodes listen on loopback, and the folder under the same path and user. Removed when it
+ * stops.
  */
 export function serverContainer(
   plan: ServerPlan,

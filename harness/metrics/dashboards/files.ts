@@ -1,6 +1,5 @@
 /**
- * What Prometheus and Grafana read, as files of one folder:
- *
+ * Read by Prometheus and Grafana, in one folder:
  *   prometheus/prometheus.yml       prometheus/rules.yml
  *   prometheus/targets/nodes.json   targets/testbed-*.json   what is scraped; reread when it changes
  *   grafana/provisioning/           grafana/boards/*.json
@@ -13,7 +12,6 @@ import { stringify } from 'yaml';
 /** Written by `dashboards/write.ts`. */
 const GENERATED = fileURLToPath(new URL('../../../dashboards/generated', import.meta.url));
 const RULES = 'rules.yml';
-/** Interval at which rules are evaluated. */
 const EVALUATION_MS = 5000;
 
 export const NODE_TARGETS = 'prometheus/targets/nodes.json';
@@ -27,10 +25,10 @@ export interface DashboardFile {
   readonly content: string;
 }
 
-/** The properties of a node that matter for its metrics. */
+/** Of a node, for its metrics. */
 export interface ScrapedPlace {
   readonly name: string;
-  /** URL of its debug API. */
+  /** Of its debug API. */
   readonly debug: string;
   readonly flavour: string;
   readonly mode: string;
@@ -38,11 +36,11 @@ export interface ScrapedPlace {
 
 export interface DashboardOptions {
   readonly nodes: readonly ScrapedPlace[];
-  /** Time between two scrapes. */
+  /** Between scrapes. */
   readonly intervalMs: number;
-  /** URL of Prometheus as Grafana reaches it. */
+  /** As Grafana reaches it. */
   readonly prometheus: string;
-  /** Where Grafana finds the folder. */
+  /** As Grafana finds it. */
   readonly folder: string;
 }
 
@@ -92,7 +90,7 @@ export function dashboardFiles({ nodes, intervalMs, prometheus, folder }: Dashbo
   ];
 }
 
-/** Its paths are relative to the file. */
+/** Paths are relative to the file. */
 function prometheusConfig(intervalMs: number): string {
   const duration = `${intervalMs}ms`;
   return stringify({
@@ -110,7 +108,7 @@ function prometheusConfig(intervalMs: number): string {
   });
 }
 
-/** Groups are those of the harness's own series. */
+/** With the groups of the harness's own series. */
 export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   return targetFile(
     nodes.map(({ name, debug, flavour, mode }) => ({
@@ -120,7 +118,7 @@ export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   );
 }
 
-/** @param url of an endpoint of the harness, such as `http://127.0.0.1:9464/metrics` */
+/** @param url of the harness, such as `http://127.0.0.1:9464/metrics` */
 export function testbedTargets(url: string): string {
   return targetFile([{ url: new URL(url), labels: {} }]);
 }

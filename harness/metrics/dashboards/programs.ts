@@ -1,4 +1,4 @@
-/** Prometheus and Grafana: a program here, or an image. */
+/** A program here, or an image. */
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -7,11 +7,9 @@ export type ServerName = 'prometheus' | 'grafana';
 
 interface Known {
   readonly title: string;
-  /** Names of its program. */
   readonly programs: readonly string[];
   readonly variable: string;
   readonly image: string;
-  /** How to get it. */
   readonly remedy: string;
 }
 
@@ -34,7 +32,7 @@ export const SERVERS: Readonly<Record<ServerName, Known>> = {
 };
 
 /**
- * The flag's program, else the variable's, else the first on the path.
+ * From the flag, the variable or the path.
  * @returns undefined: none @throws HarnessError `BINARY_INVALID` when a named one cannot run
  */
 export function findProgram(
@@ -63,17 +61,17 @@ function isRunnable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
   } catch {
-    // It does not exist, or may not be run.
+    // Missing, or not executable.
     return false;
   }
 }
 
-/** Where packages put Grafana's own files. */
+/** Of packages. */
 const GRAFANA_PACKAGED = '/usr/share/grafana';
 
 /**
- * Folder of a Grafana program's files.
- * @throws HarnessError `BINARY_INVALID` when there is none
+ * Grafana's own files.
+ * @throws HarnessError `BINARY_INVALID` when there are none
  */
 export function grafanaHome(program: string, packaged = GRAFANA_PACKAGED): string {
   const beside = dirname(dirname(realpathSync(program)));

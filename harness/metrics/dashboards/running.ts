@@ -1,7 +1,4 @@
-/**
- * The running dashboards of a cluster, as a file in its folder, so that any process can end them: the command that
- * started them, another one, or the end of the cluster.
- */
+/** Running dashboards as a file in the cluster's folder: any process can end them, such as the end of the cluster. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
@@ -12,10 +9,10 @@ import { Engine } from '../../places/docker/engine/engine.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 
-/** Time for the servers to write what they have in memory. */
+/** For the servers to write what is in memory. */
 const GRACE_MS = 5000;
 
-/** One server: a process on this machine, or a container on its engine. */
+/** A process here, or a container. */
 export interface RunningServer {
   readonly name: ServerName;
   readonly url: string;
@@ -25,12 +22,12 @@ export interface RunningServer {
 }
 
 export interface RunningDashboards {
-  /** The command that keeps their targets up to date. */
+  /** Keeps the targets up to date. */
   readonly owner: ProcessId;
   readonly servers: readonly RunningServer[];
 }
 
-/** Writes the servers' files; earlier endpoints go, data stays. @throws Error of the file system */
+/** Earlier endpoints go, data stays. @throws Error of the file system */
 export function writeDashboards(
   folder: string,
   files: readonly { readonly path: string; readonly content: string }[],
@@ -42,7 +39,6 @@ export function writeDashboards(
   }
 }
 
-/** @param folder of the cluster */
 export function dashboardsFolder(folder: string): string {
   return join(folder, 'dashboards');
 }
@@ -59,13 +55,13 @@ export function writeRunning(folder: string, running: RunningDashboards): void {
   writeJson(runningFile(folder), running);
 }
 
-/** Whether the command that started them is still running. */
+/** By a running command. */
 function isOwned({ owner }: RunningDashboards): boolean {
   return isAlive(owner);
 }
 
 /**
- * Ends the servers of any command; data stays. Their command can tell that it was intended.
+ * Of any command, which can tell that it was intended; data stays.
  * @param folder of the cluster @returns what ran @throws HarnessError `ENGINE_FAILED`
  */
 export async function endDashboards(folder: string): Promise<RunningDashboards | undefined> {
@@ -88,22 +84,21 @@ export async function endServer({ process, container }: RunningServer): Promise<
   if (container !== undefined) await stopContainer(new Engine(), container, GRACE_MS);
 }
 
-/** @param folder of the cluster */
 export function hasDashboards(folder: string): boolean {
   const running = readRunning(folder);
   return running !== undefined && isOwned(running);
 }
 
-/** Series announced to a cluster's Prometheus. */
+/** To a cluster's Prometheus. */
 export interface Announcement {
-  /** Whether a Prometheus that could read them runs. */
+  /** By a running Prometheus. */
   isHeard(): boolean;
   withdraw(): void;
 }
 
 /**
- * Announces the harness's series to a cluster's Prometheus.
- * @param folder of the cluster @param who such as a run's name @param url of their endpoint
+ * The harness's series, to a cluster's Prometheus.
+ * @param folder of the cluster @param who such as a run's name @param url of the endpoint
  */
 export function announceTestbed(folder: string, who: string, url: string): Announcement {
   const file = join(

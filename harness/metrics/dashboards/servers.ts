@@ -1,5 +1,3 @@
-/** Starts Prometheus and Grafana for a cluster. */
-
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
@@ -18,7 +16,6 @@ const REQUEST_TIMEOUT_MS = 2000;
 const LOG_LINES_SHOWN = 10;
 const READINESS: Readonly<Record<ServerName, string>> = { prometheus: '/-/ready', grafana: '/api/health' };
 
-/** What runs a server. */
 export type ServerSource =
   | { readonly kind: 'program'; readonly path: string }
   | { readonly kind: 'container'; readonly image: string };
@@ -26,13 +23,13 @@ export type ServerSource =
 export interface ServerRequest extends ServerPlan {
   readonly owner: Owner;
   readonly source: ServerSource;
-  /** Path of the log of a program. */
+  /** Of a program. */
   readonly log: string;
 }
 
 /**
- * A program here, else an image that the engine has or gets.
- * @param note receives notes about slow steps
+ * A program here, else an image.
+ * @param note hears of slow steps
  * @throws HarnessError `BINARY_INVALID`, `PROGRAM_NOT_FOUND` saying how to get it
  */
 export async function findServer(
@@ -60,7 +57,7 @@ export async function findServer(
 }
 
 /**
- * Starts a server, and waits until it answers.
+ * Waits until it answers.
  * @throws HarnessError `PROCESS_FAILED` with its last log lines, `INTERRUPTED`
  */
 export async function startServer(request: ServerRequest, signal: AbortSignal): Promise<RunningServer> {
@@ -127,7 +124,7 @@ async function unreadiness(url: string, signal: AbortSignal): Promise<string | u
   }
 }
 
-/** @returns the error of a server that ended, with its last log lines */
+/** @returns the error, with the last log lines */
 export async function ended({
   name,
   source,

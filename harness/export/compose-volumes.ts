@@ -1,7 +1,6 @@
 /**
- * The volumes of a network in Compose: one for each container, so that none sees another's keys. Each lies at `/data`
- * of its container, and below `/volumes` of the one that fills them all:
- *
+ * A volume for each container: none sees another's keys. Each lies at `/data` of its container, and below `/volumes` of the
+ * one that fills them all:
  *   chain/chain.json        options document of `chain/main.ts`
  *   chain/env               batch ids, ready to use in a shell
  *   chain/network.yaml      URLs of the network and the chain's token, for `svcnet attach`
@@ -20,12 +19,12 @@ export const CHAIN_FILE = 'chain.json';
 export const CONFIG_FILE = 'config.yaml';
 export const DASHBOARDS = 'dashboards';
 
-/** @param nodes names @returns names of all volumes */
+/** @param nodes names */
 export function volumesOf(nodes: readonly { readonly name: string }[]): string[] {
   return [CHAIN, DASHBOARDS, ...nodes.map(({ name }) => name)];
 }
 
-/** Makes the folder if there is none. @throws HarnessError `USAGE` */
+/** Makes a missing folder. @throws HarnessError `USAGE` */
 export function emptyVolume(folder: string): void {
   try {
     makeFolder(folder);
@@ -35,7 +34,6 @@ export function emptyVolume(folder: string): void {
   }
 }
 
-/** Makes the folders above it. */
 export function writeIn(path: string, content: string, mode = 0o600): void {
   makeFolder(dirname(path));
   writeFileSync(path, content, { mode });

@@ -1,6 +1,6 @@
 /**
- * `svcnet export compose`: a Compose file for one machine. A first container fills the volumes of all others from the
- * definition and the seed, so the seed can still be chosen when the network is started, and the file holds no key.
+ * A Compose file for one machine. A first container fills all volumes from definition and seed: the seed can still be chosen
+ * at the start, and the file holds no key.
  */
 import { stringify } from 'yaml';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
@@ -27,7 +27,7 @@ import { NODE, type Service, servicesOf } from './services.ts';
 import { servicesYaml } from './yaml-text.ts';
 
 const COMPOSE_FILE = 'docker-compose.yml';
-/** The same for every container: the volumes belong to it. */
+/** Owner of the volumes. */
 const USER = `${USER_ID}:${USER_ID}`;
 
 export function exportCompose(request: ExportRequest): Exported {
@@ -38,7 +38,7 @@ export function exportCompose(request: ExportRequest): Exported {
       {
         path: COMPOSE_FILE,
         content: composeText(request, network.nodes),
-        // It includes the definition.
+        // With the definition.
         secret: request.definition.nodes.some(({ keys }) => keys !== undefined),
       },
       networkFile(network, doors, [
@@ -83,7 +83,7 @@ const HEALTH: Readonly<Record<string, object>> = {
   [NODE]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 5 },
 };
 
-/** @param listen where its ports are published */
+/** @param listen for published ports */
 function inWords(service: Service, listen: string): object {
   const { name, image, program, environment, volumes, ports, resources, test } = service;
   return {
@@ -105,7 +105,6 @@ function inWords(service: Service, listen: string): object {
   };
 }
 
-/** In the words of Compose. */
 const CONFINED = {
   cap_drop: [CONFINEMENT.dropped],
   security_opt: [CONFINEMENT.security],
@@ -113,10 +112,10 @@ const CONFINED = {
   tmpfs: [`${CONFINEMENT.temporary.folder}:${CONFINEMENT.temporary.options}`],
   pids_limit: CONFINEMENT.tasksMax,
 } as const;
-/** Grafana's own, which its image has not declared as a volume. */
+/** Its image does not declare it as a volume. */
 const GRAFANA_DATA = '/var/lib/grafana';
 
-/** Only with the profile, and as the users of their images. */
+/** With the profile, as their images' users. */
 function dashboardServices(): object {
   const shared = {
     '<<': 'confined',
@@ -125,7 +124,7 @@ function dashboardServices(): object {
     volumes: [`${DASHBOARDS}:${DASHBOARDS_FOLDER}:ro`],
     restart: 'on-failure',
   };
-  // Wherever the APIs listen, these ports are for this machine only.
+  // Wherever the APIs listen, these ports are for this machine.
   const published = (variable: string, port: number) => [`127.0.0.1:\${${variable}:-${port}}:${port}`];
   return {
     prometheus: {
@@ -144,7 +143,7 @@ function dashboardServices(): object {
       tmpfs: [...CONFINED.tmpfs, `${GRAFANA_DATA}:${CONFINEMENT.temporary.options}`],
       environment: {
         ...grafanaEnvironment(DASHBOARDS_FOLDER),
-        // Where requests under another name are sent.
+        // Requests under another name are sent there.
         GF_SERVER_ROOT_URL: `http://${HOST}:\${SVCNET_GRAFANA_PORT:-${GRAFANA_PORT}}/`,
       },
       ports: published('SVCNET_GRAFANA_PORT', GRAFANA_PORT),
@@ -152,7 +151,7 @@ function dashboardServices(): object {
   };
 }
 
-/** It ends before anything else starts, and asks nobody. */
+/** Ends before anything starts, and asks nobody. */
 function initService({ input, seed, image, sources }: ExportRequest, volumes: readonly string[]): object {
   const { seed: _seed, ...definition } = input;
   const build = {
@@ -163,15 +162,15 @@ function initService({ input, seed, image, sources }: ExportRequest, volumes: re
   return {
     '<<': 'confined',
     image: image ?? IMAGE,
-    // A chosen image is already present, or comes from a registry.
+    // A chosen image is present, or comes from a registry.
     build: image === undefined ? build : undefined,
     user: USER,
     network_mode: 'none',
-    // Otherwise each start would leave an empty volume there, which is one of the image.
+    // Otherwise each start would leave an empty volume of the image there.
     tmpfs: [...CONFINED.tmpfs, `${DATA_FOLDER}:${CONFINEMENT.temporary.options}`],
     entrypoint: PREPARE_PROGRAM,
     environment: {
-      // A single dollar sign would start a variable.
+      // A single dollar sign starts a variable.
       SVCNET_DEFINITION: stringify(definition).replaceAll('$', '$$$$'),
       SVCNET_SEED: `\${SVCNET_SEED:-${seedToJson(seed)}}`,
     },

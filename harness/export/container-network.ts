@@ -1,7 +1,4 @@
-/**
- * A network whose chain and nodes are containers: the files that they read at their start. Everything follows from
- * the definition and the seed, so no running chain has to be asked.
- */
+/** The start files of a network of containers. All follows from definition and seed: no running chain is asked. */
 import { createAccount } from '../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
@@ -24,9 +21,9 @@ import { CHAIN, CHAIN_FOLDER } from './container-programs.ts';
 import { type PublishedNode, publishedPorts } from './published.ts';
 
 export interface ContainerNetwork {
-  /** Token of its chain. */
+  /** Its chain's. */
   readonly token: string;
-  /** Options document of `chain/main.ts`. */
+  /** Of `chain/main.ts`. */
   readonly chain: string;
   readonly nodes: readonly ContainerNode[];
 }
@@ -34,20 +31,19 @@ export interface ContainerNetwork {
 export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'image' | 'resources'> {
   /** 64 lower-case hex digits. */
   readonly overlay: string;
-  /** Ids of its batches, 64 lower-case hex digits each; the first one is its default batch. */
+  /** 64 lower-case hex digits each; the first is the default batch. */
   readonly batches: readonly string[];
   readonly published: PublishedNode;
-  /** Configuration file of the node. */
   readonly config: string;
-  /** Key files, paths relative to the data directory. */
+  /** Key files, by paths in the data directory. */
   readonly keys: readonly PlannedFile[];
 }
 
-/** How parts find each other, if not by their names alone. */
+/** If names alone do not suffice. */
 interface Surroundings {
-  /** Name of a node's container, as the others resolve it. */
+  /** As the others resolve it. */
   readonly nodeHost?: (node: string) => string;
-  /** Further host names in requests to a node or the chain; may include addresses. */
+  /** In requests to a node or the chain; may be addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
 }
 
@@ -88,7 +84,7 @@ export function containerNetwork(
   };
 }
 
-/** The chain is not running yet: contract addresses follow from the deployer's address. */
+/** Before the chain runs, contract addresses follow from the deployer's. */
 function chainFacts(definition: Definition): ChainFacts {
   const contracts = contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
   return {
@@ -99,7 +95,7 @@ function chainFacts(definition: Definition): ChainFacts {
   };
 }
 
-/** Engines keep keys and configuration in different places. */
+/** Engines put keys and configuration in different places. */
 function filesOf(files: readonly PlannedFile[]): Pick<ContainerNode, 'config' | 'keys'> {
   const keys = files.filter(({ path }) => path.startsWith('keys/'));
   const [config, ...others] = files.filter((file) => !keys.includes(file));

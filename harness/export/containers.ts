@@ -1,12 +1,10 @@
 /**
  * The program of the image; its command selects the role:
- *
  *   start, compile, version, help …   a node (`node/main.ts`), the default
  *   chain FILE                        the chain (`chain/main.ts`)
  *   prepare                           files for a network of several containers, once
  *   network                           a whole network in this container
- *
- * Each role loads only its own code: a node starts as fast as without this file.
+ * Each role loads only its own code.
  */
 import { pathToFileURL } from 'node:url';
 import { exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
@@ -14,7 +12,7 @@ import { programPath } from '../base/machine/programs.ts';
 
 const [role, ...rest] = process.argv.slice(2);
 
-/** Imports a program. @param behindRole its command line follows the role */
+/** @param behindRole its command line follows the role */
 async function run(program: string, behindRole: boolean): Promise<void> {
   if (behindRole) process.argv.splice(2, 1);
   await import(pathToFileURL(programPath(program)).href);

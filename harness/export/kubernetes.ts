@@ -1,6 +1,6 @@
 /**
- * `svcnet export kubernetes`: manifests for `kubectl apply`. A group is a StatefulSet and a node one of its
- * pods, whose name selects its configuration and keys.
+ * Manifests for `kubectl apply`. A group is a StatefulSet and a node one of its pods, whose name selects configuration and
+ * keys.
  */
 import type {
   KubernetesObject,
@@ -40,20 +40,20 @@ import { localDoors, nameOf, publishedPorts } from './published.ts';
 import { commented, yamlText } from './yaml-text.ts';
 
 const MANIFEST_FILE = 'kubernetes.yaml';
-/** Headless: `node-0.nodes` is the pod of that name. */
+/** Headless: `node-0.nodes` is that pod. */
 const NODES_SERVICE = 'nodes';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-/** Resources requested for each pod if the definition has no limits. */
+/** Of a pod without limits. */
 const REQUESTS = { cpu: '50m', memory: '128Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
-/** A node keeps its chunks, the chain its state. */
+/** For chunks and the chain's state. */
 const VOLUME_SIZE = '2Gi';
-/** Seconds between probes, and failures during a start: ten minutes, for large images and slow disks. */
+/** Of probes, and failures during a start: ten minutes, for large images and slow disks. */
 const PROBE_SECONDS = 5;
 const STARTUP_FAILURES = 120;
 
-/** A node's pod, in the StatefulSet of its group. */
+/** In its group's StatefulSet. */
 type SetNode = ContainerNode & { readonly pod: string; readonly set: string };
 
 export function exportKubernetes(request: ExportRequest): Exported {
@@ -63,7 +63,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
   const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
     nodeHost: hostOf,
-    // Its service, and the names that pods of other namespaces use for both.
+    // Its service, and both names in other namespaces.
     otherHosts: (node) => [
       node,
       ...['', '.svc', '.svc.cluster.local'].flatMap((end) =>
@@ -94,7 +94,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
 
 type Pods = ReadonlyMap<string, Pick<SetNode, 'set' | 'pod'>>;
 
-/** @param counts of the groups @returns keyed by the node's name */
+/** @param counts of the groups @returns by node */
 function podsOf(counts: readonly number[]): Pods {
   const pods = counts.flatMap((count, group) => {
     const set = counts.length === 1 ? 'node' : `group-${group}`;
@@ -125,7 +125,7 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
     manifest(kit, 'ConfigMap', NODES_CONFIG, { data: configs }),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
-    // Nodes must find each other before they are ready: readiness requires peers.
+    // Readiness requires peers: nodes must find each other before.
     headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
     ...nodes.map((node) => nodeService(kit, node)),
     chainSet(kit),
@@ -133,7 +133,6 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
   ];
 }
 
-/** What all manifests of a network share. */
 interface Kit {
   readonly namespace: string;
   readonly image: string;
@@ -148,7 +147,7 @@ function labels({ namespace }: Kit, component?: 'chain' | 'node', set?: string):
   };
 }
 
-/** @param rest of the object, by its kind's reference */
+/** @param rest by the kind's reference */
 function manifest<T extends object>(kit: Kit, kind: string, name: string, rest: T, apiVersion = 'v1') {
   return { apiVersion, kind, metadata: { name, namespace: kit.namespace, labels: labels(kit) }, ...rest };
 }
@@ -185,7 +184,7 @@ function headlessService(
   return manifest(kit, 'Service', of.name, { spec });
 }
 
-/** One for each node: an address that leads to this node alone. */
+/** An address of this node alone. */
 function nodeService(kit: Kit, { name, pod }: SetNode): KubernetesObject {
   const { api, debug } = NODE_PORTS;
   const spec: V1ServiceSpec = {
@@ -261,14 +260,14 @@ function nodeSet(kit: Kit, name: string, nodes: readonly SetNode[]): V1StatefulS
   });
 }
 
-/** A folder for each pod: by the pod's name, a mount can select only a folder. */
+/** A mount can select only a folder by the pod's name. */
 function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
   return nodes.flatMap(({ pod, keys }) =>
     keys.map(({ path }) => ({ key: keyName(pod, path), path: path.replace(/^keys/, pod) })),
   );
 }
 
-/** Waits for the chain: a node gives up on one that does not answer for some seconds. */
+/** A node gives up on a chain that does not answer for some seconds. */
 function waitForChain(kit: Kit): V1Container {
   const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_HEALTH_PATH}`;
   const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
@@ -292,7 +291,7 @@ function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePull
   };
 }
 
-/** Where node pods and the chain's differ. */
+/** Nodes' and the chain's differ. */
 type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
 
 const TMP_VOLUME = { name: 'tmp', emptyDir: {} };
@@ -311,7 +310,7 @@ function statefulSet(
     metadata: { labels: of.labels },
     spec: {
       automountServiceAccountToken: false,
-      // Otherwise there is an environment variable for every port of every service.
+      // Otherwise every port of every service is an environment variable.
       enableServiceLinks: false,
       terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
       securityContext: {
@@ -369,7 +368,7 @@ function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
   ];
 }
 
-/** A pod with limits requests that amount from the start. */
+/** With limits, requests equal them. */
 function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
   const limits = {
     ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),
@@ -387,7 +386,7 @@ function budget(kit: Kit, set: string): V1PodDisruptionBudget {
   return manifest(kit, 'PodDisruptionBudget', set, { spec }, 'policy/v1');
 }
 
-/** All of them end with the shell in which they run. */
+/** They end with their shell. */
 function forwardCommands({ definition }: ExportRequest): string[] {
   const { chain, nodes } = publishedPorts(definition);
   const forward = (service: string, ports: string) =>

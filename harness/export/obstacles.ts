@@ -1,4 +1,4 @@
-/** Parts of a definition that only the testbed can provide, not another engine. */
+/** Only the testbed can provide these. */
 import type { Definition, NodeGroup } from '../cluster/plan/schema.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
@@ -6,7 +6,7 @@ import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;
 export type Target = (typeof TARGETS)[number];
 
-/** @returns a line per obstacle, with key, value and why it cannot be exported */
+/** @returns a line each, with key, value and reason */
 export function obstacles(definition: Definition, target: Target): string[] {
   const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, tap, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));

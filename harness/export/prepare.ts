@@ -1,7 +1,6 @@
 /**
- * Writes what a network of containers reads at its start. A compose file runs this once; `compose-volumes.ts` lists
- * the volumes.
- * Volumes of the same network stay: it continues. Others are emptied.
+ * Writes the start files of containers, once per compose network; `compose-volumes.ts` lists the volumes. Volumes of the
+ * same network stay: it continues. Others are emptied.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +23,7 @@ const FORGET_TIMEOUT_MS = 60_000;
 const SCRAPE_INTERVAL_MS = 2000;
 
 /**
- * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
+ * Reads SVCNET_DEFINITION (YAML), SVCNET_SEED and SVCNET_FOLDER.
  * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`, `PROCESS_FAILED`
  */
 export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
@@ -39,15 +38,15 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const network = containerNetwork({ definition, seed });
   const ofChain = join(folder, CHAIN);
   const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
-  // Accounts and batches, so also the seed, are in the chain's options.
+  // The chain's options hold accounts and batches, so also the seed.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
   if (!known) for (const name of volumesOf(network.nodes)) emptyVolume(join(folder, name));
-  // Written every time: published ports are not among what the containers read.
+  // Every time: containers do not read published ports.
   writeIn(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
   writeDashboards(folder, network);
-  // A removed volume's node begins anew, with its keys.
+  // The node of a removed volume begins anew, with its keys.
   const empty = network.nodes.filter(({ name }) => !existsSync(join(folder, name, CONFIG_FILE)));
   for (const { name, config, keys } of empty) {
     writeIn(join(folder, name, CONFIG_FILE), config);
@@ -59,12 +58,12 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   }
   writeIn(join(ofChain, CHAIN_FILE), network.chain);
   writeIn(join(ofChain, 'env'), envText(network));
-  // Written last: an interrupted preparation is redone.
+  // Last: an interrupted preparation is redone.
   writeIn(preparedFile, described);
   return `prepared ${summary}`;
 }
 
-/** For containers with other users. */
+/** Their containers have other users. */
 function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
   const files = dashboardFiles({
     nodes: nodes.map(({ name, mode }) => ({

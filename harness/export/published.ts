@@ -1,4 +1,4 @@
-/** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
+/** From outside: each port belongs to one node, on any machine. */
 
 import { fixedPorts } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
@@ -6,7 +6,6 @@ import type { NodePorts } from '../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../flavours/inside-image.ts';
 import { PORT_RANGE } from './container/ports.ts';
 
-/** Ports of a node, outside. */
 export type PublishedNode = Pick<NodePorts, 'api' | 'debug'>;
 
 export interface PublishedPorts {
@@ -27,14 +26,13 @@ export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPo
   };
 }
 
-/** URLs of a network's parts. */
 export interface NetworkUrls {
   readonly name: string;
   readonly chain: { readonly rpc: string; readonly control?: string | undefined };
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
-/** @param hosts of the chain, of its control endpoint if reachable, and of the nodes */
+/** @param hosts of the chain, of its control endpoint if reachable, and of nodes */
 export function networkUrls(
   definition: Definition,
   hosts: { readonly chain: string; readonly control?: string; node(index: number): string },
@@ -54,16 +52,15 @@ export function networkUrls(
   };
 }
 
-/** The control endpoint controls the chain, so only its own machine may reach it. */
+/** It controls the chain: only its own machine may reach it. */
 export const CONTROL_HOST = '127.0.0.1';
 
-/** URLs on this machine, at the address that the definition chooses. */
+/** At the definition's address. */
 export function localDoors(definition: Definition): NetworkUrls {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
   return networkUrls(definition, { chain: host, control: CONTROL_HOST, node: () => host });
 }
 
-/** Name of networks without one. */
 const DEFAULT_NAME = 'svcnet';
 
 export function nameOf({ name }: Definition): string {

@@ -1,33 +1,31 @@
-/**
- * The services of a network, for Compose and for Docker Swarm; each has words of its own for what these leave open.
- */
+/** For Compose and Docker Swarm; each has words of its own for what these leave open. */
 import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
 import type { ContainerNode } from './container-network.ts';
 import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
 import type { ExportRequest } from './export-request.ts';
 import { publishedPorts } from './published.ts';
 
-/** Shared by all nodes; their services merge it. */
+/** Merged by all nodes' services. */
 export const NODE = 'x-node';
 
 export interface Service extends Partial<Pick<ContainerNode, 'image' | 'resources'>> {
-  /** `chain`, `node-0` and so on, or `NODE`, without volume. */
+  /** `chain`, `node-0` and so on, or `NODE`. */
   readonly name: string;
   readonly program?: { readonly entrypoint: readonly string[]; readonly command?: readonly string[] };
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
-  /** `local` ones are for their machine alone. */
+  /** `local`: for their machine. */
   readonly ports?: readonly {
     readonly target: number;
     readonly published: number;
     readonly local?: boolean;
   }[];
-  /** Succeeds while it is healthy. */
+  /** Succeeds if healthy. */
   readonly test?: readonly string[];
 }
 
 /**
- * @param inside the containers: configuration files, and the path that tells a node's health
+ * @param inside the containers: configuration files, and the path of a node's health
  * @param written a service in the words of a format @returns them by name
  */
 export function servicesOf(
@@ -49,7 +47,7 @@ export function servicesOf(
       ...own(CHAIN),
       image,
       program: { entrypoint: [...CHAIN_PROGRAM, inside.chain] },
-      // Anvil's temporary files, a copy of its state among them, may be larger than what a container has in memory.
+      // Anvil's temporary files, with a copy of its state, may be larger than a container's memory.
       environment: { TMPDIR: DATA_FOLDER },
       ports: [
         { target: CHAIN_PORTS.rpc, published: chain.rpc },

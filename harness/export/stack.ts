@@ -1,7 +1,4 @@
-/**
- * `svcnet export stack`: a Docker Swarm stack. Each node is a service: tasks of a replicated one would share secrets
- * and ports.
- */
+/** A Docker Swarm stack. Each node is a service: a replicated one's tasks would share secrets and ports. */
 import { createHash } from 'node:crypto';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
 import { DATA_FOLDER, USER_ID } from '../flavours/inside-image.ts';
@@ -16,14 +13,14 @@ import { servicesYaml } from './yaml-text.ts';
 const STACK_FILE = 'stack.yaml';
 const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
 const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
-/** Digits of the digest in names of secrets and configs. */
+/** In names of secrets and configs. */
 const DIGEST_DIGITS = 10;
 
-/** A secret or config, with its source file. */
+/** Secret or config. */
 interface StackFile extends ExportedFile {
-  /** Key in the stack. */
+  /** In the stack. */
   readonly key: string;
-  /** Where the container finds it. */
+  /** In the container. */
   readonly target: string;
 }
 
@@ -33,8 +30,7 @@ export function exportStack(request: ExportRequest): Exported {
   const node = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
   const network = containerNetwork(request, { otherHosts: (_node, index) => [node(index)] });
   const files = filesOf(network);
-  // Without the control endpoint, which can change everything about the chain: a published port cannot be
-  // limited to one interface.
+  // Without the control endpoint, which can change all of the chain: a published port cannot be limited to one interface.
   const doors = networkUrls(definition, { chain: node(0), node });
   return {
     files: [
@@ -50,15 +46,12 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/**
- * Nodes are assigned in turn, so that neighbours in the list are on different machines. The chain runs on the first
- * node's.
- */
+/** In turn: neighbours in the list are on different machines. The chain runs on the first node's. */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }
 
-/** @returns by the name of their service */
+/** @returns by service */
 function filesOf({ chain, nodes }: ContainerNetwork): Map<string, StackFile[]> {
   return new Map([
     [CHAIN, [{ key: CHAIN, path: 'secrets/chain.json', target: CHAIN_CONFIG, content: chain, secret: true }]],
@@ -111,8 +104,8 @@ function stackText(
   return servicesYaml(parts, notes(request));
 }
 
-// Others can resolve a container's name only once it is healthy, and a node is ready only once it has peers:
-// a readiness check would wait for itself.
+// A container's name resolves only once it is healthy, and a node is ready only once it has peers: a readiness check would
+// wait for itself.
 const INSIDE = { chain: CHAIN_CONFIG, node: NODE_CONFIG, health: NODE_HEALTH_PATH } as const;
 const HEALTH: Readonly<Record<string, object>> = {
   [CHAIN]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 30 },
@@ -149,14 +142,13 @@ function inWords(
     configs: configs?.map(mount),
     secrets: secrets?.map(mount),
     volumes: volumes && [...volumes, TEMPORARY],
-    // Published on the machine where the container runs: a node's port leads to that node alone.
+    // On the container's machine: a node's port leads to that node alone.
     ports: ports
       ?.filter(({ local = false }) => !local)
       .map(({ target, published }) => ({ target, published, protocol: 'tcp', mode: 'host' })),
     healthcheck: test && { test, ...HEALTH[name] },
     deploy: volumes && {
-      // Its name resolves to the container itself: connections between nodes stay open for hours, and a load balancer
-      // drops those that are quiet for a while.
+      // Its name is the container itself: nodes' connections stay open for hours, and a load balancer drops quiet ones.
       endpoint_mode: 'dnsrr',
       placement: constraint && { constraints: [constraint] },
       resources: {

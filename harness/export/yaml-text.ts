@@ -1,8 +1,8 @@
 import { Alias, Document, isMap, isScalar, visit } from 'yaml';
 
 /**
- * YAML for people: short lists on a line, blank lines between parts.
- * @param value data, or a document of the `yaml` package @param notes for people, above it, one line each
+ * For people: short lists on a line, blank lines between parts.
+ * @param value data, or a document of the `yaml` package @param notes above it, one line each
  */
 export function annotatedYaml(value: unknown, notes: readonly string[]): string {
   const document = readable(value);
@@ -21,10 +21,7 @@ export function commented(notes: readonly string[]): string {
   return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }
 
-/**
- * A file of services, for Compose and for Docker Swarm. What several services share is written once, as a part named
- * `x-NAME`: they merge it with `NAME` under `<<`.
- */
+/** For Compose and Docker Swarm. What services share is a part `x-NAME`, merged as `NAME` under `<<`. */
 export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: readonly string[]): string {
   const document = new Document(parts, { aliasDuplicateObjects: false });
   visit(document, {
@@ -37,7 +34,7 @@ export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: re
   return annotatedYaml(document, notes);
 }
 
-/** The same for one part alone. */
+/** One part alone. */
 export function yamlText(value: unknown): string {
   return readable(value).toString(LAYOUT);
 }

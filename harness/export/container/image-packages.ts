@@ -1,20 +1,17 @@
 /**
- * Removes unused packages in the image's build (`node/Dockerfile`): `node harness/export/container/image-packages.ts
- * [FOLDER]`, with package.json, lock file and node_modules.
+ * For the image's build (`node/Dockerfile`): `node harness/export/container/image-packages.ts [FOLDER]`, with package.json,
+ * lock file and node_modules.
  */
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/**
- * Needed only for other runtimes, for types, to compile what is compiled already, or for a chain other than
- * Anvil.
- */
+/** For other runtimes, types, compiling, or a chain other than Anvil. */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
-/** Folders and files of a package that are not code, below any folder, and npm's own; licences stay. */
+/** Not code, and npm's own files; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github|\.bin|\.package-lock\.json)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
-/** Files compiled for other systems, or for Node.js versions other than 24. */
+/** For other systems, or Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 
 interface LockFile {
@@ -29,7 +26,7 @@ interface LockFile {
   >;
 }
 
-/** @returns paths such as `node_modules/zod` that the image needs */
+/** @returns paths such as `node_modules/zod` */
 export function neededPackages({ packages }: LockFile): Set<string> {
   const needed = new Set<string>();
   const waiting = [''];
@@ -38,7 +35,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
-      // A package for another platform is optional and not installed.
+      // Optional, for another platform, and not installed.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);
@@ -47,7 +44,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   return needed;
 }
 
-/** The nearest package of that name in a parent folder, as Node.js resolves it. */
+/** In the nearest parent folder, as Node.js resolves it. */
 function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
   for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
@@ -75,7 +72,7 @@ function prune(root: string): void {
   }
 }
 
-/** A scope without packages, which would make a layer other than that of a build which never had them. */
+/** An empty scope would make another layer than a build that never had it. */
 function removeEmpty(folder: string): void {
   if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }

@@ -1,4 +1,4 @@
-/** A container network's definition from command line, environment and file. */
+/** From command line, environment and file. */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../../base/errors.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
@@ -10,7 +10,7 @@ import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
 import type { StartingDriver } from '../../places/facts.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
-/** Neither containers inside a container, nor attached nodes. */
+/** No containers inside a container, no attached nodes. */
 const DRIVERS: readonly StartingDriver[] = ['embedded', 'process'];
 
 export const NETWORK_HELP = `A whole storage network in one container.
@@ -29,7 +29,7 @@ The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545.
 is healthy, and its document is the only line on standard output and in /data/network.json.
 `;
 
-/** How each key is given, and what is valid. */
+/** And their valid values. */
 const KEYS = {
   nodes: { flag: '--nodes', variable: 'SVCNET_NODES', parse: whole(1, REAL_NODES_MAX) },
   seed: { flag: '--seed', variable: 'SVCNET_SEED', parse: seed },
@@ -43,7 +43,7 @@ type Flags = { readonly [key in Key]?: string } & {
   readonly trust?: true;
 };
 
-/** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** @returns undefined: help @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function networkDefinition(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -99,7 +99,7 @@ function parse(argv: readonly string[]): Flags | undefined {
   }
 }
 
-/** The check of the definition reports mistakes in them. */
+/** Checked with the definition. */
 function hostNames(
   { allowedHosts }: Flags,
   environment: Readonly<Record<string, string | undefined>>,
@@ -109,7 +109,7 @@ function hostNames(
   return text.split(',').map((name) => name.trim());
 }
 
-/** A flag wins over the variable; an empty variable is none. */
+/** A flag wins; an empty variable is none. */
 function valueOf(
   key: Key,
   flags: Flags,

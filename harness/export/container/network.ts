@@ -1,6 +1,6 @@
 /**
- * A network in one container, as its main process: the nodes live here, the chain is a child process. It ends
- * when asked to, or when the network is no longer whole, so that the container does not seem healthy.
+ * A network in one container, as its main process with the chain as a child. It ends when asked to, or when the network is
+ * no longer whole: the container must not seem healthy.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,9 +16,9 @@ import type { ClusterOptions } from '../../cluster/opening.ts';
 import { trimHolder } from '../../places/embedded/rest.ts';
 import { NETWORK_HELP, networkDefinition } from './network-options.ts';
 
-/** Below the nodes' ports; repeated in `node/health.sh`. */
+/** Below the nodes'; repeated in `node/health.sh`. */
 const HEALTH_PORT = 1632;
-/** Shorter than a health check may take. */
+/** A health check may take longer. */
 const CHECK_TIMEOUT_MS = 3000;
 
 const FOLDER = '/data';
@@ -26,7 +26,7 @@ const LOG_LINES_SHOWN = 15;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns exit code: 0 when asked to stop */
+/** @returns 0: asked to stop */
 export async function network(argv: readonly string[], environment: Environment): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -35,7 +35,7 @@ export async function network(argv: readonly string[], environment: Environment)
   try {
     return await run(argv, environment, stopping.signal);
   } catch (error) {
-    // It stopped before it was up, as asked.
+    // Stopped before it was up.
     if (stopping.signal.aborted) return EXIT.success;
     say(messageOf(error));
     if (error instanceof HarnessError && error.hint !== undefined) say(error.hint);
@@ -76,7 +76,7 @@ async function startShown(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** Runs until it is asked to stop, or a part of the network is gone. */
+/** Until asked to stop, or a part is gone. */
 async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
   cluster.membership.onIncident((incident) => {
@@ -95,7 +95,7 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   return incident === undefined ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @returns the document's path, after removing an earlier start's */
+/** @returns its path; an earlier start's is removed */
 function forgotten(folder: string): string {
   const path = join(folder, 'network.json');
   try {
@@ -111,14 +111,13 @@ function say(text: string): void {
 }
 
 interface Health {
-  /** Call when the start is complete. */
+  /** Once the start is complete. */
   usable(cluster: Cluster): void;
   close(): Promise<void>;
 }
 
 /**
- * The image's health check (`node/health.sh`): one HTTP answer, determined anew, so that a hanging network is
- * unhealthy.
+ * For `node/health.sh`: each answer is determined anew, so that a hanging network is unhealthy.
  * @throws HarnessError `PORT_IN_USE`
  */
 async function serveHealth(): Promise<Health> {
@@ -149,7 +148,7 @@ async function serveHealth(): Promise<Health> {
   };
 }
 
-/** @throws when a node or the chain does not answer */
+/** @throws when a part does not answer */
 async function checkCluster({ nodes, chain, clock }: Cluster): Promise<void> {
   using limit = clock.deadline(CHECK_TIMEOUT_MS);
   const { signal } = limit;

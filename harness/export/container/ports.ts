@@ -1,12 +1,12 @@
-/** Ports of a network in one container, and of exported networks whose definition chooses none. */
+/** In one container, and of definitions that choose none. */
 
 import { fixedPorts } from '../../cluster/plan/ports.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../../flavours/inside-image.ts';
 
-/** Port of node-0's API: the usual one of a storage node. */
+/** Of node-0's API: the usual one of a storage node. */
 const FIRST = 1633;
-/** Port of the chain's JSON-RPC endpoint: the usual one of a local chain. */
+/** The usual one of a local chain. */
 export const RPC_PORT = CHAIN_PORTS.rpc;
 export const PORT_RANGE = { first: FIRST, stride: 10, debug: 'range' } as const;
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** Entry point of the published package and of a clone's scripts: plain JavaScript, so that an old Node.js can say which version is needed. */
+/**
+ * Entry point of the package and of a clone's scripts: plain JavaScript, so that an old Node.js can name the needed version.
+ */
 const NEEDED = '24.9';
 
 const version = process.versions.node;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `svcnet`: the process around a command line, its signals, its output and how it ends. `commands/` has the commands. */
+/** The process around a command line: signals, output, end. `commands/` has the commands. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { EXIT, HarnessError } from './base/errors.ts';
@@ -8,21 +8,21 @@ import { compileCacheDir } from './cluster/state/compile-cache.ts';
 import { defaultStateDir } from './cluster/state/state-folder.ts';
 import { runLine } from './commands/line.ts';
 
-/** After an interruption everything is killed, which takes a moment; longer than this is a bug. */
+/** After an interruption everything is killed, which takes a moment. */
 const CLEANUP_LIMIT_MS = 10_000;
 
 const interruption = new AbortController();
 
-/** Decides the exit code whatever the command says: by a signal, or because its output is lost. */
+/** A signal or lost output decides, whatever the command says. */
 let endedBy: number | undefined;
 
-/** Why output is lost. A command that is interrupted by it says so itself. */
+/** An interrupted command says so itself. */
 let lostOutput: string | undefined;
 let hasEnded = false;
 
 /**
- * Where all state is; what a command loads is compiled once for all, which halves the time. Only where a state directory
- * exists: commands that only read must not create one.
+ * Code is compiled once for all commands, which halves loading. Only in an existing state directory: commands that only read
+ * must not create one.
  */
 function stateDir(): string {
   const folder = defaultStateDir();
@@ -34,7 +34,7 @@ function useCompiled(folder: string): void {
   try {
     enableCompileCache(compileCacheDir(folder, 'tools'));
   } catch (error) {
-    // A folder that must not be used: commands that need it say why.
+    // Commands that need the folder say why it must not be used.
     if (!(error instanceof HarnessError)) throw error;
   }
 }
@@ -45,16 +45,16 @@ function interrupt(signal: NodeJS.Signals): void {
 }
 
 /**
- * A terminal is gone. With `nohup` the command goes on: it has put none of the three streams on a terminal, and Node.js
- * forgets on its start that the signal was to be ignored.
+ * A terminal is gone. With `nohup` the command goes on: none of the three streams is on a terminal, and Node.js forgets that
+ * the signal was to be ignored.
  */
 function hungUp(): void {
   if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) interrupt('SIGHUP');
 }
 
 /**
- * Nobody reads any more, as after `head`: the command tidies up and ends, as after Ctrl-C, but one that has done
- * its work has succeeded. It has not if its output could not be written, for example to a full disk.
+ * Nobody reads any more, as after `head`: the command ends as after Ctrl-C, but has succeeded if its work is done. Output
+ * that cannot be written, for example to a full disk, is a failure.
  */
 function outputFailed(name: string, error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') {
@@ -65,11 +65,11 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
   if (lostOutput !== undefined) return;
   lostOutput = `cannot write to ${name}: ${error.message}`;
   end(lostOutput);
-  // What it has written last fails later.
+  // Its last output fails later.
   if (hasEnded) sayLost();
 }
 
-/** For a command that has ended as if all were well. */
+/** When the command seems to have ended well. */
 function sayLost(): void {
   if (lostOutput === undefined) return;
   process.exitCode = endedBy;
@@ -82,9 +82,9 @@ function end(why: string): void {
   MACHINE_CLOCK.timer(CLEANUP_LIMIT_MS, () => process.exit(endedBy ?? EXIT.interrupted), true);
 }
 
-/** Reads the arguments of this process, runs the command and sets the exit code. */
+/** Sets the exit code. */
 export async function main(): Promise<void> {
-  // With a mask that takes the owner's rights, folders would be made that nothing can be put into.
+  // A mask that takes the owner's rights would make unusable folders.
   process.umask(process.umask(0o077) & 0o077);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   process.on('SIGHUP', hungUp);

@@ -1,8 +1,7 @@
 /// <reference types="node" preserve="true" />
 /**
- * The public API of the package: start a network, attach to one, drive its nodes and its chain, inject
- * faults. What scenarios need besides is in `svcnet/scenario`, and the matchers of test runners are in
- * `svcnet/matchers`.
+ * The public API of the package: start a network, attach to one, drive its nodes and its chain, inject faults.
+ * `svcnet/scenario` has what scenarios need besides, `svcnet/matchers` the matchers of test runners.
  */
 
 export type { EngineName } from '../chain/engine/engine.ts';

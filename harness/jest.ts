@@ -1,5 +1,5 @@
 /// <reference types="node" preserve="true" />
-/** Registers the matchers with jest, and declares them, as soon as a test or a file of `setupFilesAfterEnv` imports `svcnet/jest`. */
+/** Registers and declares the matchers as soon as a test or a file of `setupFilesAfterEnv` imports `svcnet/jest`. */
 // @ts-expect-error: as the module below.
 import { expect } from '@jest/globals';
 import { matchers, type SvcnetMatchers } from './matchers.ts';
@@ -10,7 +10,7 @@ declare module 'expect' {
 }
 
 declare global {
-  // Types of jest's globals, for projects that use them instead of imports.
+  // For projects that use jest's globals.
   namespace jest {
     interface Matchers<R, T = {}> extends SvcnetMatchers {}
   }

@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 /**
- * Matchers for test runners whose `expect` can be extended: `expect.extend(matchers)`. `svcnet/vitest` and `svcnet/jest`
- * do that, and declare the types for the runner. A failure names the node or the chunk, and why.
+ * For `expect.extend(matchers)`. `svcnet/vitest` and `svcnet/jest` do that, and declare the types. A failure names the node
+ * or the chunk, and why.
  */
 import { closerTo } from '../formats/chunk/address.ts';
 import { fromHex } from '../formats/crypto/hex.ts';
@@ -15,11 +15,11 @@ import { isHonest } from './flavours/flavour.ts';
 import { survey } from './inspect/trace/content.ts';
 import { type Witness, witnessesOf } from './inspect/trace/witnesses.ts';
 
-/** Chunks that a failure names. */
+/** In a failure. */
 const CHUNKS_SHOWN = 5;
-/** Checking every chunk of a large upload takes a while. */
+/** A large upload's chunks take a while. */
 const HOLD_TIMEOUT_MS = 60_000;
-/** How long to wait for a state that must not be reached. */
+/** For a state that must not be reached. */
 const NOT_REACHED_MS = 1000;
 
 /** What a matcher returns to its runner. */
@@ -30,35 +30,29 @@ export interface MatcherResult {
 
 /** What a runner passes to a matcher. */
 export interface MatcherContext {
-  /** Whether it was called with `.not`. */
+  /** Called with `.not`. */
   readonly isNot?: boolean | undefined;
 }
 
-/** The matchers of this package as methods of what `expect` returns; each has to be awaited. */
+/** Methods of what `expect` returns; each has to be awaited. */
 export interface SvcnetMatchers {
   /**
-   * For a cluster: each chunk below a reference is in the store of a running node. For a node: each is in its
-   * own store. Checks once, and never asks the network. With `.not` it fails as well when that cannot be seen: the
-   * node does not run, a running node of the cluster does not answer, or the tree cannot be read.
+   * Each chunk below a reference is in the store of a node: of the cluster any running one, or this node. Checks once, and
+   * never asks the network. With `.not` it fails as well when that cannot be seen: the node does not run, a running node of
+   * the cluster does not answer, or the tree cannot be read.
    * @param reference 64 hex digits, or 128 of encrypted content
    */
   toHold(reference: string, limits?: WaitLimits): Promise<void>;
-  /**
-   * For a cluster: each chunk of an upload reaches its neighbourhood within the limits; waits as
-   * `cluster.synced` does.
-   */
+  /** Of a cluster: each chunk of an upload reaches its neighbourhood, as `cluster.synced` waits for. */
   toHaveDelivered(reference: string, limits?: WaitLimits): Promise<void>;
-  /**
-   * For a cluster: the accounts at both ends of each link agree within the limits; waits as `cluster.settled`
-   * does.
-   */
+  /** Of a cluster: both ends' accounts of each link agree, as `cluster.settled` waits for. */
   toHaveSettled(limits?: WaitLimits): Promise<void>;
-  /** For a cluster: its nodes become connected within the limits; waits as `cluster.meshed` does. */
+  /** Of a cluster: its nodes become connected, as `cluster.meshed` waits for. */
   toBeMeshed(limits?: WaitLimits): Promise<void>;
   /**
-   * For a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure
-   * lists what it saw of that protocol instead. With `.not` it fails as well when the tap no longer keeps all that
-   * they have said, or have said since the given time.
+   * Of a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure lists
+   * what it saw of that protocol. With `.not` it fails as well when the tap no longer keeps all, or all since the given
+   * time.
    */
   toSee(wanted: ToSee): Promise<void>;
 }
@@ -70,7 +64,7 @@ export type Matcher<Parameters extends readonly unknown[]> = (
   ...parameters: Parameters
 ) => Promise<MatcherResult>;
 
-/** For `expect.extend(matchers)`. With `.not`, a state must not be reached within a second, or the given time. */
+/** With `.not`, a state must not be reached within a second, or the given time. */
 export const matchers: {
   readonly [Name in keyof SvcnetMatchers]: Matcher<Parameters<SvcnetMatchers[Name]>>;
 } = {
@@ -175,7 +169,7 @@ async function heldByNode(node: ClusterNode, { reference, signal, isNot }: Asked
   });
 }
 
-/** Fails with and without `.not`: what could not be seen is no reason for either. */
+/** With and without `.not`: what could not be seen is no reason for either. */
 function undecided(why: string, isNot: boolean): MatcherResult {
   return { pass: isNot, message: () => why };
 }

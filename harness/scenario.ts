@@ -1,8 +1,7 @@
 /// <reference types="node" preserve="true" />
 /**
- * The building blocks of scenarios, for this package and its users: the declaration and its context, waiting,
- * content with its expected references, chunks, batches, books, schedules of faults, loads, and figures as
- * text.
+ * For scenarios of this package and its users: declaration, context, waiting, content with its expected references, chunks,
+ * batches, books, schedules of faults, loads, and figures as text.
  */
 
 import type { Clock } from '../formats/clock.ts';
@@ -177,15 +176,14 @@ export interface WaitOptions {
 }
 
 /**
- * Polls until the probe is done.
- * @param what completes the sentence "… within 20 s", such as `the nodes are not meshed`
- * @throws HarnessError `WAIT_TIMEOUT` with the last thing missing, `INTERRUPTED`; errors of the probe pass through
+ * @param what completes "… within 20 s", such as `the nodes are not meshed`
+ * @throws HarnessError `WAIT_TIMEOUT` with what was missing last, `INTERRUPTED`; the probe's errors
  */
 export function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
   return poll(what, probe, { clock: MACHINE_CLOCK, ...options });
 }
 
-/** Waits for this time or until the signal; a caller that needs to know which checks the signal. */
+/** Ends early when the signal aborts, which a caller checks. */
 export function pause(
   ms: number,
   signal: AbortSignal,

@@ -52,7 +52,7 @@ export class StorageNetworkContainer extends GenericContainer {
   }
 
   /**
-   * Keys, overlays, contracts and batches follow from it; by default it is drawn.
+   * Decides keys, overlays, contracts and batches; default: drawn.
    * @param seed 0 to 2^64 - 1 @throws HarnessError `ARGUMENT_INVALID`
    */
   withSeed(seed: number | bigint): this {
@@ -71,16 +71,13 @@ export class StorageNetworkContainer extends GenericContainer {
     return this.withEnvironment({ SVCNET_DIALECT: dialect });
   }
 
-  /**
-   * Host names in requests to the nodes, besides the aliases of the container and the name of its engine's
-   * machine.
-   */
+  /** Host names of the nodes, besides the container's aliases and its engine's machine. */
   withAllowedHosts(...names: string[]): this {
     this.#hosts.push(...names);
     return this;
   }
 
-  /** Resolves when the whole network is usable. */
+  /** Once the whole network is usable. */
   override async start(): Promise<StartedStorageNetworkContainer> {
     const ofNodes = Array.from({ length: this.#nodes }, (_, index) => portsOf(index));
     const ports = [RPC_PORT, ...ofNodes.flatMap(({ api, debug }) => [api, debug])];
@@ -104,19 +101,19 @@ export class StartedStorageNetworkContainer extends AbstractStartedContainer {
     this.#document = document;
   }
 
-  /** URL of a node's API, as this machine reaches it. @throws HarnessError `NODE_NOT_FOUND` */
+  /** For this machine. @throws HarnessError `NODE_NOT_FOUND` */
   apiUrl(index: number): string {
     this.#node(index);
     return this.#url(portsOf(index).api);
   }
 
-  /** URL of its debug API. @throws HarnessError `NODE_NOT_FOUND` */
+  /** @throws HarnessError `NODE_NOT_FOUND` */
   debugUrl(index: number): string {
     this.#node(index);
     return this.#url(portsOf(index).debug);
   }
 
-  /** Batch that a node may stamp with: 64 hex digits. @throws HarnessError `NODE_NOT_FOUND`, `BATCH_UNKNOWN` */
+  /** Usable by the node, 64 hex digits. @throws HarnessError `NODE_NOT_FOUND`, `BATCH_UNKNOWN` */
   batchId(index: number): string {
     const { name } = this.#node(index);
     const batch = this.#document.batches.find(({ node }) => node === name);
@@ -124,12 +121,12 @@ export class StartedStorageNetworkContainer extends AbstractStartedContainer {
     return batch.id;
   }
 
-  /** Overlay of a node: 64 hex digits. @throws HarnessError `NODE_NOT_FOUND` */
+  /** 64 hex digits. @throws HarnessError `NODE_NOT_FOUND` */
   overlay(index: number): string {
     return this.#node(index).overlay;
   }
 
-  /** URL of the chain's JSON-RPC endpoint. */
+  /** The chain's JSON-RPC endpoint. */
   rpcUrl(): string {
     return this.#url(RPC_PORT);
   }

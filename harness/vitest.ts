@@ -1,5 +1,5 @@
 /// <reference types="node" preserve="true" />
-/** Registers the matchers with vitest, and declares them, as soon as a test or a setup file imports `svcnet/vitest`. */
+/** Registers and declares the matchers as soon as a test or a setup file imports `svcnet/vitest`. */
 import { expect } from 'vitest';
 import { matchers, type SvcnetMatchers } from './matchers.ts';
 

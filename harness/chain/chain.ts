@@ -1,6 +1,6 @@
 /**
- * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`cluster/start/chain-start.ts`),
- * through a control endpoint.
+ * A cluster's chain, reached through JSON-RPC and, if svcnet started it (`cluster/start/chain-start.ts`), a control
+ * endpoint.
  */
 import { createAccount } from '../../chain/account.ts';
 import type { RpcFault } from '../../chain/gate/faults.ts';
@@ -27,15 +27,15 @@ const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,
 const OWNER_WORD = 2;
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
-/** The chain itself waits for as long, after a setup before this one. */
+/** The chain waits as long, after an earlier setup. */
 const SET_UP_TIMEOUT_MS = 2 * SEND_TIMEOUT_MS;
 
 /** An event as the endpoint returns it, all hex with `0x`. */
 export interface ChainEvent {
   readonly address: string;
-  /** The event's kind, and its indexed values. */
+  /** Its kind, and indexed values. */
   readonly topics: readonly string[];
-  /** The other values, one word each. */
+  /** Other values, a word each. */
   readonly data: string;
   /** Number of its block. */
   readonly blockNumber: string;
@@ -44,7 +44,7 @@ export interface ChainEvent {
 
 /**
  * Waits until every running node has read a block.
- * @param isCutOff whether a node cannot read it now
+ * @param isCutOff a node cannot read it now
  * @returns names of those that have not in time
  */
 export type BlockReaders = (
@@ -53,25 +53,26 @@ export type BlockReaders = (
 ) => Promise<readonly string[]>;
 
 /**
- * Operations on the chain for tests and commands.
- * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts
- * at its gate, where it has no control endpoint, and ClientError when that refuses
+ * A chain for tests and commands.
+ * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts at its gate,
+ *   where it
+ * has no control endpoint, and ClientError when that refuses
  */
 export class Chain {
   /** Id of the chain. */
   readonly chainId: number;
-  /** 0: unknown, for an attached network. */
+  /** 0: an attached network's unknown one. */
   readonly networkId: number;
-  /** @throws HarnessError `CONTRACT_UNKNOWN` from the getter of an unknown address */
+  /** @throws HarnessError `CONTRACT_UNKNOWN` from an unknown address's getter */
   readonly contracts: Contracts;
-  /** Number of the block from which the contracts exist. */
+  /** Block from which the contracts exist. */
   readonly startBlock: number;
-  /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
+  /** As defined; `setBlockTime` does not change it. */
   readonly blockTimeMs: number;
-  /** Some node tells time by the blocks, so they are mined in real time and never on demand. */
+  /** Some node tells time by the blocks: they are mined in real time and never on demand. */
   readonly steady: boolean;
   #witness: BreakWitness | undefined;
-  /** Whose endpoint this process makes fail: `node id`, both empty for all nodes. */
+  /** By this process: `node id`, both empty for all nodes. */
   readonly #failing = new Set<string>();
   readonly #clock: Clock;
   #readers: BlockReaders = () => Promise.resolve([]);
@@ -107,33 +108,30 @@ export class Chain {
         : new HttpClient({ node: 'chain', base: control, token, tokenFile, foreign, clock });
   }
 
-  /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. A provider's holds the key of an account. */
+  /** JSON-RPC endpoint; empty: no chain. A provider's holds an account's key. */
   get rpc(): string {
     return this.#url;
   }
 
-  /** The same for people and documents: without user, query and keys. */
+  /** Without user, query and keys. */
   get shownRpc(): string {
     return shownUrl(this.#url);
   }
 
-  /** Whether it can be made to mine, fund and fail. */
+  /** It can be made to mine, fund and fail. */
   get controlled(): boolean {
     return this.#control !== undefined;
   }
 
   /**
-   * Its token, for other clients of its JSON-RPC endpoint: `evm_` and `anvil_` methods need it, as
-   * `Authorization: Bearer TOKEN`. `call` sends it by itself. Undefined: it is not known.
+   * Its token, for other clients of its JSON-RPC endpoint: `evm_` and `anvil_` methods need it, as `Authorization: Bearer
+   * TOKEN`. `call` sends it by itself. Undefined: unknown.
    */
   accessToken(): string | undefined {
     return this.#authorization.headers()['authorization']?.replace('Bearer ', '');
   }
 
-  /**
-   * @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, including when it cannot
-   * be reached
-   */
+  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
   async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
     if (this.#rpc === undefined) throw new HarnessError('CHAIN_FAILED', `${method}: the nodes have no chain`);
     try {
@@ -154,11 +152,11 @@ export class Chain {
   }
 
   /**
-   * Mines at once, whatever the block time, and waits until every running node has read the last of the blocks:
-   * what follows must not meet nodes for which a batch has not ended yet.
-   * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
+   * Mines at once, whatever the block time, and waits until every running node has read the last block: what follows must
+   * not meet nodes for which a batch has not ended.
+   * @param options.force also on a steady chain, whose nodes then lose track of it unless none runs yet
    * @param options.wait `false`: does not wait for the nodes
-   * @returns names of the nodes that have not read it within 15 s, because they do not answer or their endpoint fails
+   * @returns names of the nodes that have not read it within 15 s
    * @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED`
    */
   async mine(
@@ -191,7 +189,7 @@ export class Chain {
     this.#witness = witness;
   }
 
-  /** Whether this process makes its endpoint fail for that node. */
+  /** By this process. */
   #failsFor(node: string): boolean {
     return [...this.#failing].some((whose) => [node, ''].includes(whose.split(' ')[0] ?? ''));
   }
@@ -202,19 +200,19 @@ export class Chain {
     this.#witness?.broke('chain', 'the chain was paused', 'blocks');
   }
 
-  /** Blocks come again at the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** At the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resume(): Promise<void> {
     await command(this.#controlled('it cannot be resumed'), '/resume');
     this.#witness?.mended('chain', 'blocks');
   }
 
-  /** @param ms real milliseconds between two blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** @param ms of real time between blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setBlockTime(ms: number): Promise<void> {
     await command(this.#controlled('its pace cannot be changed'), `/block-time?ms=${ms}`);
   }
 
   /**
-   * Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units
+   * Adds to an account. @param address 40 hex digits, `0x` optional; amounts in base units
    * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
@@ -246,8 +244,8 @@ export class Chain {
   }
 
   /**
-   * Calls a view of a contract and returns numbers.
-   * @param signature of a view without texts and lists @param at block number, of the last sixty or so; default: the head
+   * Calls a view of a contract.
+   * @param signature without texts and lists @param at block number, of the last sixty or so; default: the head
    * @returns its first word @throws HarnessError `CHAIN_FAILED` with the contract's reason
    */
   async view(
@@ -259,7 +257,7 @@ export class Chain {
     return (await this.words(contract, signature, values, at))[0] as bigint;
   }
 
-  /** The same, returning all words. */
+  /** Returns all words. */
   async words(
     contract: string,
     signature: string,
@@ -273,7 +271,7 @@ export class Chain {
     throw new HarnessError('CHAIN_FAILED', `${contract} says nothing to ${signature}: is it that contract?`);
   }
 
-  /** Events of one kind, oldest first. @param signature such as `Transfer(address,address,uint256)` @param to block number */
+  /** Oldest first. @param signature such as `Transfer(address,address,uint256)` @param to block number */
   async events(
     signature: string,
     { contract, to }: { contract?: string; to?: number } = {},
@@ -287,7 +285,7 @@ export class Chain {
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
   }
 
-  /** Owner of a batch, 40 hex digits, and the block that created it; undefined: there is no such batch. */
+  /** Owner, 40 hex digits, and the block that created it; undefined: no such batch. */
   async batch(id: string): Promise<{ readonly owner: string; readonly block: number } | undefined> {
     const { postageStamp: contract } = this.contracts;
     const created = await this.events(BATCH_CREATED, { contract });
@@ -300,7 +298,7 @@ export class Chain {
   }
 
   /**
-   * Calls a contract as the owner of a key, which may also be a node's account, and waits for the block.
+   * Calls a contract as a key's owner, perhaps a node, and waits for the block.
    * @param key 32 bytes @throws HarnessError `CHAIN_FAILED` when the transaction fails
    */
   async send(
@@ -327,31 +325,28 @@ export class Chain {
   }
 
   /**
-   * Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. Nodes read
-   * both periodically. @throws HarnessError `CHAIN_UNCONTROLLED`
+   * Token units per accounting unit, and the deduction from a peer's first cheque. Nodes read both periodically.
+   * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
     const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('prices cannot be set'), `/swap-price?${query.join('&')}`);
   }
 
-  /**
-   * What a batch costs from now on: the price of one chunk and block, token units, and the interval at which
-   * it is paid.
-   */
+  /** A batch's cost from now on: price of a chunk and block, token units, and the interval of payment. */
   async batchTerms(): Promise<{ readonly storagePrice: bigint; readonly blockTimeMs: number }> {
     const storagePrice = await this.view(this.contracts.postageStamp, 'lastPrice()');
     return { storagePrice, blockTimeMs: this.blockTimeMs };
   }
 
-  /** @param price of one chunk and block, token units; not below 24,000 @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** @param price of a chunk and block, token units; at least 24,000 @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setStoragePrice(price: bigint): Promise<void> {
     await command(this.#controlled('prices cannot be set'), `/storage-price?price=${price}`);
   }
 
   /**
-   * As its owner: its transactions fail until it is resumed.
-   * @throws ClientError `http.409` when it is paused already
+   * As its owner: transactions fail until it is resumed.
+   * @throws ClientError `http.409` when it is paused
    */
   async pauseContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
@@ -365,7 +360,7 @@ export class Chain {
   }
 
   /**
-   * Replaces the last blocks with as many empty ones: their effects are undone, their transactions are lost.
+   * Replaces the last blocks with empty ones: effects are undone, transactions are lost.
    * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async reorganise(blocks: number): Promise<void> {
@@ -374,9 +369,9 @@ export class Chain {
   }
 
   /**
-   * Sets the endpoint fault that one node, or every node, sees. Only with `chain.gate` in the definition.
-   * @param fault `none` ends it @param id of a fault that adds to others; without it there is one fault per
-   * node, and one for all nodes @throws ClientError `http.400` without gate
+   * The endpoint fault that one node, or every node, sees. Needs `chain.gate` in the definition.
+   * @param fault `none` ends it @param id of an additional fault; without it there is one per node, and one for all nodes
+   * @throws ClientError `http.400` without gate
    */
   async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string, id?: string): Promise<void> {
     const { kind, ...more } = fault;
@@ -395,7 +390,7 @@ export class Chain {
   }
 
   /**
-   * Saves the whole state, for another chain to start from.
+   * The whole state, for another chain to start from.
    * @param folder for that chain's `stateFolder`; does not exist yet
    */
   async save(folder: string): Promise<void> {
@@ -407,15 +402,12 @@ export class Chain {
     writeState(folder, { ...saved, dump: Buffer.from(saved.dump, 'base64') }).close();
   }
 
-  /** Each node's calls through the gate, and those affected by a fault. */
+  /** By node, with those affected by a fault. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
     return (await this.#gateState()).clients ?? {};
   }
 
-  /**
-   * Calls that each fault has affected, by its id, including recently ended faults; undefined: there is no
-   * gate.
-   */
+  /** Affected by each fault, with recently ended ones; undefined: no gate. */
   async rpcCallsMet(): Promise<Readonly<Record<string, number>> | undefined> {
     return (await this.#gateState()).rpcFaults;
   }
@@ -434,7 +426,7 @@ export class Chain {
     await this.#control?.close();
   }
 
-  /** @param without what is impossible without a control endpoint */
+  /** @param without impossible without a control endpoint */
   #controlled(without: string): HttpClient {
     if (this.#control !== undefined) return this.#control;
     throw new HarnessError('CHAIN_UNCONTROLLED', `this chain has no control endpoint: ${without}`, {
@@ -447,7 +439,7 @@ async function command(control: HttpClient, path: string): Promise<void> {
   await (await control.request({ method: 'POST', path })).bytes();
 }
 
-/** Keeps the list of what this process breaks. */
+/** Lists what this process breaks. */
 export interface BreakWitness {
   /**
    * @param target node, or `chain` @param text such as `the chain was paused`

@@ -1,6 +1,6 @@
 import { HarnessError } from '../base/errors.ts';
 
-/** Addresses of the contracts of a network, `0x` and 40 hex digits each. */
+/** `0x` and 40 hex digits each. */
 export interface Contracts {
   readonly token: string;
   readonly postageStamp: string;
@@ -22,9 +22,8 @@ export const CONTRACT_NAMES = [
 ] as const satisfies readonly (keyof Contracts)[];
 
 /**
- * Contracts of a network that svcnet did not deploy: reading an unknown address fails with an error that
- * names the contract.
- * @returns an object that enumerates only the known ones
+ * Reading an unknown address fails with an error that names the contract.
+ * @returns enumerates only the known ones
  */
 export function knownContracts(known: Partial<Contracts>): Contracts {
   const contracts = { ...known };

@@ -18,10 +18,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/**
- * Time for a reader to see what was acknowledged: it is on the network, but the reader may still need its own round
- * of requests.
- */
+/** For a reader: the acknowledged list is on the network, but the reader may need its own requests. */
 const SEEN_WITHIN_MS = 30_000;
 const NAME = 'letter';
 
@@ -31,7 +28,7 @@ interface Person {
   readonly key: string;
 }
 
-/** What was published: the reference is useless without the rest. */
+/** The reference is useless without the rest. */
 interface Letter extends ReadAccess {
   readonly reference: string;
   readonly data: Uint8Array;
@@ -99,14 +96,14 @@ async function personOf(context: Context, node: ClusterNode): Promise<Person> {
   return { node, key: publicKey };
 }
 
-/** Every answer comes once the network has the chunks. */
+/** Answers come once the network has the chunks. */
 function optionsOf({ signal }: Context, node: ClusterNode) {
   return { batch: batchOf(node), deferred: false, signal };
 }
 
 /**
  * @param name of its bytes
- * @param history of its readers; undefined: the publisher alone, in a new history
+ * @param history of its readers; undefined: a new one with the publisher alone
  */
 function publish(context: Context, { node, key }: Person, name: string, history?: string): Promise<Letter> {
   return context.step('publish', async (progress) => {

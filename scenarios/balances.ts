@@ -20,7 +20,7 @@ export default defineScenario({
   about: 'Uploads and downloads, then checks on every link that both ends agree on the balance.',
   parameters,
   needs: { nodes: 3, modes: ['light'] },
-  // A light node stores nothing, so everything it reads comes from others.
+  // A light node stores nothing: it reads all from others.
   cluster: { nodes: 4, light: 1 },
   timeoutMs: 300_000,
   async run(context) {
@@ -65,7 +65,7 @@ async function read(context: Context, reader: ClusterNode, { reference, data }: 
   });
 }
 
-/** Traffic costs: at least one node owes more or has paid. */
+/** At least one node owes more or has paid. */
 function expectChange(
   context: Context,
   what: string,

@@ -10,16 +10,16 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** More than a node that cannot pay may owe. */
+/** More than an insolvent node may owe. */
 const CREDIT_SIZE = 2 ** 20;
-/** Debts grow until no node lends any more. */
+/** Until no node lends any more. */
 const INDEBTED_WITHIN_MS = 30_000;
 const SYNCED_WITHIN_MS = 120_000;
 const DEPOSITED_WITHIN_MS = 30_000;
-/** Gas for a withdrawal from a chequebook. */
+/** Of a chequebook's withdrawal. */
 const GAS = 95_000;
 
-/** A cheque with the peer that holds it, and its unpaid part. */
+/** A cheque with its holder, and its unpaid part. */
 interface Held {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;
@@ -55,13 +55,13 @@ export default defineScenario({
   },
 });
 
-/** In the order in which they will cash. */
+/** In the order of cashing. */
 async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const { signal, cluster, parameters: given } = context;
   const peers = otherNodes(cluster.nodes, issuer);
   const held: Held[] = [];
   for (const beneficiary of peers) {
-    // A peer that has never exchanged a cheque with the issuer is not in the list.
+    // Without peers that never exchanged a cheque with the issuer.
     const cheques = await beneficiary.chequebook.cheques(signal);
     const received = cheques.find(({ peer }) => peer === issuer.overlay)?.received;
     if (received === undefined) continue;
@@ -83,7 +83,7 @@ function keyOf(context: Context, { name, privateKey }: ClusterNode): Uint8Array 
 }
 
 /**
- * Only its owner can do this: with the key of the account, behind the back of the node, which would refuse.
+ * The owner uses the account's key behind the back of its node, which would refuse.
  * @returns what was taken, and what is left: enough for the first cheque and half of the second
  */
 function drain(
@@ -123,7 +123,7 @@ function drain(
   });
 }
 
-/** First come, first served: in full, in part, and not at all; a beneficiary that gets less is told. */
+/** First come, first served: in full, in part, and not at all; who gets less is told. */
 function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], left: bigint): Promise<void> {
   return context.step('bounce', async (progress) => {
     const { chain } = context.cluster;
@@ -132,7 +132,7 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
       const paid = due < rest ? due : rest;
       rest -= paid;
       const seen = await cashAndWait(context, beneficiary, issuer);
-      // `uncashedAmount` is about cheques, not money: a presented cheque is not counted, whatever it paid.
+      // `uncashedAmount` excludes a presented cheque, whatever it paid.
       const expected = { lastPayout: paid, bounced: paid < due };
       const holds =
         seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
@@ -172,7 +172,7 @@ function written({ result }: Cashout): string {
 }
 
 /**
- * No node accepts cheques of an empty chequebook: what its node buys stays a debt, until no node lends it any more.
+ * Cheques of an empty chequebook are refused: purchases stay debts, until no node lends any more.
  * @returns the upload that waits for credit
  */
 function refuse(context: Context, issuer: ClusterNode): Promise<number> {
@@ -222,7 +222,7 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   });
 }
 
-/** A cheque stays good for its unpaid part. */
+/** A cheque stays good for the rest. */
 function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<void> {
   return context.step('make whole', async (progress) => {
     const { cluster } = context;
@@ -258,7 +258,7 @@ function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise
   });
 }
 
-/** Returns what was taken, so that the issuer can pay as before in later scenarios on this cluster. */
+/** Returns what was taken, so that the issuer can pay in later scenarios. */
 function refill(context: Context, issuer: ClusterNode, withdrawn: bigint): Promise<void> {
   return context.step('refill', async (progress) => {
     const { cluster, signal } = context;

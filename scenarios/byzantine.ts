@@ -44,9 +44,9 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const HONEST = 7;
-/** Chunks are only in their neighbourhood, so that content has to be requested. */
+/** Content has to be requested from its neighbourhood. */
 const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
-/** For these behaviours, debts of a few dozen chunks must be paid. */
+/** Debts of a few dozen chunks must be paid. */
 const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
   'freeload',
   'refuse-to-pay',
@@ -70,7 +70,7 @@ export default defineScenario({
     groups: ({ behaviours, share }) => [
       {
         flavour: 'dishonest',
-        // The definition complains about unknown behaviours.
+        // The definition reports unknown ones.
         dishonest: behaviours as readonly BehaviourName[],
         count: Math.max(1, Math.round((HONEST * share) / (1 - share))),
         options: OPTIONS,
@@ -102,7 +102,7 @@ export default defineScenario({
   },
 });
 
-/** Uploads and downloads among honest nodes. */
+/** Among honest nodes. */
 interface Operations {
   done: number;
   readonly failed: string[];
@@ -133,11 +133,11 @@ async function exchanged(context: Context, { round, honest, dishonest, operation
   if (reference === undefined) return;
   const readers = honest.filter((node) => node !== uploader);
   await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
-  // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
+  // A peer that owes nothing cannot refuse to pay. The download's outcome does not matter.
   await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
 }
 
-/** @returns undefined when it failed, which is counted */
+/** @returns undefined: failed, and counted */
 async function attempt<T>(
   operations: Operations,
   what: string,
@@ -202,14 +202,12 @@ async function read(
 
 interface Acting {
   readonly dishonest: readonly ClusterNode[];
-  /**
-   * One more round. A node that has just started is asked for nothing in the first ones: others are known to be well.
-   */
+  /** One more round. A new node is asked for nothing in the first ones: others are known to be well. */
   readonly exchange: (round: number) => Promise<void>;
   readonly from: number;
 }
 
-/** If the node behaved, every other condition would hold. @throws HarnessError `NODE_STATE` */
+/** If the node behaved, all other conditions would hold. @throws HarnessError `NODE_STATE` */
 function acted(context: Context, { dishonest, exchange, from }: Acting): Promise<void> {
   return context.step('behaviours', async (progress) => {
     let round = from;

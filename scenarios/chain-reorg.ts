@@ -16,11 +16,11 @@ type Context = ScenarioContext<typeof parameters>;
 
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** By then all nodes report the same about the new branch. */
+/** All nodes report the same about the new branch. */
 const AGREED_WITHIN_MS = 30_000;
-/** Chunks need no block: under a batch that no reorganisation has touched they keep working. */
+/** Chunks need no block: under an untouched batch they keep working. */
 const AVAILABLE = 1;
-/** Blocks of the new branch: more than any node holds back. */
+/** More than any node holds back. */
 const BRANCH_BLOCKS = 8;
 
 export default defineScenario({
@@ -69,7 +69,7 @@ function replace(
     const height = await chain.height(signal);
     let isOnChain = false;
     const probe = async (aborted: AbortSignal) => {
-      // Asked again each time: the node sends its purchase again, which a later block may take.
+      // Each time: the node repeats its purchase, which a later block may take.
       isOnChain = (await chain.batch(stays)) !== undefined;
       const views = await Promise.all(
         nodes.map(async (node) => {

@@ -11,11 +11,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Of uploads and reads: no chunk needs a block. */
+/** No chunk needs a block. */
 const AVAILABLE = 1;
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** Blocks come every second, and nodes look at the head several times a second. */
+/** Blocks come every second; nodes look at the head several times a second. */
 const CAUGHT_UP_WITHIN_MS = 30_000;
 const USABLE_WITHIN_MS = 60_000;
 

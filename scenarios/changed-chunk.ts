@@ -41,7 +41,7 @@ export default defineScenario({
   },
 });
 
-/** The peer pushes a chunk to the node that it belongs to. */
+/** The peer pushes a chunk to its storer. */
 function push(context: Context, { flavour, node, peer }: Pair, field: string): Promise<void> {
   return context.step(`${field} pushed to ${flavour}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -84,7 +84,7 @@ async function refused(
   field: string,
   { address }: OneChunk,
 ): Promise<void> {
-  // The event shows it as it was sent.
+  // As it was sent.
   const isIt = (event: TapEvent) =>
     event.to === node.name && event.fields['address'] === address && faultsOf(event).includes('corrupted');
   const changed = (await said(context, 'pushsync', isIt)).at(-1);
@@ -100,7 +100,7 @@ async function refused(
   );
 }
 
-/** Per implementation a node that must ask, and two holders. */
+/** Per implementation. */
 function readers(context: Context): { readonly reader: ClusterNode; readonly holders: ClusterNode[] }[] {
   const full = storers(context.cluster.nodes);
   const side = ({ overlay }: ClusterNode) => overlay < '8'.padEnd(64, '0');
@@ -183,7 +183,7 @@ function read(
   });
 }
 
-/** The right bytes, as content and as chunk. */
+/** As content and as chunk. */
 async function served(
   context: Context,
   { flavour, node }: Pick<Pair, 'flavour' | 'node'>,

@@ -17,12 +17,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Polling a node every few milliseconds would influence what is measured. */
+/** More frequent polls would influence what is measured. */
 const POLL_PAUSE_MS = 20;
-/** A cheque appears sooner or later; how soon is a separate condition. */
+/** How soon a cheque appears is a separate condition. */
 const FIRST_DEADLINE_MS = 60_000;
 
-/** A cheque at the end that can cash it. */
 interface Received {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;
@@ -51,7 +50,7 @@ export default defineScenario({
   },
 });
 
-/** Time from the first chunk to the first cheque that reaches its beneficiary. */
+/** From the first chunk to the first cheque at its beneficiary. */
 function provoke(context: Context, issuer: ClusterNode): Promise<void> {
   return context.step('provoke', async (progress) => {
     const { size } = context.parameters;
@@ -83,7 +82,7 @@ async function sentBy(issuer: ClusterNode, signal: AbortSignal): Promise<bigint>
   return (await issuer.client.settlements(signal)).totalSent;
 }
 
-/** What the issuer has promised is what its peers hold, cheque by cheque. */
+/** The peers hold what the issuer has promised, cheque by cheque. */
 function receive(context: Context, issuer: ClusterNode, nodes: readonly NodeBooks[]): Promise<Received[]> {
   return context.step('receive', async (progress) => {
     const { cluster, signal } = context;
@@ -130,7 +129,7 @@ function written(cheque: Cheque | undefined): string {
   return `${cheque.payout} for ${cheque.beneficiary} from ${cheque.chequebook}`;
 }
 
-/** It is paid in full, to the last unit, and the chain confirms it. */
+/** In full, to the last unit, and the chain confirms it. */
 function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`cash ${beneficiary.name}`, async (progress) => {
     const { cluster, signal } = context;
@@ -218,7 +217,7 @@ function paidOut({ cluster }: Context, { chequebook, beneficiary }: Cheque): Pro
   return cluster.chain.view(chequebook, 'paidOut(address)', [`0x${beneficiary}`]);
 }
 
-/** Where a node has its cheques paid to: its chequebook, otherwise its account. */
+/** The node's chequebook, otherwise its account. */
 async function recipientOf(node: ClusterNode, signal: AbortSignal): Promise<string> {
   const chequebook = await node.chequebook.address(signal);
   return BigInt(`0x${chequebook}`) === 0n ? node.ethereum : chequebook;

@@ -16,10 +16,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A chunk gets its receipt within this time. */
+/** For its receipt. */
 const SYNCED_WITHIN_MS = 60_000;
 
-/** Chunks by outcome. */
 interface Counts {
   uploaded: number;
   synced: number;
@@ -73,7 +72,7 @@ async function once(context: Context, node: ClusterNode, n: number, counts: Coun
   }
 }
 
-/** @returns why it is not synced, if it is not */
+/** @returns why it is not synced */
 async function upload(
   context: Context,
   node: ClusterNode,

@@ -33,7 +33,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Nodes that never leave: some must keep what was uploaded. */
+/** Never leave: some nodes must keep what was uploaded. */
 const STAY_MIN = 2;
 
 /** Of the fault that keeps a node away. */
@@ -58,7 +58,7 @@ export default defineScenario({
   async run(context) {
     const all = workingNodes(context.cluster.nodes);
     const share = Math.max(1, Math.floor((all.length * context.parameters.churn) / 100));
-    // These have never been there: they join with nothing.
+    // These join with nothing.
     const gone = new Map<ClusterNode, StopId>();
     for (const node of drawn(context, 'first', all.slice(STAY_MIN), share))
       gone.set(node, await stop(context, node));
@@ -89,7 +89,7 @@ export default defineScenario({
   },
 });
 
-/** However the scenario ends, the fault is healed then: no node of a cluster that goes on stays away. */
+/** Healed however the scenario ends: no node of a cluster that goes on stays away. */
 async function stop({ cluster, signal }: Context, node: ClusterNode): Promise<StopId> {
   const { id } = await cluster.faults.begin({ kind: 'stop', node: node.name }, { signal });
   return id;
@@ -117,7 +117,7 @@ async function upload(context: Context, node: ClusterNode, round: number): Promi
   return { name, reference, chunks };
 }
 
-/** Starts the node, and waits for its peers and for the chunks that now belong to it. */
+/** Waits for its peers and for the chunks that now belong to it. */
 function join(
   context: Context,
   { node, id }: { readonly node: ClusterNode; readonly id: StopId },
@@ -170,7 +170,7 @@ function join(
 interface Reading {
   readonly files: readonly File[];
   readonly readers: readonly ClusterNode[];
-  /** These read in any case. */
+  /** In any case. */
   readonly first: readonly ClusterNode[];
   readonly name: string;
 }

@@ -34,7 +34,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** For an upload of a node whose clock is wrong; others may let it wait. */
+/** Of a node whose clock is wrong; others may let an upload wait. */
 const ATTEMPT_MS = 5000;
 const ATTEMPTS_AT_ONCE = 16;
 
@@ -64,7 +64,7 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that upload and read meanwhile and must not be affected */
+/** @param active nodes that upload and read meanwhile, unaffected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
@@ -95,10 +95,7 @@ function under(
   });
 }
 
-/**
- * An upload, whatever becomes of it: a node that nobody asks for anything may not read its clock for seconds, and
- * then a wrong one would be no fault.
- */
+/** An upload, whatever becomes of it: an idle node may not read its clock for seconds, and a wrong one would be no fault. */
 async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSignal): Promise<void> {
   try {
     await node.chunks.upload(data, { batch: batchOf(node), timeoutMs: ATTEMPT_MS, signal });
@@ -108,9 +105,9 @@ async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSig
 }
 
 /**
- * The node makes debts while its clock is wrong: in a small network every node has every chunk, so uploads
- * are what costs. Time settles the debts, or the node's own mistake makes it refuse its peers: both need
- * dates and spans. A node that counts spans by its wall clock stays alone afterwards.
+ * The node makes debts while its clock is wrong, by uploads, as in a small network every node has every chunk. Time settles
+ * the debts, or the node refuses its peers: both need dates and spans. A node that counts spans by its wall clock stays
+ * alone afterwards.
  */
 async function borrow(context: Context, node: ClusterNode, skew: string): Promise<void> {
   const random = context.random(`debts of ${node.name} at ${skew}`);
@@ -123,13 +120,13 @@ async function borrow(context: Context, node: ClusterNode, skew: string): Promis
   await atMost(ATTEMPTS_AT_ONCE, works);
 }
 
-/** What the nodes and their peers have settled by time, accounting units. */
+/** By nodes and peers, accounting units. */
 async function settledByTime(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<bigint> {
   const totals = await Promise.all(nodes.map((node) => node.client.timeSettlements(signal)));
   return totals.reduce((sum, { totalSent, totalReceived }) => sum + totalSent + totalReceived, 0n);
 }
 
-/** Where peers lend each other more than is uploaded here, nothing has to be settled. */
+/** With more credit than is uploaded, nothing has to be settled. */
 async function expectMoney(
   context: Context,
   { skew, skewed, before }: { skew: string; skewed: readonly ClusterNode[]; before: bigint },
@@ -149,7 +146,7 @@ async function expectMoney(
   });
 }
 
-/** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */
+/** With a right clock the node finds its peers again, and its uploads can be read. */
 function recovered(
   context: Context,
   { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },

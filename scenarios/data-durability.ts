@@ -73,7 +73,7 @@ function fetchAll(context: Context, known: readonly KnownContent[]): Promise<voi
   });
 }
 
-/** Tries one node after another. @returns why it failed, if it did */
+/** Tries nodes in turn. @returns why it failed */
 async function fetchOne(
   context: Context,
   readers: readonly ClusterNode[],

@@ -33,7 +33,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** HTTP statuses: a server error, which 507 specifies. */
+/** A server error, which 507 specifies. */
 const REFUSALS = [500, 507] as const;
 const MINUTE_MS = 60_000;
 
@@ -95,7 +95,7 @@ async function upload(
   await ledgerDirect(context, node, { ...entry, requestedAtMs });
 }
 
-/** Chunks that the node is responsible for: it keeps no others, and has no peers to ask when it has just started. */
+/** Of the node's responsibility: it keeps no others, and has no peers to ask at its start. */
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
     const random = context.random('stored');
@@ -118,7 +118,7 @@ function refuses(context: Context, node: ClusterNode, when: string): Promise<voi
     const answers: string[] = [];
     for (let attempt = 0; attempt < context.parameters.attempts; attempt++) {
       try {
-        // Deferred, so that the node itself must keep it.
+        // Deferred: the node itself must keep it.
         const options = { batch: batchOf(node), deferred: true, signal: context.signal };
         await node.bytes.upload(freshChunk(random).data, options);
         answers.push('stored');
@@ -156,7 +156,7 @@ async function serves(
   });
 }
 
-/** One message, and at most one a minute: a log that fills the rest of the disk is of no use. */
+/** At most one message a minute: a log that fills the disk is of no use. */
 async function saysSo(
   context: Context,
   {
@@ -188,7 +188,7 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
     const random = context.random(`resumes ${when}`);
     const probe = async (signal: AbortSignal) => {
       try {
-        // The node itself must keep it: others may take what is uploaded directly.
+        // The node itself must keep it: others may take direct uploads.
         await node.bytes.upload(freshChunk(random).data, { batch: batchOf(node), deferred: true, signal });
         await upload(context, node, freshChunk(random), signal);
         return undefined;

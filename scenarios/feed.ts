@@ -26,10 +26,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/**
- * Time for a reader to see an acknowledged update: it is on the network, but the reader may still need its own round
- * of requests.
- */
+/** For a reader: the acknowledged update is on the network, but the reader may need its own requests. */
 const SEEN_WITHIN_MS = 30_000;
 
 export default defineScenario({
@@ -62,7 +59,7 @@ export default defineScenario({
   },
 });
 
-/** The file first, then the update that leads to it; both are on the network once acknowledged. */
+/** First the file, then the update; both are on the network once acknowledged. */
 async function update(
   context: Context,
   node: ClusterNode,

@@ -2,7 +2,7 @@ import type { ClusterNode } from 'svcnet';
 import { defineScenario } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** With more, a node fills its bins and takes no more: the mesh is not full then. */
+/** More nodes fill their bins: the mesh is then not full. */
 const NODES_MAX = 9;
 
 export default defineScenario({

@@ -30,7 +30,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Chunks of a stream sent before the next look. */
+/** Before the next look. */
 const AT_ONCE = 50;
 
 export default defineScenario({
@@ -59,7 +59,7 @@ export default defineScenario({
   },
 });
 
-/** The chunk that is farthest from the keeper: the first one it would drop. */
+/** The farthest from the keeper, which it would drop first. */
 function pin(context: Context, keeper: ClusterNode): Promise<FreshChunk> {
   return context.step('pin', async (progress) => {
     const { signal } = context;
@@ -96,7 +96,7 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
   });
 }
 
-/** Every chunk is where it belongs, and some are no longer anywhere else. */
+/** Every chunk is in its place, and some are nowhere else. */
 function settled(
   context: Context,
   full: readonly ClusterNode[],

@@ -63,7 +63,7 @@ export default defineScenario({
   },
 });
 
-/** The full node closest to the uploader. */
+/** To the uploader. */
 function closestTo({ cluster }: Context, uploader: ClusterNode): ClusterNode {
   const overlay = (node: ClusterNode) => fromHex(node.overlay);
   const [closest] = cluster.nodes
@@ -115,14 +115,14 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   else
     for (const [i, text] of texts.entries()) {
       await send(text, i);
-      // The payload after the next one replaces it: one that took another way must be there by then.
+      // The payload after the next replaces it: one on another way must have arrived.
       await hear([text]);
     }
 
   const missing = await hear(texts);
   const what = `${listener.name} hears all ${count} payloads uploaded ${order}`;
   context.expect(what, missing === undefined, { observed: missing ?? 'all', expected: 'all' });
-  // A Bee delivers a payload every time its chunk passes by.
+  // A Bee delivers a payload whenever its chunk passes.
   const duplicates = listener.flavour === 'svc' ? subscription.received.length - count : 0;
   context.expect(`no payload arrives twice (${order})`, duplicates <= 0, {
     observed: `${duplicates} more`,

@@ -2,7 +2,7 @@ import type { ClusterNode, Topology } from 'svcnet';
 import { defineScenario, fromHex, parameter, proximityOrder, type ScenarioContext } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** A bin with this many connected peers wants no more (p2p-protocols.md 6.1). */
+/** Such a bin wants no more peers (p2p-protocols.md 6.1). */
 const SATURATED = 8;
 
 const parameters = {
@@ -59,7 +59,7 @@ function orderOf(a: ClusterNode, b: ClusterNode): number {
   return proximityOrder(fromHex(a.overlay), fromHex(b.overlay));
 }
 
-/** Bins for which the cluster has a node, but the table has none. */
+/** The cluster has a node for them, and the table none. */
 function emptyBins(table: Topology, node: ClusterNode, nodes: readonly ClusterNode[]): string[] {
   const orders = new Set(
     servers(nodes)
@@ -89,7 +89,7 @@ function missingNeighbours(table: Topology, node: ClusterNode, nodes: readonly C
     .map((other) => `is not connected to ${other.name}, ${other.overlay}`);
 }
 
-/** A table without a depth has no bin to fill, so the first condition says nothing about it. */
+/** Without a depth a table has no bin to fill: the first condition says nothing about it. */
 async function depths(context: Context): Promise<void> {
   const nodes = servers(context.cluster.nodes);
   const tables = await Promise.all(nodes.map((node) => node.client.topology(context.signal)));

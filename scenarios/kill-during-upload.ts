@@ -35,14 +35,13 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A killed node is ready within this time, whatever the kill interrupted. */
+/** Whatever the kill interrupted. */
 const READY_WITHIN_MS = 30_000;
-/** Deferred uploads are on the network this long after all nodes are back. */
+/** For deferred uploads after all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
-/** The moments lie within the time that an upload takes on a machine with two cores. */
+/** An upload takes longer on two cores. */
 const MOMENT_MAX_MS = 1500;
 
-/** An upload during which a node is killed. */
 interface Upload {
   readonly node: ClusterNode;
   readonly mode: (typeof MODES)[number];
@@ -114,7 +113,7 @@ function once(
   });
 }
 
-/** What a node answered; undefined: the connection broke, or it refused. */
+/** Undefined: the connection broke, or the node refused. */
 type Answer = { readonly tag: number | undefined } | undefined;
 
 async function send(context: Context, { node, mode, data }: Upload): Promise<Answer> {
@@ -134,7 +133,7 @@ async function send(context: Context, { node, mode, data }: Upload): Promise<Ans
   }
 }
 
-/** What was acknowledged goes into the ledger; a deferred upload must reach the network first. */
+/** Acknowledged ones go into the ledger; deferred ones must reach the network first. */
 async function conclude(
   context: Context,
   name: string,

@@ -19,7 +19,7 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Requests under way at once. */
 const AT_ONCE = 32;
-/** Copies that a chunk must have, if its neighbourhood has as many nodes. */
+/** If its neighbourhood has as many nodes. */
 const COPIES = 2;
 
 export default defineScenario({
@@ -84,9 +84,7 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
   });
 }
 
-/**
- * Reads each chunk from a node outside its neighbourhood, or from one that lacks it if there is none outside.
- */
+/** From outside its neighbourhood, or else from a node that lacks it. */
 function retrievable(context: Context, chunks: readonly string[]): Promise<void> {
   return context.step('retrieve', async (progress) => {
     const { signal } = context;

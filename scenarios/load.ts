@@ -26,11 +26,11 @@ import {
 } from 'svcnet/scenario';
 import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
 
-/** A load may last a day, and its uploads are verified afterwards. */
+/** A load may last a day, and uploads are verified afterwards. */
 const TIMEOUT_MS = 48 * 3_600_000;
-/** Largest part of its requests that a load may drop; with more it would not be the requested load. */
+/** Of the requests; with more dropped it would not be the requested load. */
 const DROPPED_SHARE_MAX = 0.01;
-/** Above this share of the machine's cores the figures may be those of k6. */
+/** Of the cores; above it the figures may be those of k6. */
 const K6_CPU_WARNING = 0.5;
 const TAGS_AT_ONCE = 16;
 const ENCRYPTED_READ_BACK = 20;
@@ -106,7 +106,7 @@ function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
 }
 
-/** One load after another, each a step. Their uploads are verified like those of any load. */
+/** One load after another, verified like any. */
 async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
   const { k6, findLimit } = context.parameters;
   const found = await runLimit(context.cluster, plan, {
@@ -186,7 +186,7 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   }
 }
 
-/** What the script itself says of it. */
+/** By the script itself. */
 function expectSound(context: Context, loads: readonly LoadStep[]): void {
   const count = loads.reduce((sum, { exceptions }) => sum + exceptions.count, 0);
   const first = loads.map(({ exceptions }) => exceptions.first).find((message) => message !== undefined);
@@ -202,7 +202,7 @@ function expectSound(context: Context, loads: readonly LoadStep[]): void {
   });
 }
 
-/** Every upload goes into the ledger once the network has it; its chunks are computed here. */
+/** Once the network has them; chunks are computed here. */
 async function bookUploads(
   context: Context,
   plan: LoadPlan,
@@ -248,7 +248,7 @@ async function bookUploads(
   if (plan.encrypt) await readEncrypted(context, plan, uploads);
 }
 
-/** @returns what is wrong with its reference, if anything */
+/** @returns what is wrong with its reference */
 async function book(
   context: Context,
   plan: LoadPlan,
@@ -265,9 +265,7 @@ async function book(
   return reference === told ? undefined : `${node} answered ${told}, expected ${reference}`;
 }
 
-/**
- * For encrypted content only the root is known: some of it is read on another node, which needs every chunk below.
- */
+/** Only the root is known: some content is read on another node, which needs every chunk. */
 async function readEncrypted(
   context: Context,
   plan: LoadPlan,

@@ -49,7 +49,7 @@ export default defineScenario({
   },
 });
 
-/** @returns why it could not be downloaded, or nothing */
+/** @returns why it failed, or nothing */
 function download(context: Context, reference: string, round: number): Promise<string[]> {
   return context.step('download', async (progress) => {
     const { signal, parameters: given } = context;

@@ -24,7 +24,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Reserves and books follow within moments; a loaded machine gets more time. */
+/** For reserves and books; a loaded machine gets more time. */
 const FOLLOWS_WITHIN_MS = 60_000;
 
 export default defineScenario({
@@ -42,7 +42,7 @@ export default defineScenario({
   },
 });
 
-/** The node uploads a chunk of its peer. */
+/** A chunk of the peer. */
 function lose(context: Context, { flavour, node, peer }: Pair): Promise<void> {
   return context.step(`receipts for ${flavour}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -110,7 +110,7 @@ async function pushedAgain(context: Context, { flavour, node }: Pair, { address 
 interface Stored {
   /** Chunks in its reserve. */
   readonly count: number;
-  /** Conversations that have brought them: each later one may bring more. */
+  /** Conversations that brought them: later ones may bring more. */
   readonly brought: ReadonlySet<string>;
 }
 
@@ -121,7 +121,7 @@ async function storedOn(context: Context, node: ClusterNode): Promise<Stored> {
 
 type Conversation = readonly [TapEvent, ...TapEvent[]];
 
-/** Conversations in which a node was sent chunks for its reserve. */
+/** They sent a node chunks for its reserve. */
 async function bringing(context: Context, node: ClusterNode): Promise<Conversation[]> {
   const all = await Promise.all(['pushsync', 'pullsync'].map((name) => conversations(context, name)));
   return all.flat().filter((events): events is Conversation => deliveries(events, node).length > 0);
@@ -131,7 +131,7 @@ function deliveries(events: readonly TapEvent[], { name }: ClusterNode): TapEven
   return events.filter((event) => event.name === 'delivery' && event.to === name);
 }
 
-/** The peer has it already when it comes again. Other chunks may come to it meanwhile. */
+/** The peer has it when it comes again. Others may come meanwhile. */
 async function storedOnce(
   context: Context,
   { flavour, peer }: Pair,
@@ -163,7 +163,7 @@ async function reserveOf({ client }: ClusterNode, signal: AbortSignal): Promise<
   return (await client.status(signal)).reserveSize;
 }
 
-/** The storer cannot know that its receipt was lost, so it may count that push. Nothing else may differ. */
+/** The storer may count a push whose receipt was lost. Nothing else may differ. */
 async function paidOnce(
   context: Context,
   { flavour, node }: Pair,
@@ -189,7 +189,7 @@ async function paidOnce(
   );
 }
 
-/** What the ends of the node's links count differently. */
+/** On the node's links. */
 async function gapsOf({ cluster, signal }: Context, { name }: ClusterNode): Promise<Map<string, bigint>> {
   const running = cluster.nodes.filter((one) => one.running);
   const books = await Promise.all(running.map((one) => readNodeBooks(one, signal)));

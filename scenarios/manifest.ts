@@ -47,11 +47,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Others give a path ten tries of five seconds each; here there are more tries in the same time. */
+/** Others try a path ten times, every five seconds; here tries are more frequent. */
 const SERVED_WITHIN_MS = 50_000;
-/** Paths read at once from one node, as a browser would. */
+/** On one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
-/** Shorter paths could be drawn twice. */
+/** Shorter ones could be drawn twice. */
 const PATH_BYTES_MIN = 8;
 const WRONG_PATH = 'assets/no-such-file';
 const DOCUMENTS = { indexDocument: 'index.html', errorDocument: 'error.html' } as const;
@@ -62,13 +62,12 @@ const SITE_PATHS = [
   DOCUMENTS.errorDocument,
 ];
 
-/** What a reference must serve. */
 interface Shown {
   readonly what: string;
   readonly root: string;
   /** Bytes by path. */
   readonly paths: readonly TreeFile[];
-  /** What is served for an unknown path; absent: 404. */
+  /** For an unknown path; absent: 404. */
   readonly error?: Uint8Array;
 }
 
@@ -100,7 +99,7 @@ export default defineScenario({
   },
 });
 
-/** Files next to each other, under long paths that have nothing in common except by chance. */
+/** Long paths with nothing in common except by chance. */
 function flatTree(context: Context): TreeFile[] {
   const { files, pathBytes, size } = context.parameters;
   const random = context.random('flat collection');
@@ -110,13 +109,13 @@ function flatTree(context: Context): TreeFile[] {
   }));
 }
 
-/** The same paths every time, with other bytes. */
+/** Equal paths, other bytes. */
 function siteTree(context: Context, stream: string): TreeFile[] {
   const random = context.random(stream);
   return SITE_PATHS.map((path) => ({ path, data: random.bytes(1 + random.below(context.parameters.size)) }));
 }
 
-/** The empty path is the index document. */
+/** The index document has the empty path. */
 function shownSite(what: string, { root }: Feed, tree: readonly TreeFile[]): Shown {
   const [index, , , error] = tree as readonly [TreeFile, TreeFile, TreeFile, TreeFile];
   return { what: `the ${what}`, root, paths: [{ path: '', data: index.data }, ...tree], error: error.data };
@@ -198,7 +197,7 @@ function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promis
   });
 }
 
-/** Every try is measured, so errors in the table are failed tries. @returns what was still wrong at the end */
+/** Errors in the table are failed tries. @returns what is still wrong at the end */
 function servedWrong(
   context: Context,
   reader: ClusterNode,
@@ -215,7 +214,7 @@ function servedWrong(
   return inTime(what, probe, { ...context, timeoutMs: SERVED_WITHIN_MS });
 }
 
-/** With an error document the answer is a success: the website itself says that there is no such page. */
+/** An error document makes it a success: the website itself says that there is no such page. */
 async function askWrongPath(
   context: Context,
   reader: ClusterNode,

@@ -21,16 +21,16 @@ import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
 import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
-/** Credit between the implementations is as on the public network: some fifteen chunks per second and link. */
+/** As on the public network: some fifteen chunks per second and link. */
 const TIMEOUT_MS = 1_800_000;
-/** Balances agree as soon as nothing is under way; a settlement takes two seconds at most. */
+/** Balances agree when nothing is under way; a settlement takes two seconds at most. */
 const SETTLED_TIMEOUT_MS = 30_000;
-/** Pull sync brings a chunk to the rest of its neighbourhood within seconds; a loaded machine gets more time. */
+/** Pull sync takes seconds in a neighbourhood; a loaded machine gets more time. */
 const PLACEMENT_TIMEOUT_MS = 120_000;
 const FOLDERS = ['', 'a/', 'a/b/', 'c d/'];
-/** Their content types do not depend on what a Bee's host knows about other types; those go into the manifest. */
+/** A Bee's host knows these content types; other ones go into the manifest. */
 const EXTENSIONS = ['html', 'json', 'png', 'pdf', 'css'];
-/** Requests to one node at once. */
+/** To one node. */
 const DOWNLOADS_AT_ONCE = 4;
 
 const parameters = {
@@ -43,14 +43,14 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** One implementation: the node that uploads, and all of its nodes, which read what the other uploaded. */
+/** One implementation: its uploading node, and all nodes, which read the other's uploads. */
 interface Side {
   readonly name: string;
   readonly uploader: ClusterNode;
   readonly nodes: readonly ClusterNode[];
 }
 
-/** Something uploaded, and how to request it from a node of the other implementation. */
+/** And how to request it from the other implementation. */
 interface Piece {
   readonly what: string;
   readonly by: Side;
@@ -76,7 +76,7 @@ export default defineScenario({
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
     pieces.push(...(await uploadChunks(context, sides)));
     pieces.push(...(await uploadTree(context, sides)));
-    // First the reads: once pull sync has brought everything everywhere, no node asks the network any more.
+    // Reads first: once pull sync has brought everything everywhere, no node asks the network.
     for (const side of sides) await readBack(context, side, pieces);
     await findCopies(context);
     await settle(context, { timeoutMs: SETTLED_TIMEOUT_MS });
@@ -122,7 +122,7 @@ function uploadData(context: Context, sides: readonly Side[], size: number): Pro
   });
 }
 
-/** Direct uploads: the answer itself says that the network has taken the chunk. */
+/** Direct: the answer says that the network has the chunk. */
 function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   const { chunks: count } = context.parameters;
@@ -158,7 +158,7 @@ function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]
   });
 }
 
-/** The same directory as an archive and as a form: both kinds of upload, and every file of each by its path. */
+/** As an archive and as a form, with every file by its path. */
 function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   return context.step('upload', async (progress) => {
@@ -207,7 +207,7 @@ function filesOf(
   }));
 }
 
-/** Nested folders, and files of a few chunks or none. */
+/** Nested folders, files of a few chunks or none. */
 function treeOf(context: Context): TreeFile[] {
   const random = context.random('directory');
   return Array.from({ length: context.parameters.files }, (_, i) => ({
@@ -216,7 +216,7 @@ function treeOf(context: Context): TreeFile[] {
   }));
 }
 
-/** Every chunk while there are few; otherwise some chosen by the seed. The ledger's check covers all of them. */
+/** Few chunks: all; else some by seed. The ledger's check covers all. */
 function sampleOf(context: Context): string[] {
   const { sample } = context.parameters;
   const all = [...new Set(context.ledger.entries.flatMap(({ chunks }) => chunks))];
@@ -251,7 +251,7 @@ async function findCopies(context: Context): Promise<void> {
   });
 }
 
-/** Everything that the other side has uploaded, from every node of this one. */
+/** The other side's uploads, from every node of this one. */
 function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promise<void> {
   const foreign = pieces.filter(({ by }) => by !== side);
   return context.step('download', async (progress) => {
@@ -284,7 +284,7 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
   });
 }
 
-/** One kind accepts what the other kind pays by cheque, and gets all of it from the chain. */
+/** One kind accepts the other's cheques, and gets all of their tokens. */
 async function cashAcross(context: Context, payers: Side, payees: Side): Promise<void> {
   const { chequebookEnabled } = await payers.uploader.client.node(context.signal);
   if (!chequebookEnabled) return;

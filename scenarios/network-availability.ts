@@ -20,7 +20,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** 4,096 neighbourhoods; each costs as many hashes as there are neighbourhoods. */
+/** 4,096 neighbourhoods; each costs so many hashes. */
 const BITS_MAX = 12;
 
 export default defineScenario({
@@ -45,7 +45,7 @@ export default defineScenario({
   },
 });
 
-/** One chunk for each neighbourhood, in the order of their numbers. */
+/** One per neighbourhood, by number. */
 function mine(context: Context, bits: number): Promise<ReadonlyMap<string, FreshChunk>> {
   return context.step('mine', async (progress) => {
     const random = context.random('chunks');

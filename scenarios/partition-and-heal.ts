@@ -24,10 +24,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A request that cannot be served fails with an error, and does not hang. */
+/** A request that cannot be served fails, and does not hang. */
 const FAILS_WITHIN_MS = 35_000;
 const PLACED_WITHIN_MS = 120_000;
-/** Part of the full nodes on the smaller side, unless both sides are equally large. */
+/** Of the full nodes, unless both sides are equal. */
 const MINORITY = 0.2;
 
 interface Sides {
@@ -85,13 +85,13 @@ function sidesOf(context: Context): Sides {
   return { one: order.slice(0, size), other: order.slice(size), bridge };
 }
 
-/** The nodes that a node reaches. */
+/** Reached by a node. */
 function sideOf({ one, other, bridge }: Sides, node: ClusterNode): readonly ClusterNode[] {
   if (one.includes(node)) return [...one, ...bridge];
   return other.includes(node) ? [...other, ...bridge] : [...one, ...other];
 }
 
-/** Uploads within a side are read there; requests that cannot be served fail soon. */
+/** A side reads its own uploads; requests that cannot be served fail soon. */
 function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
   expectSuccess(context, 'each side reads what it has stored', reads, {
@@ -130,7 +130,7 @@ function whole(context: Context): Promise<void> {
   });
 }
 
-/** Even what a minority accepted is with its true neighbourhood. */
+/** What a minority accepted is with its true neighbourhood. */
 function placed(context: Context): Promise<void> {
   return context.step('places', async (progress) => {
     const { cluster, ledger, signal } = context;

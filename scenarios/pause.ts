@@ -14,7 +14,7 @@ const parameters = {
   ...TRAFFIC,
 };
 
-/** Share of the other nodes' uploads and reads that succeed. */
+/** Of the other nodes' requests. */
 const AVAILABLE = 0.99;
 const REJOINS_WITHIN_MS = 60_000;
 

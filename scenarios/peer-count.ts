@@ -1,7 +1,7 @@
 import { defineScenario, parameter } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** With this many, a node need not look for more. */
+/** So many are enough. */
 const PEERS_MAX = 16;
 
 export default defineScenario({

@@ -57,7 +57,7 @@ async function pingPeers(context: Context, node: ClusterNode): Promise<number> {
   return peers.length;
 }
 
-/** @returns the last answer, and the round trip when it is one */
+/** @returns the last answer, and its round trip */
 async function ping(
   context: Context,
   node: ClusterNode,
@@ -80,7 +80,7 @@ async function ping(
   return { answer };
 }
 
-/** @param text as nodes write durations, such as `1.2ms`, `730µs` or `1m0.5s` */
+/** @param text such as `1.2ms`, `730µs` or `1m0.5s` */
 export function roundTripMs(text: string): number | undefined {
   const micros = /^(\d+(?:\.\d+)?)[µu]s$/.exec(text)?.[1];
   if (micros !== undefined) return Number(micros) / 1000;

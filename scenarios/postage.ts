@@ -21,11 +21,11 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const HOUR_MS = 3_600_000;
-/** Of every batch that nodes make. */
+/** Of nodes' batches. */
 const BUCKET_DEPTH = 16;
-/** Time within which the node that made a change sees it. */
+/** For the changing node. */
 const SEEN_WITHIN_MS = 60_000;
-/** Seconds by which a time to live may differ when blocks come between two looks at it. */
+/** Of a time to live, seconds: blocks come between two looks. */
 const TTL_TOLERANCE = 60;
 const PAYLOAD_SIZE = 32;
 
@@ -110,7 +110,7 @@ function buy(
   });
 }
 
-/** Every node knows a batch; only its owner can use it. */
+/** All nodes know a batch; its owner uses it. */
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
@@ -215,7 +215,7 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
   });
 }
 
-/** Fills one bucket; an immutable batch refuses one more chunk, a mutable one overwrites the oldest. */
+/** An immutable batch refuses one more chunk, a mutable one overwrites the oldest. */
 function fill(
   context: Context,
   node: ClusterNode,
@@ -248,7 +248,7 @@ function fill(
   });
 }
 
-/** Chunks whose addresses begin with the same sixteen bits. */
+/** Of sixteen equal first bits. */
 function sameBucket(context: Context, stream: string, count: number): Uint8Array[] {
   const random = context.random(stream);
   const buckets = new Map<number, Uint8Array[]>();

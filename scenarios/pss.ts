@@ -3,7 +3,7 @@ import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario
 import { batchOf, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** Bytes that address one node among many thousands: the cluster's are not the only nodes. */
+/** They address one of many thousands of nodes. */
 const OPEN_PREFIX = 2;
 
 const parameters = {
@@ -60,7 +60,7 @@ export default defineScenario({
         progress.progress(i + 1, context.parameters.count, 'messages');
       }
     });
-    // What every node can open is sent last: a node that hears it has had the chance to hear everything.
+    // Last: a node that hears it could hear everything.
     const last = 'the last one';
     for (const [node, subscription] of [
       [receiver, mine],
@@ -69,9 +69,9 @@ export default defineScenario({
       await send(`${last} for ${node.name}`, node);
       await expectHeard(context, node, subscription, `${last} for ${node.name}`);
     }
-    // A Bee whose last topic cannot open a chunk delivers an empty message there; clients ignore those.
+    // A Bee whose last topic cannot open a chunk delivers an empty message there; clients ignore it.
     const meant = (text: string) => text !== '' && !text.startsWith(last);
-    // A Bee delivers a message every time its chunk passes by.
+    // A Bee delivers a message whenever its chunk passes.
     const heard = mine.texts.filter(meant);
     const counted = receiver.flavour === 'svc' ? heard : [...new Set(heard)];
     context.expect('each message arrives once', counted.length === texts.length, {
@@ -91,7 +91,7 @@ export default defineScenario({
   },
 });
 
-/** A full node that receives, one that sends and one that only listens. */
+/** A full receiver, a sender and a listener. */
 function threeOf({
   cluster,
   parameters,

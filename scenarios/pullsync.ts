@@ -17,7 +17,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Looks after 2, 4, 6 and 8 seconds, in total. */
+/** After 2, 4, 6 and 8 seconds, in total. */
 const PULLED_WITHIN_MS = 20_000;
 
 export default defineScenario({
@@ -45,7 +45,7 @@ export default defineScenario({
   },
 });
 
-/** @returns number of nodes that have the chunk; nothing if its closest node has no neighbours */
+/** @returns holders; nothing: the closest node has no neighbours */
 function replicate(
   context: Context,
   node: ClusterNode,
@@ -98,7 +98,7 @@ function replicate(
   });
 }
 
-/** Connected peers of the closest node whose own depth includes the chunk. */
+/** Peers of the closest node whose own depth includes the chunk. */
 async function neighboursOf(
   closest: ClusterNode,
   address: string,

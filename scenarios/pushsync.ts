@@ -14,7 +14,7 @@ const parameters = {
     allowance: true,
   }),
   'retry-delay': parameter('duration', 1000, 'pause between attempts', { allowance: true }),
-  // Of a crowd of peers that put much, a node may hear of a new chunk only after ten seconds.
+  // In a busy crowd a node may hear of a chunk only after ten seconds.
   'sync-within': parameter(
     'duration',
     20_000,
@@ -27,7 +27,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A light node may have to pay before the next attempt. */
+/** It may have to pay before the next attempt. */
 const LIGHT_ATTEMPTS = 3;
 
 export default defineScenario({

@@ -1,7 +1,6 @@
 /**
- * More chunks than one reserve holds, as fast as the nodes accept them: the storage radius grows while chunks arrive,
- * and what each node gives up must be on another one by then. Meanwhile nodes are killed, restarted, join and leave,
- * and batches expire, as the parameters say.
+ * More chunks than one reserve holds: the storage radius grows while they arrive, and what a node gives up must be on
+ * another by then. Meanwhile nodes are killed, restarted, join and leave, and batches expire, as the parameters say.
  */
 
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
@@ -43,28 +42,28 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Files that each node reads at once. */
+/** Per node. */
 const READS_AT_ONCE = 2;
-/** Time after the last upload was settled within which every node must deliver every chunk. */
+/** After the last upload is settled, for every node and chunk. */
 const DELIVERED_WITHIN_MS = 120_000;
-/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
+/** Uploads without progress for so long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 40_000;
-/** The same while no node reports what the uploads wait for. */
+/** While no node reports what uploads wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
-/** Time within which a node that leaves must have its own uploads on the network. */
+/** For a leaving node's own uploads. */
 const LEAVES_WITHIN_MS = 90_000;
-/** The batch that expires lasts this many blocks from its purchase. */
+/** From the purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
 const EXPIRING_SIZE = 1_000_000;
-/** Multiple of the capacity that a reserve may hold while it hands over. */
+/** Of the capacity, while a reserve hands over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
-/** How long a killed or stopped node stays away, milliseconds. */
+/** Of a killed or stopped node. */
 const AWAY_MS = { min: 500, range: 3_000 };
 
 interface File {
   readonly node: ClusterNode;
-  /** Name of the random stream that its bytes come from. */
+  /** Random stream of its bytes. */
   readonly stream: string;
   readonly size: number;
   readonly reference: string;
@@ -73,22 +72,21 @@ interface File {
   readonly requestedAtMs: number;
 }
 
-/** State of the uploads. */
 interface Settled {
   readonly synced: readonly File[];
-  /** They wait for a place. */
+  /** Without a place. */
   readonly stuck: readonly File[];
 }
 
-/** What the nodes are doing, as far as the faults determine it. */
+/** As far as faults determine it. */
 interface Stage {
-  /** Faults that keep nodes away until they join. */
+  /** They keep nodes away. */
   readonly joining: readonly string[];
-  /** A batch that is about to expire, and the node that may use it. */
+  /** About to expire, with its user. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
-  /** Killed or stopped, and on their way back. */
+  /** Coming back. */
   readonly away: Set<ClusterNode>;
-  /** Not to be used: they have left, or are about to leave. */
+  /** Have left, or are about to. */
   readonly gone: Set<ClusterNode>;
   /** Chunks handed to nodes so far. */
   uploaded: number;
@@ -122,7 +120,7 @@ export default defineScenario({
   },
 });
 
-/** Nodes that join later are stopped now, before they have anything. */
+/** Later nodes are stopped before they have anything. */
 async function prepare(context: Context): Promise<Stage> {
   const { cluster, signal, parameters: given } = context;
   const { joins, leaves, expiring } = given;
@@ -157,7 +155,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   const { cluster, parameters: given } = scenario;
   return scenario.step('upload', async (progress) => {
     const files: File[] = [];
-    // A failure ends everything else that is running here.
+    // A failure ends all that runs here.
     const failed = new AbortController();
     const context = { ...scenario, signal: AbortSignal.any([scenario.signal, failed.signal]) };
     const uploaded = new AbortController();
@@ -182,7 +180,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   });
 }
 
-/** A node killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
+/** A node killed in the middle has acknowledged nothing: the upload is repeated. */
 async function uploadOne(
   context: Context,
   stage: Stage,
@@ -212,7 +210,7 @@ function isUnanswered(error: unknown): boolean {
   return error instanceof ClientError && (error.status === undefined || error.status === 503);
 }
 
-/** The faults, each kind spread over the uploads, one after another. */
+/** Each kind is spread over the uploads. */
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
@@ -235,7 +233,7 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
 }
 
-/** @returns id of the fault: however the scenario ends, it is healed then */
+/** @returns fault, healed however the scenario ends */
 async function takeAway(
   { cluster, signal }: Context,
   kind: 'kill' | 'stop',
@@ -255,10 +253,7 @@ async function away(context: Context, stage: Stage, kind: 'kill' | 'stop', n: nu
   stage.away.delete(node);
 }
 
-/**
- * Stops a node whose neighbourhood has others, once its own uploads are on the network: what only that node has would
- * be lost, as it never comes back.
- */
+/** It never comes back: its neighbourhood has others, and its own uploads must be on the network. */
 async function leave(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { cluster, signal } = context;
   const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
@@ -281,7 +276,7 @@ async function leave(context: Context, stage: Stage, files: readonly File[]): Pr
   await takeAway(context, 'stop', leaving);
 }
 
-/** Uploads files under a batch that expires: the network need not keep those. */
+/** The network need not keep these files. */
 async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
   const { expiring } = stage;
   if (expiring === undefined) return;
@@ -299,7 +294,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
 
 // ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
 
-/** Waits until every tag is synced, or nothing has moved for longer than nodes wait between retries. */
+/** Every tag is synced, or nothing moves for longer than retries pause. */
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
   const { cluster, ledger, signal } = context;
   return context.step('sync', async (progress) => {
@@ -346,14 +341,11 @@ interface Reading {
   readonly step: string;
   readonly readers: readonly ClusterNode[];
   readonly filesOf: (reader: ClusterNode) => readonly File[];
-  /** That all of them are delivered. */
+  /** All are delivered. */
   readonly condition: string;
 }
 
-/**
- * Synced files are read from every node; files that wait for a place are read from their uploader, each by another
- * node.
- */
+/** From every node; of files without a place from another node each. */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
   const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
@@ -405,7 +397,7 @@ function read(context: Context, { step, readers, filesOf, condition }: Reading):
   });
 }
 
-/** What is wrong with the file as delivered by a node; undefined when nothing is. */
+/** As delivered; undefined: nothing. */
 async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
   const { signal } = context;
   const work = () => node.bytes.download(file.reference, { cache: false, signal });
@@ -418,7 +410,7 @@ async function failureOf(context: Context, node: ClusterNode, file: File): Promi
   }
 }
 
-/** An upload that is not synced waits for a neighbourhood that reports why. */
+/** An unsynced upload waits for a neighbourhood that reports why. */
 function checkSynced(
   context: Context,
   { synced, stuck }: Settled,
@@ -441,14 +433,14 @@ function checkSynced(
   );
 }
 
-/** Largest size of each reserve. */
+/** Of each reserve. */
 async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<Map<string, number>> {
   const largest = new Map<string, number>();
   const { promise: aborted, resolve } = Promise.withResolvers<void>();
   ended.addEventListener('abort', () => resolve(), { once: true });
   while (!ended.aborted) {
     for (const node of cluster.nodes.filter((one) => one.running)) {
-      // A node may be killed between the check and the request.
+      // A node may be killed between check and request.
       const size = await node.client.status(ended).then(
         ({ reserveSize }) => reserveSize,
         () => 0,

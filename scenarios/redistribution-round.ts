@@ -16,9 +16,9 @@ type Context = ScenarioContext<typeof parameters>;
 const ROUND = 152;
 const REVEAL = 38;
 const CLAIM = 76;
-/** A stake must be two rounds old, and so must the uploads. */
+/** For a stake and uploads. */
 const ROUNDS_AHEAD = 4;
-/** Players look at the head several times a second; a sample of a small reserve takes about as long. */
+/** Players look at the head several times a second; a small reserve's sample takes about as long. */
 const STEP_WITHIN_MS = 60_000;
 const within = ({ cluster: { clock }, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>) => ({
   clock,
@@ -39,7 +39,7 @@ export default defineScenario({
   needs: { nodes: 3, control: true, started: true },
   cluster: {
     nodes: 3,
-    // Every node keeps every chunk, and they fill more than half of its reserve.
+    // Every node keeps every chunk, more than half of its reserve.
     options: { 'reserve-capacity': 400, 'cache-capacity': 0, 'pull-rate-window': '500ms' },
   },
   timeoutMs: 600_000,
@@ -51,7 +51,7 @@ export default defineScenario({
     await stakeAll(context, players);
     await fill(context, players);
     const before = await checkBooks(context);
-    // From here on no block comes by itself, so that every player gets the time to act in each phase.
+    // No block comes by itself: every player gets the time to act in each phase.
     await cluster.chain.pause();
     try {
       const height = await cluster.chain.height();
@@ -95,13 +95,13 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
       observed: `${unwell.length} are not`,
       expected: 0,
     });
-    // A sample leaves out what was stamped after its block, and block times are whole seconds.
+    // A sample leaves out later stamps than its block, and block times are whole seconds.
     await nextSecond(cluster.clock, signal);
     progress.detail('full enough, and the same everywhere');
   });
 }
 
-/** Players with the same chunks have the same sample. */
+/** Equal chunks give equal samples. */
 function sameSample(context: Context, players: readonly ClusterNode[]): Promise<void> {
   return context.step('sample', async (progress) => {
     const hashes = await samples(context, players);
@@ -124,7 +124,7 @@ function samples(context: Context, players: readonly ClusterNode[]): Promise<str
   return Promise.all(players.map(async (node) => (await take(node)).hash));
 }
 
-/** Waits until a condition holds for every player. */
+/** Of every player. */
 async function allStates(
   context: Context,
   players: readonly ClusterNode[],
@@ -152,7 +152,7 @@ async function mineTo({ cluster }: Context, block: number): Promise<void> {
   await cluster.chain.mine(missing);
 }
 
-/** Waits until this many transactions wait for a block, and gives them one. */
+/** A block for so many waiting transactions. */
 async function mineTogether(context: Context, count: number, what: string): Promise<void> {
   const { chain } = context.cluster;
   await until<true>(
@@ -173,7 +173,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
     const startedAt = context.cluster.clock.monotonic();
     const start = round * ROUND;
     await allStates(context, players, 'is not selected', (state) => state.lastSelectedRound === round);
-    // A player does last what it was asked last: by then its sample of the round is taken.
+    // A player does last what it was asked last: its sample of the round is then taken.
     await samples(context, players);
     await mineTo(context, start);
     await mineTogether(context, players.length, 'commit');
@@ -201,7 +201,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
   });
 }
 
-/** Every player has revealed, and all revealed the same. */
+/** All have revealed the same. */
 async function expectAgreement(
   context: Context,
   players: readonly ClusterNode[],
@@ -251,11 +251,11 @@ interface Claimed {
   readonly round: number;
   readonly winners: readonly ClusterNode[];
   readonly rewards: readonly bigint[];
-  /** Tokens of the postage contract, then of each player. */
+  /** Of the postage contract, then of players. */
   readonly before: readonly bigint[];
 }
 
-/** The winner alone gets the whole pot, to the last unit; and the nodes know it. */
+/** The winner alone gets the pot, to the last unit; and the nodes know it. */
 async function expectPaid(
   context: Context,
   players: readonly ClusterNode[],

@@ -31,8 +31,8 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 /**
- * Part of all chunks except the root that a level survives losing, and a part that is too much for it: encrypted runs
- * are shorter, with as many parities.
+ * Share of chunks below the root that a level survives losing, and one that is too much: encrypted runs are shorter, with as
+ * many parities.
  */
 const LOSSES = {
   1: { survives: 0.01, fails: 0.2, failsEncrypted: 0.3 },
@@ -45,7 +45,7 @@ type Level = keyof typeof LOSSES;
 interface Damaged {
   readonly data: Uint8Array;
   readonly reference: string;
-  /** All remaining chunks, including the root. */
+  /** Remaining, with the root. */
   readonly chunks: readonly Chunk[];
   readonly lost: number;
 }
@@ -89,7 +89,7 @@ export default defineScenario({
   },
 });
 
-/** Makes the chunks here and removes part of them, but never the root, which is known by one address alone. */
+/** Removes some, but never the root, which is known by one address alone. */
 async function damaged(
   context: Context,
   options: { name: string; level: RedundancyLevel; isEncrypted: boolean; share: number },
@@ -141,7 +141,7 @@ async function readBack(context: Context, node: ClusterNode, { data, reference }
   });
 }
 
-/** A failure status or a body that breaks off: never bytes that look complete. */
+/** A failure or a broken-off body: never bytes that look complete. */
 async function refuse(context: Context, node: ClusterNode, { reference }: Damaged): Promise<void> {
   const seen = await node.bytes.download(reference, { cache: false, signal: context.signal }).then(
     ({ length }) => ({ length }),

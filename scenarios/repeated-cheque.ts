@@ -16,10 +16,10 @@ type Context = ScenarioContext<typeof parameters>;
 const DONE = { duplicate: 'duplicated', replay: 'replayed' } as const;
 type Way = keyof typeof DONE;
 
-/** Chunks to a single peer are few where there are many; at most so many uploads provoke a cheque. */
+/** Chunks to one of many peers are few; so many uploads provoke a cheque. */
 const UPLOADS_MAX = 20;
 const AGREES_WITHIN_MS = 60_000;
-/** A node may take a while to ask the chain about a cheque. */
+/** A node may ask the chain about a cheque. */
 const HANDLED_WITHIN_MS = 60_000;
 
 export default defineScenario({
@@ -83,7 +83,7 @@ function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Prom
 
 type Ends = Pick<Pair, 'node' | 'peer'>;
 
-/** Conversations with a repeated cheque, and whether each is over. */
+/** With a repeated cheque, and their end. */
 async function repeats(
   context: Context,
   { node, peer }: Ends,
@@ -99,7 +99,7 @@ async function repeats(
   return new Map(repeated);
 }
 
-/** A node credits a cheque only once it has asked the chain. */
+/** A node credits a cheque only after asking the chain. */
 async function handled(
   context: Context,
   ends: Ends,
@@ -116,7 +116,7 @@ async function handled(
   if (missing !== undefined) throw new HarnessError('NODE_STATE', missing);
 }
 
-/** Uploads until a cheque was repeated or will be. */
+/** Until a cheque is repeated or will be. */
 async function provoke(context: Context, { node, peer }: Pair, way: Way): Promise<void> {
   const sent = async () =>
     (await peer.client.settlements(context.signal)).settlements.find((row) => row.peer === node.overlay)

@@ -13,14 +13,14 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A restarted node takes part again within this time. */
+/** For a restarted node. */
 const READY_WITHIN_MS = 60_000;
 /**
- * Share of the requests to untouched nodes that succeed, unless no more fail than nodes are restarted: each
- * may meet a peer that has just gone, or read what only that peer has stored yet.
+ * Of requests to untouched nodes, unless at most as many fail as nodes are restarted: each may meet a peer that has just
+ * gone, or read what only that peer has.
  */
 const AVAILABLE = 0.98;
-/** Before a node is stopped, and after it is ready: time for requests of other nodes to end. */
+/** Before a stop, and after readiness: other nodes' requests end. */
 const CALM_MS = 300;
 
 export default defineScenario({

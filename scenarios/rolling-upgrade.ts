@@ -33,9 +33,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Before a node is stopped: time for requests of other nodes to end. */
+/** Before a stop: other nodes' requests end. */
 const CALM_MS = 300;
-/** Networks that were apart find each other's chunks within this time. */
+/** For chunks of networks that were apart. */
 const READ_WITHIN_MS = 60_000;
 const READS_AT_ONCE = 4;
 
@@ -54,7 +54,7 @@ export default defineScenario({
     const to = await wanted(context);
     const { nodes } = context.cluster;
     const able = workingNodes(nodes);
-    // A program alone is for those that need one, or else for ours.
+    // For flavours that need one, or else ours.
     const others = able.filter(({ flavour }) => flavour !== 'svc');
     const isAlone = to.flavour === undefined && to.binary !== undefined;
     const meant = isAlone && others.length > 0 ? others : able;
@@ -83,7 +83,7 @@ export default defineScenario({
   },
 });
 
-/** @throws HarnessError `USAGE` when a program is for several flavours */
+/** @throws HarnessError `USAGE` for several flavours */
 function expectTakers(meant: readonly ClusterNode[], { binary, flavour }: UpgradeInput): void {
   if (binary === undefined || flavour !== undefined) return;
   const flavours = [...new Set(meant.map((node) => node.flavour))];
@@ -112,7 +112,7 @@ interface Rolling {
   readonly away: Set<ClusterNode>;
 }
 
-/** One after the other, each when the one before has its peers. */
+/** In turn, each once the one before has its peers. */
 function roll(context: Context, title: string, { order, to, away }: Rolling): Promise<void> {
   return context.step(title, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -141,7 +141,7 @@ function roll(context: Context, title: string, { order, to, away }: Rolling): Pr
   });
 }
 
-/** What was acknowledged is read from a node that has not taken it. */
+/** From a node that has not taken it. */
 function readBack(context: Context): Promise<void> {
   return context.step('read back', async (progress) => {
     const { ledger, parameters: given } = context;
@@ -164,7 +164,7 @@ function readBack(context: Context): Promise<void> {
   });
 }
 
-/** @returns why it could not be read, if so */
+/** @returns why it failed */
 function read(
   { cluster, signal }: Context,
   { node: uploader, reference }: LedgerEntry,

@@ -15,7 +15,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** What was paid: by time in accounting units, by cheques in token units. */
+/** By time in accounting units, by cheques in token units. */
 const KINDS = [
   { kind: 'time', unit: 'accounting units', sent: (link: Link) => link.timeSent },
   { kind: 'cheque', unit: 'token units', sent: (link: Link) => link.chequeSent },
@@ -79,7 +79,7 @@ function expectSettled(context: Context, before: readonly NodeBooks[], after: re
   });
 }
 
-/** No peer owes more than was agreed: -thresholdReceived <= balance <= thresholdGiven. */
+/** The agreement: -thresholdReceived <= balance <= thresholdGiven. */
 function withinLimits(context: Context): Promise<void> {
   return context.step('limits', async () => {
     const { cluster, signal } = context;

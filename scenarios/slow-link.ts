@@ -14,13 +14,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Longest times, by the round trip of the links: a chunk takes several of them. */
+/** By the links' round trip: a chunk takes several. */
 const PUSH_MAX = { baseMs: 5000, roundTrips: 20 } as const;
 const READ_MAX = { baseMs: 1000, roundTrips: 12 } as const;
-/**
- * One slow node must not slow the others down by more than this; short times are not compared, nor what a chunk takes
- * that belongs to the slow node itself: its latency twice.
- */
+/** By one slow node; short times are not compared, nor those of its own chunks, which take its latency twice. */
 const SLOWDOWN_MAX = 2;
 const SLOWDOWN_FROM = { baseMs: 1000, latencies: 2 } as const;
 
@@ -75,7 +72,7 @@ function underProfile(context: Context, profile: string): Promise<void> {
   });
 }
 
-/** The longest round trip of a node to its peers. */
+/** The longest one. */
 async function roundTripMs({ cluster, signal }: Context): Promise<number> {
   const [node] = workingNodes(cluster.nodes);
   if (node === undefined) return 0;

@@ -26,11 +26,11 @@ import {
   verifyLedger,
 } from './steps/steps.ts';
 
-/** A real tree that every installation of this repository has. */
+/** Every installation has this tree. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));
 /** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
-/** Paths of a directory read at once from one node, as a browser would. */
+/** On one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
 
 const parameters = {
@@ -41,7 +41,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** What was uploaded, and under which references. */
 interface Uploads {
   readonly tree: readonly TreeFile[];
   readonly collection: string;
@@ -113,8 +112,8 @@ function uploadTree(
 }
 
 /**
- * Uploads an archive; in the dialect of Bees a form, whose parts name their content types: for files of an archive, a
- * Bee uses the types that its host knows, and they go into the manifest.
+ * An archive; in the dialect of Bees a form, which names content types: a Bee takes those of an archive's files from its
+ * host, and they go into the manifest.
  */
 async function asCollection(
   { signal }: Context,

@@ -33,15 +33,15 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const PAYLOAD_SIZE = 100;
-/** Owners tried for an address with two nodes of ours in its neighbourhood. */
+/** For an address with two of our nodes in its neighbourhood. */
 const OWNERS_MAX = 100;
-/** Hex digits before and of the timestamp of a stamp. */
+/** Before and of a stamp's timestamp. */
 const [TIMESTAMP_AT, TIMESTAMP_DIGITS] = [80, 16];
 const NS_PER_MS = 1_000_000n;
-/** What a part of a millisecond and a timer that fires early may take from a wait. */
+/** Of part of a millisecond, and a timer that fires early. */
 const TIMER_MS = 10;
 
-/** A payload under the address, and the node that uploads it. */
+/** And the uploading node. */
 interface Version {
   readonly node: ClusterNode;
   readonly chunk: Chunk;
@@ -53,7 +53,6 @@ interface Version {
 interface Disputed {
   readonly address: string;
   readonly owner: Signer;
-  /** Nodes of its neighbourhood. */
   readonly nodes: readonly ClusterNode[];
   readonly versions: readonly [Version, Version];
 }
@@ -94,7 +93,7 @@ export default defineScenario({
   },
 });
 
-/** An address that two nodes of ours are responsible for. */
+/** Two of our nodes are responsible for it. */
 async function dispute(context: Context, what: string): Promise<Disputed> {
   const random = context.random(what);
   const full = storers(context.cluster.nodes);
@@ -130,7 +129,7 @@ function stampFor({ signal }: Context, node: ClusterNode, { address }: Disputed)
   return node.chunks.stamp(address, { batch: batchOf(node), signal });
 }
 
-/** The clocks of two machines may differ: then it waits once. */
+/** Two machines' clocks may differ: then it waits once. */
 async function newerStamp(
   context: Context,
   node: ClusterNode,
@@ -151,7 +150,7 @@ function timestampOf(stamp: string): bigint {
   return BigInt(`0x${stamp.slice(TIMESTAMP_AT, TIMESTAMP_AT + TIMESTAMP_DIGITS)}`);
 }
 
-/** At once, so that neither node has the other's payload yet. */
+/** At once: neither node has the other's payload. */
 async function upload(
   context: Context,
   { owner, versions }: Disputed,
@@ -189,7 +188,7 @@ async function converge(context: Context, disputed: Disputed, kept: Version): Pr
   context.figure({ name: 'same payload after', of: address.slice(0, 8), value: ms, unit: 'ms' });
 }
 
-/** From the node's own store. @returns text: what it has instead */
+/** In the node's own store. @returns text: what it has instead */
 async function payloadOn(
   node: ClusterNode,
   { address, versions }: Disputed,

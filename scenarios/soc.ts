@@ -29,7 +29,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A replaced chunk reaches every node of its neighbourhood within a round of pull syncing. */
+/** A neighbourhood replaces a chunk within a round of pull syncing. */
 const REPLACED_WITHIN_MS = 60_000;
 
 interface Owned {
@@ -71,7 +71,7 @@ export default defineScenario({
   },
 });
 
-/** A chunk of a new owner under a new id. */
+/** New owner and id. */
 function make(context: Context, i: number): Owned {
   const random = context.random(`chunk ${i}`);
   const owner = createSigner(random.bytes(32));
@@ -132,7 +132,7 @@ async function readBack(
   });
 }
 
-/** A signature for other content, and an owner who did not sign. */
+/** For other content, or by another owner. */
 function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   return context.step('refuse', async () => {
     const good = make(context, context.parameters.count);
@@ -159,7 +159,7 @@ function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** The same owner and id with other content: in the end every node serves the newer one. */
+/** In the end every node serves the newer content. */
 function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): Promise<void> {
   return context.step('replace', async (progress) => {
     const { id } = socParts(chunk.data);

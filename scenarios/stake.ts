@@ -26,7 +26,7 @@ export default defineScenario({
     if ((await chain.view(chain.contracts.stakeRegistry, 'paused()')) !== 0n)
       context.skip('the contract of stakes is paused');
     const { storagePrice } = await chain.batchTerms();
-    // What a stake is committed to depends on the price.
+    // The price decides a stake's commitment.
     await chain.setStoragePrice(2n * storagePrice);
     try {
       await tooLittle(context, node);
@@ -41,7 +41,7 @@ export default defineScenario({
   },
 });
 
-/** Account and stake, as reported by the node and the chain. */
+/** As node and chain report. */
 interface Purse {
   readonly staked: bigint;
   readonly tokens: bigint;
@@ -53,7 +53,7 @@ async function purseOf(context: Context, node: ClusterNode): Promise<Purse> {
   return { staked: await node.stake.staked(signal), tokens: tokenBalance };
 }
 
-/** What went into the stake came out of the account, to the last unit. */
+/** From account to stake, to the last unit. */
 function expectMoved(context: Context, what: string, before: Purse, after: Purse, amount: bigint): void {
   const staked = after.staked - before.staked;
   const spent = before.tokens - after.tokens;

@@ -1,6 +1,6 @@
 /**
- * Everything at once: uploads, downloads, messages and payments on every node, and faults, all drawn from the seed or read
- * from a schedule. Then all faults are healed, and everything that was acknowledged must be there.
+ * Everything at once on every node: uploads, downloads, messages, payments and faults, by seed or schedule. Then faults are
+ * healed, and everything acknowledged must be there.
  */
 import type { Fault } from 'svcnet';
 import {
@@ -41,20 +41,20 @@ import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/sto
 import { payloads } from './steps/storm/payloads.ts';
 import { watchSafety } from './steps/storm/safety.ts';
 
-/** A storm may last for hours, and its uploads are verified afterwards. */
+/** A storm may last for hours, and uploads are verified afterwards. */
 const TIMEOUT_MS = 24 * 3_600_000;
-/** Balances agree as soon as nothing is under way. */
+/** Nothing is under way. */
 const SETTLED_WITHIN_MS = 60_000;
 /** The shortest fault. */
 const FAULT_MIN_MS = 500;
 const SHOWN_EVERY_MS = 1000;
-/** What a node remembers of chunks: the last some thousand of them. */
+/** Kept by a node, of its last chunks. */
 const EVENTS = 20_000;
-/** A fault of schedules alone. */
+/** In schedules alone. */
 const DEPARTURE = 'remove';
 const MEMBERS: readonly string[] = [ARRIVAL, DISHONEST, DEPARTURE];
 const POWER: readonly string[] = [POWER_CUT, TORN_PAGES];
-/** Whether nodes deliver what is wrong is heard. */
+/** The tap hears whether nodes deliver what is wrong. */
 const TAPPED: readonly string[] = [MESSAGE_FAULT, DISHONEST, TORN_PAGES];
 
 export default defineScenario({
@@ -77,7 +77,7 @@ export default defineScenario({
       // Others confirm what they have not synced.
       ...(POWER.some((word) => faults.includes(word)) ? { durability: 'disk' } : {}),
       'minimum-storage-radius': 1,
-      // For the routes of chunks that are lost.
+      // For lost chunks' routes.
       'chunk-events': EVENTS,
     }),
   },
@@ -119,7 +119,7 @@ export default defineScenario({
   },
 });
 
-/** @param path of an earlier run's schedule, or of one in YAML */
+/** @param path of a schedule, also in YAML */
 async function scheduleOf(context: StormContext, path: string): Promise<Schedule> {
   if (!/\.ya?ml$/.test(path)) return readSchedule(path);
   const input = await readDefinitionFile(path, 'schedule');
@@ -127,7 +127,7 @@ async function scheduleOf(context: StormContext, path: string): Promise<Schedule
   return parseScheduleDocument(input, { source: path, nodes, random: context.random('faults') });
 }
 
-/** The ends of a link count the same, except for what was under way when one of them died. */
+/** Both ends count the same, except what was under way when one died. */
 async function balance(context: StormContext, load: StormLoad, before: Books): Promise<void> {
   const isExplained = underWay((name) => load.harmed.get(name) ?? 0);
   const { nodes } = await checkBooks(context, { before, timeoutMs: SETTLED_WITHIN_MS, isExplained });
@@ -137,7 +137,7 @@ async function balance(context: StormContext, load: StormLoad, before: Books): P
   context.figure({ name: 'largest of these differences', value: largest.toString(), unit: 'units' });
 }
 
-/** The load and the faults. Whatever ends it, the schedule so far is in the run's folder. */
+/** Whatever ends it, the schedule so far is in the run's folder. */
 function rage(context: StormContext, given: Schedule | undefined, before: Books): Promise<StormLoad> {
   return context.step('storm', async (progress) => {
     const { cluster, parameters, signal } = context;
@@ -212,7 +212,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
   });
 }
 
-/** What a fault of messages means may not have been said while it lasted. */
+/** The fault's messages may not have been said. */
 function figureUnmet(context: StormContext, begun: readonly Fault[]): void {
   const met = begun.flatMap(({ effect }) => effect['messages met'] ?? []);
   if (met.length === 0) return;
@@ -220,7 +220,7 @@ function figureUnmet(context: StormContext, begun: readonly Fault[]): void {
   context.figure({ name: 'faults that met no message', value, unit: `of ${met.length}` });
 }
 
-/** If nothing is accepted, nothing can be lost: the conditions after the storm would mean nothing. */
+/** If nothing is accepted, later conditions mean nothing. */
 function taken(context: StormContext, { begun, operations: { uploaded } }: StormLoad): void {
   const uploads = begun.filter((operation) => operation.do === 'upload').length;
   if (uploads === 0) {

@@ -26,11 +26,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Every chunk of an upload is on its storer within this time. */
+/** For every chunk of an upload. */
 const SYNCED_WITHIN_MS = 120_000;
-/** Payload of a streamed chunk, bytes. */
+/** Bytes of a streamed chunk. */
 const PAYLOAD_SIZE = 1024;
-/** Restarted nodes know each other, and the batches, within this time. */
+/** Restarted nodes know each other, and the batches. */
 const RESTARTED_WITHIN_MS = 120_000;
 const COUNTERS = ['split', 'seen', 'stored', 'sent', 'synced'] as const;
 
@@ -63,7 +63,7 @@ export default defineScenario({
   },
 });
 
-/** Counters only grow, and add up in the end: every chunk was seen before or has a storer. */
+/** Counters only grow; in the end every chunk was seen before or has a storer. */
 function followTag(context: Context, node: ClusterNode): Promise<Stored> {
   return context.step('tag of an upload', async (progress) => {
     const { signal } = context;
@@ -121,7 +121,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
   });
 }
 
-/** A session closed by hand gets a root, and no counts. */
+/** With a root, and no counts. */
 function doneSplit(context: Context, node: ClusterNode, reference: string): Promise<void> {
   return context.step('done split', async () => {
     const { signal } = context;
@@ -154,7 +154,7 @@ function chunksNamed(context: Context, name: string): { data: Uint8Array; addres
   });
 }
 
-/** Every chunk is acknowledged, and for our own nodes that means that the network has it. */
+/** Acknowledged by our own nodes means that the network has it. */
 function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
   return context.step('chunk stream', async (progress) => {
     const chunks = chunksNamed(context, 'direct chunks');
@@ -165,7 +165,7 @@ function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
       observed: acknowledged,
       expected: chunks.length,
     });
-    // When the connection ends, a Bee silently drops what it has acknowledged but not pushed yet.
+    // At the connection's end, a Bee silently drops what it has not pushed.
     if (node.flavour !== 'svc') return;
     if ((await context.cluster.unlistedPeers(context.signal)).length > 0) {
       context.unchecked(
@@ -261,7 +261,7 @@ function pin(context: Context, node: ClusterNode, { reference, data }: Stored): 
   });
 }
 
-/** With every other node down, the keeper still has all of it, and knows that the network does not. */
+/** With all others down, the keeper has all of it, and knows that the network does not. */
 function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
   return context.step('serve without the network', async (progress) => {
     const { cluster, signal } = context;
@@ -286,7 +286,7 @@ function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: 
   });
 }
 
-/** The keeper brings it back to the network, with its own batch. */
+/** With its own batch. */
 function bringBack(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
   return context.step('stewardship', async () => {
     const { signal } = context;

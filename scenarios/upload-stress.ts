@@ -25,7 +25,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Number of uploads when only the time limits them. */
+/** Only the time limits them. */
 const ENDLESS = 1_000_000;
 
 interface Piece {
@@ -124,7 +124,7 @@ async function uploadOne(
   }
 }
 
-/** Waits until each piece is on the network, and writes it into the ledger, once. */
+/** Once each piece is on the network. */
 function sync(context: Context, pieces: readonly Piece[]): Promise<void> {
   const known = new Set(context.ledger.entries.map(({ reference }) => reference));
   const waiting = pieces.filter(({ reference }) => !known.has(reference));

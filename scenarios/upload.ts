@@ -9,7 +9,7 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
-/** Of each size: what takes longer is for `svcnet load`, which keeps no ledger. */
+/** For each size: `svcnet load` is for more, and keeps no ledger. */
 const DURATION_MAX_MS = 300_000;
 const TIMEOUT_MS = 6 * DURATION_MAX_MS;
 
@@ -40,7 +40,7 @@ const parameters = {
 
 type Context = ScenarioContext<typeof parameters>;
 
-/** @param intendedMs start from which its latency counts; absent: when it starts */
+/** @param intendedMs counts for the latency; absent: its own start */
 async function upload(context: Context, size: number, index: number, intendedMs?: number): Promise<void> {
   const node = chosenNode(context, context.parameters.node);
   const batch = batchOf(node);
@@ -65,7 +65,7 @@ async function upload(context: Context, size: number, index: number, intendedMs?
   });
 }
 
-/** All at a rate, by the cluster's clock. */
+/** By the cluster's clock. */
 function uploadAtRate(context: Context, size: number): Promise<void> {
   const { rate, duration, mode, node } = context.parameters;
   return context.step('upload', async (progress) => {

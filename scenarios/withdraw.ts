@@ -32,7 +32,7 @@ export default defineScenario({
   },
 });
 
-/** Exactly the amount arrives; the account has less by the amount and the gas of the transaction. */
+/** The account has less by the amount and the transaction's gas. */
 function withdraw(context: Context, node: ClusterNode, coin: 'native' | 'token'): Promise<void> {
   return context.step(`withdraw ${coin}`, async (progress) => {
     const { signal } = context;
@@ -75,7 +75,7 @@ function withdraw(context: Context, node: ClusterNode, coin: 'native' | 'token')
   });
 }
 
-/** @returns hash of the transaction; a node that may not send there is unsuitable for this scenario */
+/** @returns transaction hash; a node that may not send there is unsuitable */
 async function send(
   context: Context,
   node: ClusterNode,

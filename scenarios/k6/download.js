@@ -1,4 +1,4 @@
-/** Downloads data that was uploaded before, one piece in each iteration, and compares it. */
+/** Compares what it downloads, one piece per iteration. */
 import { download } from './lib/downloads.js';
 
 export default async function () {

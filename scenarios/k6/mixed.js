@@ -1,4 +1,4 @@
-/** Downloads data that was uploaded before, and now and then uploads new data. */
+/** Downloads earlier uploads, and now and then uploads new data. */
 import { config } from './lib/config.js';
 import { drawsOf } from './lib/content.js';
 import { download } from './lib/downloads.js';

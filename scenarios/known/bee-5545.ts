@@ -7,7 +7,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** How uploads are stored; the report has the second level, the default of a Bee. */
+/** The report has the second one, a Bee's default. */
 const LEVELS = [0, 1] as const;
 
 export default defineScenario({

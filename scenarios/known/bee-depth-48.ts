@@ -3,9 +3,9 @@ import { type Implementation, implementations } from '../steps/known.ts';
 import { freshChunk } from '../steps/presence.ts';
 import { errorAsText } from '../steps/steps.ts';
 
-/** With 2^16 buckets: as many stamps in each as a position of 32 bits can tell apart. */
+/** With 2^16 buckets: as many stamps in each as positions of 32 bits. */
 const DEPTH = 48;
-/** A Bee sells no batch that lasts for less than a day. */
+/** A Bee sells no batch for less than a day. */
 const TTL_MS = 25 * 3_600_000;
 
 export default defineScenario({

@@ -3,10 +3,10 @@ import { batchAmount, defineScenario, type ScenarioContext } from 'svcnet/scenar
 import { type Implementation, implementations } from '../steps/known.ts';
 import { errorAsText, inTime } from '../steps/steps.ts';
 
-/** 2^64 chunks: one more than 64 bits can count. */
+/** One chunk more than 64 bits can count. */
 const DEPTH = 64;
 const TTL_MS = 25 * 3_600_000;
-/** Blocks that a node must have read after the purchase. */
+/** To be read by the node after the purchase. */
 const BLOCKS = 3;
 const READS_ON_WITHIN_MS = 60_000;
 

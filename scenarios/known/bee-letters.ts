@@ -3,7 +3,7 @@ import { defineScenario, type ScenarioContext } from 'svcnet/scenario';
 import { type Implementation, implementations } from '../steps/known.ts';
 import { batchOf } from '../steps/steps.ts';
 
-/** The first eight are read as a span: some 10^18 bytes, where the chunk has 35. */
+/** As a span, the first eight are some 10^18 bytes; the chunk has 35. */
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq';
 
 export default defineScenario({

@@ -1,16 +1,14 @@
-/** What a dishonest node has done. */
 import type { Counts } from 'svcnet/scenario';
 import { inTime, type Limits } from './steps.ts';
 
 interface Acting {
   readonly what: string;
-  /** What it has done so far. */
   readonly counts: () => Promise<Counts>;
-  /** Gives it another occasion; may take longer than the wait. */
+  /** Gives it another occasion, perhaps for longer than the wait. */
   readonly exchange: () => Promise<void>;
 }
 
-/** @returns what it has done, once that is something; undefined when it has done nothing in time */
+/** @returns undefined: nothing in time */
 export async function countsOnceActed(
   { what, counts, exchange }: Acting,
   limits: Limits,

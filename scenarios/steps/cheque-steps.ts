@@ -1,10 +1,8 @@
-/** A cheque from its provocation to its tokens, as scenarios use it. */
-
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
-/** A cheque travels in milliseconds; a loaded machine gets more time. */
+/** Milliseconds, and more on a loaded machine. */
 const SETTLED_TIMEOUT_MS = 30_000;
 /** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;
@@ -12,7 +10,7 @@ const CASHED_TIMEOUT_MS = 60_000;
 const PROVOKING_SIZE = 2 ** 20;
 const PROVOKED_MAX = 20;
 
-/** Makes the payer owe more than time forgives; the payee gets its cheques, and cashes them all. */
+/** The payer owes more than time forgives; the payee cashes all its cheques. */
 export function cashCheque<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,
@@ -41,7 +39,6 @@ export function cashCheque<T extends ParameterTable>(
   });
 }
 
-/** Uploads until there is a cheque. */
 async function provoke<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,

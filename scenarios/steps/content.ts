@@ -1,4 +1,4 @@
-/** Content that durability scenarios look for: left by an earlier run, or uploaded by the scenario. */
+/** Left by an earlier run, or uploaded by the scenario. */
 
 import { readFileSync } from 'node:fs';
 import { type ClusterNode, HarnessError } from 'svcnet';
@@ -13,7 +13,7 @@ import { batchOf, uploadLedgered } from './steps.ts';
 
 const ADDRESS = /^[0-9a-f]{64}$/;
 
-/** A root and the chunks below it, including itself. */
+/** A root and all chunks, with its own. */
 export interface KnownContent {
   /** 64 hex digits. */
   readonly reference: string;
@@ -36,7 +36,7 @@ export function readContent(path: string): KnownContent[] {
   return [{ reference, chunks: [...new Set(addresses)] }];
 }
 
-/** @param path of a run's `ledger.jsonl` @throws HarnessError `USAGE` naming the line */
+/** @param path of a `ledger.jsonl` @throws HarnessError `USAGE` naming the line */
 export function readLedger(path: string): LedgerEntry[] {
   const entries = ledgerEntries(readLines(path), path);
   if (entries.length === 0) throw new HarnessError('USAGE', `${path}: the ledger is empty`);
@@ -66,12 +66,12 @@ function parsed(line: string): Partial<LedgerEntry> | undefined {
   try {
     return JSON.parse(line) as Partial<LedgerEntry>;
   } catch {
-    // Reported with the number of its line.
+    // Reported with its line.
     return undefined;
   }
 }
 
-/** Bytes from the seed, on the network and in the ledger. */
+/** From the seed, on the network and in the ledger. */
 export async function uploadContent<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -95,7 +95,7 @@ export async function uploadContent<T extends ParameterTable>(
   return { reference, chunks };
 }
 
-/** The working nodes that have not pinned a root: what they serve comes from the network. */
+/** Working nodes without its pin serve it from the network. */
 export async function withoutPin(
   nodes: readonly ClusterNode[],
   reference: string,

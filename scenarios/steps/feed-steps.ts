@@ -1,4 +1,3 @@
-/** A feed from its manifest to its updates, as scenarios use it. */
 import type { ClusterNode } from 'svcnet';
 import {
   createSigner,
@@ -12,7 +11,6 @@ import {
 } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
-/** Which forms of updates a scenario tries. */
 export const versionsParameter = parameter(
   'list',
   ['v1', 'v2'],
@@ -20,14 +18,14 @@ export const versionsParameter = parameter(
   { oneOf: ['v1', 'v2'] },
 );
 
-/** The two forms of a feed update: a pointer to the content (v1), or the content's root chunk itself (v2). */
+/** v1 points to the content; v2 is its root chunk. */
 export type UpdateVersion = 'v1' | 'v2';
 
 export interface Feed {
   readonly version: UpdateVersion;
   readonly owner: Signer;
   readonly topic: Uint8Array;
-  /** Reference of the feed manifest. */
+  /** Of the feed manifest. */
   readonly root: string;
 }
 
@@ -50,10 +48,10 @@ export function createFeed<T extends ParameterTable>(
   });
 }
 
-/** Seconds since the epoch that an update bears: the bytes of each run of a seed are the same. */
+/** Seconds since the epoch: the bytes of each run of a seed are the same. */
 const UPDATED_AT_S = 1_700_000_000n;
 
-/** Span and payload of an update that leads to the content. @param node has the content's root chunk */
+/** With its span. @param node has the content's root chunk */
 export async function updatePayload(
   version: UpdateVersion,
   reference: string,

@@ -1,7 +1,7 @@
-/** Owners of single-owner chunks near a node, as official clients find them. `data-formats.md` 8.2. */
+/** Single-owner chunks near a node, as official clients find their owners. `data-formats.md` 8.2. */
 import { createSigner, proximityOrder, type Signer, socAddress } from 'svcnet/scenario';
 
-/** The first key tried, and how many are tried. */
+/** How official clients try them. */
 const FIRST_KEY = 0xb33;
 const KEYS = 0xffff;
 const KEY_SIZE = 32;
@@ -10,7 +10,7 @@ const KEY_SIZE = 32;
 const owners: Uint8Array[] = [];
 
 /**
- * The first of the keys whose chunk under `id` shares at least `proximity` leading bits with the overlay. Vectors:
+ * The first key whose chunk under `id` shares at least `proximity` leading bits with the overlay. Vectors:
  * test/vectors/messaging.json.
  * @param overlay,id 32 bytes each @throws RangeError when none does; one in 2^proximity is expected to
  */

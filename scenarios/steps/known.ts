@@ -1,16 +1,16 @@
-/** What scenarios about known bugs share: the implementations of a cluster side by side, asked the same. */
+/** For scenarios about known bugs: a cluster's implementations, asked the same. */
 
 import type { ClusterNode, FlavourName, HttpResponse } from 'svcnet';
 import { Agent, request } from 'undici';
 import { workingNodes } from './steps.ts';
 
-/** The running nodes of one implementation that upload and download. */
+/** Running nodes that upload and download. */
 export interface Implementation {
   readonly flavour: FlavourName;
   readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
 }
 
-/** The implementations of the cluster, in the order of its nodes. */
+/** In the order of the nodes. */
 export function implementations(nodes: readonly ClusterNode[]): Implementation[] {
   const byFlavour = Map.groupBy(workingNodes(nodes), ({ flavour }) => flavour);
   return [...byFlavour].flatMap(([flavour, [first, ...others]]) =>
@@ -18,10 +18,10 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
   );
 }
 
-/** Ignores the proxy that the environment may name: a node is a part of the cluster. */
+/** Ignores the environment's proxy: a node is a part of the cluster. */
 export const plainAgent = new Agent();
 
-/** A request as any HTTP client sends it; an answer that it rejects is an observation, not an error. */
+/** As any HTTP client sends it; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
   node: ClusterNode,
   path: string,

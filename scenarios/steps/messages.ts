@@ -1,4 +1,4 @@
-/** What scenarios about single messages share: who talks to whom, data that belongs to one of them, what was said. */
+/** For scenarios about single messages: who talks to whom, data of one of them, what was said. */
 import { type ClusterNode, type Effect, HarnessError, type TapEvent } from 'svcnet';
 import {
   closerTo,
@@ -13,7 +13,7 @@ import { implementations } from './known.ts';
 import { storers } from './presence.ts';
 import { inTime } from './steps.ts';
 
-/** Content of one chunk. */
+/** One chunk. */
 const SIZE = 3000;
 const MATCHED_WITHIN_MS = 60_000;
 
@@ -25,9 +25,9 @@ export interface Pair {
 }
 
 /**
- * For each implementation a full node and a peer, of the same implementation if it has a second one: the farthest, so
- * that the chunks of one are not in the neighbourhood of the other where there is more than one. An implementation
- * without a full node is said to be unchecked; without any pair the scenario is skipped.
+ * For each implementation a full node and a peer, of the same implementation if possible: the farthest, so that one's chunks
+ * are outside the other's neighbourhood, if there are several. Implementations without a full node are reported as
+ * unchecked; without any pair the scenario is skipped.
  */
 export function pairs<T extends ParameterTable>(
   context: Pick<ScenarioContext<T>, 'cluster' | 'skip' | 'unchecked'>,
@@ -57,7 +57,7 @@ export interface OneChunk {
   readonly address: string;
 }
 
-/** Fresh content whose only chunk belongs to a node: no other full node is closer to it. */
+/** No other full node is closer to its only chunk. */
 export function contentOf<T extends ParameterTable>(
   context: ScenarioContext<T>,
   owner: ClusterNode,
@@ -74,7 +74,7 @@ export function contentOf<T extends ParameterTable>(
   }
 }
 
-/** What the tap has kept of a protocol between the nodes, oldest first. */
+/** Kept by the tap, oldest first. */
 export async function said<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   protocol: string,
@@ -85,7 +85,7 @@ export async function said<T extends ParameterTable>(
   return events;
 }
 
-/** What the tap has kept of each conversation in a protocol. */
+/** Kept by the tap. */
 export async function conversations<T extends ParameterTable>(
   context: ScenarioContext<T>,
   protocol: string,
@@ -94,12 +94,12 @@ export async function conversations<T extends ParameterTable>(
   return [...Map.groupBy(events, ({ stream }) => stream).values()];
 }
 
-/** Its ends have dealt with all that was said: a node ends its side once it has. */
+/** A node ends its side once it has dealt with all. */
 export function isOver(conversation: readonly TapEvent[]): boolean {
   return conversation.some(({ kind }) => kind === 'end');
 }
 
-/** Waits until a fault has done something so many times. @throws HarnessError `NODE_STATE` when it has not */
+/** Waits for so many matches. @throws HarnessError `NODE_STATE` when they do not come */
 export async function matched<T extends ParameterTable>(
   context: ScenarioContext<T>,
   id: string,

@@ -1,4 +1,4 @@
-/** What money scenarios share: traffic that costs something, and books that must be right afterwards. */
+/** For money scenarios: traffic that costs something, and books that must be right. */
 
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
@@ -16,26 +16,24 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, type Limits, missingOf } from './steps.ts';
 
-/** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
+/** 40 hex digits; nobody owns the account, so what is sent there is away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
 /** Without traffic the last settlements have long arrived. */
 const SETTLED_WITHIN_MS = 30_000;
 /** A block comes every second; a loaded machine gets more time. */
 const MINED_WITHIN_MS = 30_000;
-/** Accounting units: the price of a chunk at proximity order 0. */
+/** At proximity order 0, accounting units. */
 export const CHUNK_PRICE_MAX = 320_000n;
 /** A cheque under way may wait for its taker's questions to the chain. */
 const REST_MS = 2_000;
-/** Violations shown of a longer list. */
 const LINES_SHOWN = 20;
 
-/** What was uploaded. */
 export interface Paid {
   readonly reference: string;
   readonly data: Uint8Array;
 }
 
-/** Uploads fresh bytes and waits until others have stored them, so that the node owes for every chunk. */
+/** Fresh bytes; others have stored them, so the node owes for every chunk. */
 export async function uploadPaid<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -48,7 +46,7 @@ export async function uploadPaid<T extends ParameterTable>(
   return { reference, data };
 }
 
-/** Waits until both ends of every link count the same, which is a condition. @returns the books of the nodes */
+/** A condition: both ends of every link count the same. @returns the nodes' books */
 export function settle<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { timeoutMs = SETTLED_WITHIN_MS } = {},
@@ -73,23 +71,23 @@ export function settle<T extends ParameterTable>(
 }
 
 export interface BooksOptions {
-  /** Earlier books: no cheque may promise less than in them. */
+  /** No cheque may promise less than in these books. */
   readonly before?: Books;
   readonly timeoutMs?: number;
-  /** Whether a gap between the ends of a link comes from what was done to one of them. */
+  /** By what was done to an end of its link. */
   readonly isExplained?: (gap: LinkGap) => boolean;
 }
 
-/** What peers lend each other on the public network: a link has no more than this under way. */
+/** Peers of the public network lend no more on a link. */
 const UNDER_WAY_UNITS = 13_500_000n;
-/** Token units per accounting unit, as the price oracle of our own chain reports. */
+/** Token units per accounting unit, of our own chain's oracle. */
 const EXCHANGE_RATE = 10_000n;
-/** In total, no more than a tenth of what passed over a link may differ, and twice that credit beside it. */
+/** A tenth of what passed over a link may differ, and twice that credit. */
 const UNDER_WAY_PART = 10n;
 
 /**
- * Explains gaps by what was under way when an end of the link died or was cut off: at most what peers lend each other
- * each time, and never much of what has passed over the link.
+ * Explains gaps by what was under way when an end died or was cut off: at most what peers lend each time, and never much of
+ * what has passed.
  * @param timesOf number of faults of a node
  */
 export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => boolean {
@@ -100,7 +98,7 @@ export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => b
   };
 }
 
-/** Nothing is lost or made: no token, no unit of debt, no promise (scenarios.md 3.8). @returns the books */
+/** No token, unit of debt or promise is lost or made (scenarios.md 3.8). @returns the books */
 export function checkBooks<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { before, timeoutMs = SETTLED_WITHIN_MS, isExplained }: BooksOptions = {},
@@ -141,8 +139,7 @@ function unread(): HarnessError {
 }
 
 /**
- * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing
- * to it.
+ * Remembers the links' differences from earlier faults; work without faults must add nothing.
  * @returns a condition, once that work is done
  */
 export async function countedFromNow<T extends ParameterTable>(
@@ -175,8 +172,8 @@ export async function countedFromNow<T extends ParameterTable>(
 }
 
 /**
- * The books once no difference in them is larger than in earlier ones, or when the time is over.
- * @throws HarnessError `NODE_STATE` when they were not read in time: nothing would be compared
+ * The books once no difference is larger than in earlier ones, or time is over.
+ * @throws HarnessError `NODE_STATE` when they were not read in time
  */
 export async function booksAfterWork(
   earlier: readonly NodeBooks[],
@@ -194,9 +191,7 @@ export async function booksAfterWork(
   return now;
 }
 
-/**
- * Differences between the ends of links that are larger than in earlier books; the next payment may end an older one.
- */
+/** Differences larger than before; the next payment may end an older one. */
 export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]): string[] {
   const before = new Map(linkGaps(earlier).map(({ id, gap }) => [id, gap]));
   return linkGaps(now).flatMap(({ id, gap, text }) => {
@@ -205,7 +200,7 @@ export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]):
   });
 }
 
-/** The books once no difference in them has changed for a while; undefined when they go on changing. */
+/** Once no difference changes; undefined: they go on changing. */
 async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {
@@ -230,19 +225,18 @@ function linkBooks<T extends ParameterTable>(
   );
 }
 
-/** Sum of all cheques, token units. */
+/** Of all cheques, token units. */
 function promised(nodes: readonly NodeBooks[]): bigint {
   return nodes.flatMap(({ links }) => links).reduce((sum, { chequeSent }) => sum + chequeSent, 0n);
 }
 
-/** A transaction that is in a block. */
 export interface Mined {
   /** wei */
   readonly fee: bigint;
   readonly gasUsed: bigint;
 }
 
-/** Waits for the block with a transaction. @throws HarnessError when it failed there */
+/** Its block. @throws HarnessError when it failed there */
 export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, hash: string): Promise<Mined> {
   const { chain } = context.cluster;
   return until<Mined>(
@@ -264,7 +258,7 @@ interface ReceiptJson {
   readonly effectiveGasPrice: string;
 }
 
-/** The node refuses with this status. */
+/** With this status. */
 export async function expectRefusal<T extends ParameterTable>(
   context: ScenarioContext<T>,
   what: string,
@@ -284,7 +278,7 @@ export async function expectRefusal<T extends ParameterTable>(
   });
 }
 
-/** With more credit than the upload costs, no node would ever pay. */
+/** With more credit than the upload costs, no node would pay. */
 export async function needCheques<T extends ParameterTable>(
   context: ScenarioContext<T>,
   issuer: ClusterNode,
@@ -304,7 +298,7 @@ export async function needCheques<T extends ParameterTable>(
   }
 }
 
-/** Cashes the last cheque that a node has from another, and waits for the block that decides it. */
+/** The last cheque from another node, with the block that decides it. */
 export function cashAndWait<T extends ParameterTable>(
   context: ScenarioContext<T>,
   beneficiary: ClusterNode,

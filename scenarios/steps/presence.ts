@@ -1,7 +1,4 @@
-/**
- * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk (HEAD, never
- * GET).
- */
+/** Where chunks are and belong: the closest node, its neighbourhood, and holders (HEAD, never GET). */
 import { ClientError, type Cluster, type ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
@@ -15,7 +12,7 @@ import {
   toHex,
 } from 'svcnet/scenario';
 
-/** A content-addressed chunk of full size. */
+/** Content-addressed, of full size. */
 export interface FreshChunk {
   /** Span and payload. */
   readonly data: Uint8Array;
@@ -28,19 +25,18 @@ export function freshChunk(random: { bytes(length: number): Uint8Array }): Fresh
   return { data, address: toHex(address) };
 }
 
-/** The full nodes that run: those that store for the network. */
+/** Running full nodes, which store for the network. */
 export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode === 'full');
 }
 
-/** The nodes that should hold a chunk now. */
 export interface Neighbourhood {
   readonly closest: ClusterNode;
-  /** Nodes whose storage radius includes it, including the closest, closest first. */
+  /** Whose radius includes it, closest first. */
   readonly nodes: readonly ClusterNode[];
 }
 
-/** @param nodes full nodes; at least one */
+/** @param nodes full, at least one */
 export async function neighbourhoodOf(
   address: string,
   nodes: readonly ClusterNode[],
@@ -62,7 +58,7 @@ export async function neighbourhoodOf(
   };
 }
 
-/** The nodes that have a chunk in their local store. */
+/** In their local store. */
 export async function holdersOf(
   address: string,
   nodes: readonly ClusterNode[],
@@ -72,10 +68,10 @@ export async function holdersOf(
   return nodes.filter((_, index) => has[index]);
 }
 
-/** Hex digits of addresses that rank nodes by their distance. */
+/** To rank nodes by their distance. */
 const RANKED_DIGITS = 8;
 
-/** Whether a node has it in its local store. One is asked after the other: the closest one has it nearly always. */
+/** Asks one node after the other: the closest has it nearly always. */
 async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: AbortSignal): Promise<boolean> {
   const prefixOf = (address: string) => Number.parseInt(address.slice(0, RANKED_DIGITS), 16);
   const prefix = prefixOf(chunk);
@@ -87,9 +83,8 @@ async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: Abor
 }
 
 /**
- * The chunks that no honest node has. A chunk may move from a node not asked yet to one asked before, so those that
- * seem to be missing are looked for a second time at once.
- * @returns undefined when it cannot be told: a node that may have them was away meanwhile, or is not listed
+ * Chunks may move from a node not asked yet to one asked before: missing ones are looked for again at once.
+ * @returns undefined: unknown, because a node that may have them was away, or is not listed
  */
 export async function heldByNobody(
   chunks: readonly string[],
@@ -113,12 +108,12 @@ export async function heldByNobody(
   }
 }
 
-/** Equal texts: nothing was done to the nodes in between, such as a kill or a start. */
+/** Equal texts: nothing was done to the nodes in between. */
 export function changesOf(nodes: readonly ClusterNode[]): string {
   return nodes.map(({ changes }) => changes).join();
 }
 
-/** As many nodes as asked for, in an order determined by the seed. */
+/** In an order determined by the seed. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,
@@ -132,7 +127,7 @@ export function drawn<T extends ParameterTable, N>(
   return chosen;
 }
 
-/** Half-way through a scenario it would be too late to say that its nodes cannot come, leave or change. */
+/** Asked at the start: half-way through it would be too late. */
 export function requireElastic<T extends ParameterTable>({
   cluster,
   skip,

@@ -1,4 +1,4 @@
-/** A neighbourhood whose only node does not answer, and what happens to uploads to it. */
+/** Its only node does not answer: what happens to uploads to it. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   type Chunk,
@@ -11,10 +11,10 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, otherNodes, workingNodes } from './steps.ts';
 
-/** Bits of a neighbourhood. All others are too far from the silent one for their nodes to answer for it. */
+/** Bits; nodes of the other neighbourhoods are too far away to answer for it. */
 const RADIUS = 3;
 const NEIGHBOURHOODS = ['000', '001', '010', '111'];
-/** Six attempts of a Bee, each with the half minute that it gives its peers. */
+/** Six attempts of a Bee, each with half a minute for its peers. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
 /** For scenarios that do this. */
@@ -42,7 +42,7 @@ export const SILENT_PARAMETERS = {
 };
 type SilentContext = ScenarioContext<typeof SILENT_PARAMETERS>;
 
-/** A cluster in which one neighbourhood has a single node, and the others are far from it. */
+/** One neighbourhood has a single node, far from the others. */
 export const SILENT_CLUSTER = {
   nodes: NEIGHBOURHOODS.length,
   neighbourhoods: NEIGHBOURHOODS,
@@ -51,8 +51,8 @@ export const SILENT_CLUSTER = {
 } as const;
 
 /**
- * Uploads to a neighbourhood whose only node is silent, and looks for what was acknowledged once it answers again.
- * @param mode deferred: a chunk is acknowledged when the tag counts it as synced
+ * Looks for what was acknowledged once the silent node answers again.
+ * @param mode deferred: the tag's count of synced chunks acknowledges
  */
 export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
   if (SILENT_CLUSTER.tap(context.parameters)) context.requires('tap');
@@ -86,8 +86,8 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
 }
 
 /**
- * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. If that
- * fails, the refusals of the others say nothing about silence.
+ * The control: while its node answers, the neighbourhood's chunk is acknowledged and arrives. Otherwise the refusals of the
+ * others say nothing about silence.
  */
 function expectAccepted(
   context: SilentContext,
@@ -119,7 +119,7 @@ function expectAccepted(
   });
 }
 
-/** Chunks in the neighbourhood of the node. */
+/** In the node's neighbourhood. */
 function chunksNear(context: SilentContext, node: ClusterNode, stream: string): Chunk[] {
   const random = context.random(stream);
   const overlay = fromHex(node.overlay);
@@ -136,7 +136,7 @@ interface Uploads {
   readonly mode: 'direct' | 'deferred';
 }
 
-/** @returns the acknowledged chunks */
+/** @returns acknowledged ones */
 function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Uploads): Promise<Chunk[]> {
   return context.step('upload', async (progress) => {
     let done = 0;
@@ -161,7 +161,7 @@ function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Upl
   });
 }
 
-/** Without a tag, a chunk is answered once its receipt is there. */
+/** Without a tag, the answer waits for the receipt. */
 async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chunk: Chunk): Promise<boolean> {
   const options = { batch: batchOf(node), timeoutMs: UPLOAD_TIMEOUT_MS, signal };
   try {
@@ -173,7 +173,7 @@ async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chu
   }
 }
 
-/** Whether its tag counts the chunk as synced while the node of its neighbourhood does not answer. */
+/** Whether a tag counts the chunk as synced while its neighbourhood is silent. */
 async function synchronises(
   { cluster, signal, parameters: { synced } }: SilentContext,
   node: ClusterNode,

@@ -1,15 +1,15 @@
-/** What batches count about the stamps that were made from them. */
+/** What batches count about their stamps. */
 import type { StampBuckets } from 'svcnet';
 import { type ParameterTable, plural, type ScenarioContext } from 'svcnet/scenario';
 
-/** A batch lists all of its buckets, which is long. */
+/** A batch lists all its buckets, which is long. */
 const LOOK_MS = 30_000;
-/** Bits of the hex digits of an address that decide its bucket. */
+/** Of an address's hex digits, which decide its bucket. */
 const PREFIX_BITS = 32;
 
 /**
- * Every acknowledged chunk has a slot of its batch to itself, which is a condition of the rest of the scenario: where
- * a slot is given twice, the network keeps only the chunk that was stamped last.
+ * A condition: every acknowledged chunk has a slot of its batch to itself. Of a slot's chunks the network keeps only the
+ * last stamped.
  */
 export function watchSlots<T extends ParameterTable>(
   context: Pick<ScenarioContext<T>, 'always' | 'cluster' | 'ledger' | 'unchecked'>,
@@ -23,10 +23,9 @@ export function watchSlots<T extends ParameterTable>(
 }
 
 /**
- * Counts only fall when their node starts again, so a batch that was right is looked at again only after that or when
- * it has more chunks.
+ * Counts only fall when their node starts again: a batch that was right is looked at again only then, or with more chunks.
  * @param right what each batch was last found right for
- * @returns a line for each bucket of an own batch that has given fewer slots than it has acknowledged chunks
+ * @returns a line per bucket with fewer slots than acknowledged chunks
  */
 async function missingSlots<T extends ParameterTable>(
   context: Parameters<typeof watchSlots<T>>[0],
@@ -51,7 +50,7 @@ async function missingSlots<T extends ParameterTable>(
     const now = `${entries.length} uploads, ${owner.changes} changes`;
     if (right.get(batch) === now) continue;
     const { immutableFlag } = await owner.stamps.get(batch, signal);
-    // The count of a full bucket begins again.
+    // A full bucket's count begins again.
     if (!immutableFlag) {
       context.unchecked(`slots of batch ${batch.slice(0, 8)}…: it is mutable, and may give them again`);
       continue;
@@ -66,8 +65,8 @@ async function missingSlots<T extends ParameterTable>(
 }
 
 /**
- * @param chunks distinct addresses, 64 hex digits, all stamped by the batch
- * @returns a line for each bucket that has given fewer slots than it has chunks
+ * @param chunks distinct addresses, 64 hex digits, stamped by the batch
+ * @returns a line per bucket with fewer slots than chunks
  */
 export function shortBuckets(
   { bucketDepth, buckets }: StampBuckets,

@@ -1,5 +1,3 @@
-/** Steps that several scenarios share. */
-
 import { ClientError, type Clock, type Cluster, type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
 import {
   type ExpectedContent,
@@ -15,28 +13,27 @@ import {
   until,
 } from 'svcnet/scenario';
 
-/** Losses shown where their causes are not known. */
+/** Without known causes. */
 const LOSSES_SHOWN = 20;
 
 export interface LedgeredUpload {
-  /** Name in the table, such as `upload file`. */
+  /** Such as `upload file`. */
   readonly operation: string;
   readonly kind: LedgerEntry['kind'];
   readonly node: ClusterNode;
   readonly batch: string;
-  /** Payload, bytes. */
   readonly size: number;
   readonly mode: LedgerEntry['mode'];
   readonly upload: () => Promise<Uploaded>;
-  /** Start from which its latency counts; absent: when it starts. */
+  /** Counts for the latency; absent: its own start. */
   readonly intendedMs?: number | undefined;
-  /** Computed after the upload, so as not to slow it down. */
+  /** After the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
-  /** Called with the number of its chunks that have reached their neighbourhood. */
+  /** Called with the number of chunks in their neighbourhood. */
   readonly onSynced?: (synced: number, split: number) => void;
 }
 
-/** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
+/** Uploads, checks the reference, waits for the network to have the chunks, and fills the ledger. */
 export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { operation, kind, node, batch, size, mode, upload, expected, onSynced, intendedMs }: LedgeredUpload,
@@ -77,7 +74,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   return reference;
 }
 
-/** Writes into the ledger what a node has just acknowledged as being on the network, stamped by its own batch. */
+/** Just acknowledged as being on the network, stamped by the node's batch. */
 export async function ledgerDirect<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -88,7 +85,7 @@ export async function ledgerDirect<T extends ParameterTable>(
   await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
 
-/** Every acknowledged chunk is on some node's disk; the last step of every scenario that uploads. */
+/** The last step of every scenario that uploads. */
 export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
@@ -118,7 +115,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** Losses are reported even if a node stops answering while their causes are looked for. */
+/** Losses are reported even if a node stops answering meanwhile. */
 async function causesOf<T extends ParameterTable>(
   { cluster, folder, signal }: ScenarioContext<T>,
   losses: readonly Loss[],
@@ -136,20 +133,17 @@ async function causesOf<T extends ParameterTable>(
   }
 }
 
-/**
- * The running nodes that upload and download: all but boot nodes, which only introduce the others, and dishonest
- * ones.
- */
+/** Not boot nodes, which only introduce the others, or dishonest ones. */
 export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
-/** The node of that name while it is in the cluster and runs. */
+/** While it is in the cluster and runs. */
 export function runningNode({ nodes }: Pick<Cluster, 'nodes'>, name: string): ClusterNode | undefined {
   return nodes.find((node) => node.name === name && node.running);
 }
 
-/** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/** Default: the first working node. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
   if (name !== '') return context.cluster.node(name);
   const [first] = workingNodes(context.cluster.nodes);
@@ -157,7 +151,7 @@ export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>
   return first;
 }
 
-/** The batch that the node got when its cluster started. @throws HarnessError `NODE_STATE` when it has none */
+/** Bought at its cluster's start. @throws HarnessError `NODE_STATE` without one */
 export function batchOf(node: ClusterNode): string {
   if (node.batch === undefined)
     throw new HarnessError('NODE_STATE', `${node.name} has no batch; buy one with svcnet stamp`);
@@ -170,7 +164,7 @@ export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode)
 }
 
 /**
- * The first working node other than `than`, unless one is named.
+ * Default: the first working node but `than`.
  * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`
  */
 export function otherNode<T extends ParameterTable>(
@@ -183,7 +177,7 @@ export function otherNode<T extends ParameterTable>(
   throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
 }
 
-/** Where two byte strings differ, in words; undefined when they are equal. */
+/** In words; undefined: equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
@@ -191,14 +185,14 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/** How long a scenario waits: those of its context, and a time. */
+/** Of a scenario's wait. */
 export interface Limits {
   readonly cluster: Pick<Cluster, 'clock'>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-/** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
+/** @returns what is still wrong at the end */
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
@@ -211,7 +205,7 @@ export async function inTime(
   return missingOf(until<undefined>(`not met: ${what}`, probe, { clock, timeoutMs, signal: ended }));
 }
 
-/** @returns what a wait still missed when its time was over; undefined: it ended in time */
+/** @returns undefined: it ended in time */
 export async function missingOf(wait: Promise<unknown>): Promise<string | undefined> {
   try {
     await wait;
@@ -223,7 +217,7 @@ export async function missingOf(wait: Promise<unknown>): Promise<string | undefi
 }
 
 /**
- * For `inTime`: a node that answers with an error may answer better a moment later.
+ * For `inTime`: a node that answers with an error may answer better later.
  * @returns what is wrong: the error, or what `look` says
  */
 export async function errorAsText(
@@ -239,8 +233,8 @@ export async function errorAsText(
 }
 
 /**
- * Until the clock shows the next second. What the network keeps by the second, such as the history of a grantee list,
- * takes one change per second; and what happened before is older than the next block.
+ * What the network keeps by the second, such as a grantee list's history, takes one change per second; and what happened
+ * before is older than the next block.
  */
 export async function nextSecond(clock: Clock, signal: AbortSignal): Promise<void> {
   const second = () => Math.floor(clock.now() / 1000);

@@ -1,25 +1,24 @@
-/** What connection and routing scenarios share: a look at all nodes, repeated until nothing is wrong. */
+/** A look at all nodes, repeated until nothing is wrong. */
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { inTime, missingOf } from './steps.ts';
 
-/** Problems shown of a longer list. */
 const LINES_SHOWN = 20;
 
-/** For every scenario that looks until all is well. */
+/** For scenarios that look until all is well. */
 export const WITHIN = {
   within: parameter('duration', 30_000, 'time within which all conditions must hold', { allowance: true }),
 };
 
-/** One condition on the whole cluster, and the nodes that break it. */
+/** On the whole cluster. */
 export interface Rule {
   readonly name: string;
   readonly expected: string;
-  /** A line for each problem, with its node. */
+  /** A line per problem and node. */
   readonly wrong: (signal: AbortSignal) => Promise<readonly string[]>;
 }
 
-/** Every rule is a condition. Checks the rules until none is broken, and reports how long that took. */
+/** Checks until none is broken, and reports how long that took. */
 export async function expectRules<T extends ParameterTable & typeof WITHIN>(
   context: ScenarioContext<T>,
   rules: readonly Rule[],
@@ -51,8 +50,8 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
 }
 
 /**
- * Waits for the links that a cluster of this size must have: in a large one a node is not connected to all others.
- * @returns what was still missing at the end, if anything
+ * By the cluster's size: in a large one a node is not connected to all others.
+ * @returns what is missing at the end
  */
 export function missingLinks(
   { cluster, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>,
@@ -61,7 +60,7 @@ export function missingLinks(
   return missingOf(cluster.meshed({ timeoutMs, signal }));
 }
 
-/** Checks each running node. @returns what is wrong, in the order of the nodes */
+/** @returns what is wrong, in the order of the nodes */
 export async function wrongOn(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode) => Promise<readonly string[]>,

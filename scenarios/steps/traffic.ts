@@ -1,6 +1,6 @@
 /**
- * Steady traffic alongside faults: single chunks, uploaded directly and read elsewhere, at a rate that does
- * not wait for answers. What was acknowledged is in the ledger; failures are recorded with node and time.
+ * Alongside faults: single chunks, uploaded directly and read elsewhere, at a rate that does not wait for answers.
+ * Acknowledged ones are in the ledger; failures are recorded with node and time.
  */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
@@ -14,7 +14,7 @@ import {
 import { freshChunk } from './presence.ts';
 import { batchOf, difference, ledgerDirect } from './steps.ts';
 
-/** For every scenario with such traffic. */
+/** For scenarios with it. */
 export const TRAFFIC = {
   load: parameter('integer', 20, 'chunks uploaded per second in total, each read from another node', {
     min: 1,
@@ -23,26 +23,25 @@ export const TRAFFIC = {
 
 /** A request that hangs is a failure: longer than any deadline of a node. */
 const PATIENCE_MS = 35_000;
-/** Requests under way at once; more would only wait for each other. */
+/** More would only wait for each other. */
 const UNDER_WAY_MAX = 200;
 
-/** One request. */
 export interface Sample {
   readonly what: 'upload' | 'read';
   readonly node: ClusterNode;
   /** Ms since the epoch. */
   readonly at: number;
   readonly ms: number;
-  /** Why it failed; absent: it has not. */
+  /** Absent: it has not failed. */
   readonly failure?: string | undefined;
 }
 
 export interface TrafficOptions {
-  /** Nodes that upload and read, one after another; called for each request. */
+  /** In turn; called for each request. */
   readonly nodes: () => readonly ClusterNode[];
-  /** Nodes that read what a node has uploaded; default: any of them. */
+  /** Default: any of them. */
   readonly readersOf?: (uploader: ClusterNode) => readonly ClusterNode[];
-  /** Batch to upload with; default: that of the node. */
+  /** Default: the node's. */
   readonly batchOf?: (node: ClusterNode) => string;
 }
 
@@ -66,7 +65,7 @@ export class Traffic {
     this.#running = this.#run();
   }
 
-  /** Ends it, and waits for what is under way. @throws what has gone wrong, other than answers of nodes */
+  /** Waits for what is under way. @throws what has gone wrong, other than answers of nodes */
   async stop(): Promise<void> {
     this.#ended.abort();
     await this.#running;
@@ -74,7 +73,7 @@ export class Traffic {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Samples of a period, ms since the epoch. */
+  /** Ms since the epoch. */
   between(from: number, to = Number.POSITIVE_INFINITY): Sample[] {
     return this.samples.filter(({ at }) => at >= from && at < to);
   }
@@ -124,7 +123,7 @@ export class Traffic {
     if (part !== undefined) this.wrong.push(`${reader.name} serves chunk ${address}: ${part}`);
   }
 
-  /** @returns undefined when it has failed */
+  /** @returns undefined: it failed */
   async #timed(
     what: Sample['what'],
     node: ClusterNode,
@@ -156,7 +155,7 @@ export class Traffic {
   }
 }
 
-/** Runs work alongside traffic, and ends the traffic however the work ends. */
+/** The traffic ends however the work ends. */
 export async function beside<T extends ParameterTable, R>(
   context: ScenarioContext<T>,
   options: TrafficOptions,
@@ -177,8 +176,8 @@ export async function beside<T extends ParameterTable, R>(
 }
 
 /**
- * At least this share of the samples has succeeded.
- * @param allBut as many may fail in any case: of a few requests each is more than a share
+ * A share of the samples succeeds.
+ * @param allBut may fail anyway: of a few requests each is more than a share
  */
 export function expectSuccess<T extends ParameterTable>(
   context: ScenarioContext<T>,
@@ -203,7 +202,7 @@ export function expectSuccess<T extends ParameterTable>(
   });
 }
 
-/** The longest time of all but the slowest hundredth, milliseconds; 0 without samples. */
+/** Without the slowest hundredth, ms; 0: no samples. */
 export function p99(samples: readonly Sample[]): number {
   const times = samples.map(({ ms }) => ms).toSorted((a, b) => a - b);
   return times[Math.max(0, Math.ceil(times.length * 0.99) - 1)] ?? 0;

@@ -1,7 +1,4 @@
-/**
- * What `svcnet load` wraps around a script: options that the script leaves open, and the summary for the
- * harness.
- */
+/** `svcnet load` wraps this around a script: missing options, and the summary for the harness. */
 import { config } from '../lib/config.js';
 
 /** @import { Options } from 'k6/options' */

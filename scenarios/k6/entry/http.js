@@ -1,6 +1,6 @@
 /**
- * `k6/http` of a bundled script: each request says by tags which node it goes to and what it asks for. k6 keeps a series
- * for every value of a tag, so these are few, where its own `url` and `name` may be another in every request.
+ * `k6/http` of a bundled script: tags name a request's node and endpoint. k6 keeps a series for every value of a tag, so
+ * these are few; its own `url` and `name` may differ in every request.
  */
 import http from 'k6/http';
 import { nodes } from '../lib/config.js';
@@ -9,9 +9,9 @@ export * from 'k6/http';
 
 /** @import { Params } from 'k6/http' */
 
-/** Different values that one user of k6 gives a tag; everything beyond is `other`. */
+/** By one user of k6; all others are `other`. */
 const VALUES_MAX = 50;
-/** A first part of a path that is longer, or has more digits, belongs to one request alone. */
+/** A longer first part of a path, or one with more digits, belongs to one request alone. */
 const WORD = /^(?!.*\d.*\d)[^\s]{0,24}$/;
 
 /** @type {Record<'node' | 'endpoint', Set<string>>} */

@@ -1,9 +1,6 @@
-/**
- * `open` of a bundled script. k6 looks beside the file that it runs, which is the bundle; the files of a script
- * are beside the script.
- */
+/** `open` of a bundled script. k6 looks beside the bundle; the files are beside the script. */
 
-/** Replaced by a text when the script is bundled. */
+/** Replaced in the bundle. */
 const besideScript = __ENV['SVCNET_SCRIPT_FOLDER'];
 
 /**

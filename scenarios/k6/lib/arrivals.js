@@ -1,7 +1,6 @@
 /**
- * When the iterations of an open model are meant to start. k6 starts each when a user is free at its time, or
- * drops it; a latency that leaves out the time between the intended and the true start makes every percentile
- * too low. Runs in k6 and in Node.js.
+ * Intended starts of an open model's iterations. k6 starts each when a user is free, or drops it; latencies without that
+ * wait make every percentile too low. Runs in k6 and in Node.js.
  */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';

@@ -1,4 +1,4 @@
-/** Chunks of new content over a stream, one acknowledgement each. */
+/** Over a stream, one acknowledgement each. */
 import { payloadsOf } from '../../../harness/run/load/k6/pieces.ts';
 import { config } from './config.js';
 import { operation } from './operations.js';
@@ -9,7 +9,7 @@ import { nextUploader, uniqueContent } from './uploads.js';
 /** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const SPAN_SIZE = 8;
-/** Chunks sent ahead of their acknowledgements: enough for both directions to be busy. */
+/** Both directions are busy. */
 const AHEAD_MAX = 64;
 
 /**

@@ -1,4 +1,4 @@
-/** What `svcnet load` hands to a script: the nodes, their batches, and how to load them. */
+/** From `svcnet load`: the nodes, their batches, the load. */
 import { SharedArray } from 'k6/data';
 
 /** @import { LoadConfig, LoadData, TargetNode } from '../../../harness/run/load/k6/config.ts' */
@@ -24,14 +24,14 @@ export function authorization({ name }) {
   return header === undefined ? {} : { authorization: header };
 }
 
-/** Things uploaded before the load began. One copy for all users of k6. */
+/** Uploaded before the load; one copy for all users. */
 export const objects = new SharedArray('objects', () => {
   /** @type {LoadData} */
   const data = JSON.parse(open(config.data));
   return [...data.objects];
 });
 
-/** Signatures of feed updates, hex. One copy for all users of k6. */
+/** Of feed updates, hex; one copy for all users. */
 export const signatures = new SharedArray('signatures', () => {
   /** @type {LoadData} */
   const data = JSON.parse(open(config.data));
@@ -41,7 +41,7 @@ export const signatures = new SharedArray('signatures', () => {
 /** The nodes of the cluster that take part. */
 export const nodes = config.nodes;
 
-/** Those that accept uploads. */
+/** With a batch. */
 export const uploaders = nodes.filter(({ batch }) => batch !== '');
 
 /**

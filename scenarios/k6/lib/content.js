@@ -1,7 +1,6 @@
 /**
- * Bytes determined by a seed, a label and an index: AES in counter mode, keyed by their hash, as
- * `seededRandom` of the harness makes them. So three short texts are enough to recreate what k6 uploads. Runs
- * in k6 and in Node.js.
+ * Bytes of a seed, a label and an index: AES in counter mode, keyed by their hash, as the harness's `seededRandom`. Three
+ * texts recreate what k6 uploads. Runs in k6 and in Node.js.
  */
 
 /** @param {string} text ASCII */

@@ -1,4 +1,4 @@
-/** Downloads that are compared with what was uploaded. */
+/** Compared with what was uploaded. */
 import { sha256 } from 'k6/crypto';
 import exec from 'k6/execution';
 import { config, inTurn, nodes, objects } from './config.js';

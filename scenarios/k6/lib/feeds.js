@@ -1,6 +1,6 @@
 /**
- * Feeds: one owner for the load, several topics, updates in turn. k6 cannot sign them fast enough; the
- * harness signs them before the load, and the content is made here.
+ * One owner for the load, several topics, updates in turn. k6 cannot sign fast enough: the harness signs before the load,
+ * and the content is made here.
  */
 import exec from 'k6/execution';
 import { chunkOf } from './chunks.js';
@@ -10,13 +10,13 @@ import { iterationStart, OperationError, operation, WARMUP } from './operations.
 import { answered, ask, uploadHeaders } from './requests.js';
 import { nextUploader, send } from './uploads.js';
 
-/** Digits of an update's id, in front of its signature. */
+/** Of an update's id, in front of its signature. */
 const ID_DIGITS = 64;
 
 /** @param {number} number of an update, over all feeds */
 const indexOf = (number) => `feed ${number}`;
 
-/** Makes the next update of one of the feeds. */
+/** Of one of the feeds. */
 async function updateFeed() {
   iterationStart();
   const { owner, topics, size, warmupUpdates } = config.feeds;
@@ -41,7 +41,7 @@ async function updateFeed() {
     : { node, topic: /** @type {string} */ (topics[number % topics.length]) };
 }
 
-/** Makes the next update of one of the feeds, and reads it on another node, once the network has it. */
+/** Updates a feed, and reads it on another node, once the network has it. */
 export async function updateAndReadFeed() {
   const updated = await updateFeed();
   if (updated === undefined) return undefined;
@@ -56,8 +56,7 @@ export async function updateAndReadFeed() {
       'binary',
     );
     const index = Number(`0x${answered(reader, response.headers, 'feed-index')}`);
-    // Updates under way at the same time may make any recent one the latest; its content must match its
-    // index.
+    // Simultaneous updates may make any recent one the latest; its content must match its index.
     const number = index * topics.length + topics.indexOf(updated.topic);
     const expected = await contentOf(config, indexOf(number), size);
     const seen = new Uint8Array(response.body);

@@ -1,6 +1,6 @@
 /**
- * `svcnet/k6`: what a k6 script uses to load a cluster. `svcnet load --script FILE` bundles it into the
- * script and passes it the nodes; what it uploads is in the ledger of the run, what it times in its tables.
+ * `svcnet/k6`, for scripts that load a cluster. `svcnet load --script FILE` bundles it and passes the nodes; uploads are in
+ * the run's ledger, times in its tables.
  */
 export { streamChunks } from './chunks.js';
 export { config, nodes, objects, uploaders } from './config.js';

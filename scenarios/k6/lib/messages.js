@@ -1,4 +1,4 @@
-/** Messages: sent by one node, delivered by another to a subscriber. */
+/** Sent by one node, delivered by another. */
 import exec from 'k6/execution';
 import { inTurn, nodes } from './config.js';
 import { OperationError, operation } from './operations.js';
@@ -9,10 +9,10 @@ import { nextUploader, uniqueContent } from './uploads.js';
 /** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const MESSAGE_SIZE = 64;
-/** Digits of a prefix of the receiver's overlay: one byte costs the sender some 256 hashes. */
+/** Of the receiver's overlay: one byte costs the sender some 256 hashes. */
 const TARGET_DIGITS = 2;
 
-/** Sends a new message from one node, and waits until another has delivered it. */
+/** From one node, until another has delivered it. */
 export async function sendMessage() {
   const sender = nextUploader();
   const receivers = nodes.filter(({ mode, name }) => mode === 'full' && name !== sender.name);
@@ -39,8 +39,7 @@ export async function sendMessage() {
           message: `${receiver.name} delivered another message`,
         });
       }
-      // From its sending, and at least until the sender has its answer: k6 reads sockets only between
-      // requests.
+      // At least until the sender has its answer: k6 reads sockets only between requests.
       return { bytes: message.length, ms: Date.now() - sentAtMs };
     });
   } finally {

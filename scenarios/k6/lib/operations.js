@@ -1,6 +1,6 @@
 /**
- * Operations: what is timed, counted and reported to the harness. In open models the first operation of an
- * iteration counts from the time at which the iteration was meant to start.
+ * Operations are timed, counted and reported to the harness. In open models an iteration's first one counts from the
+ * intended start.
  */
 import exec from 'k6/execution';
 import { Counter, Rate, Trend } from 'k6/metrics';
@@ -8,7 +8,7 @@ import { intendedStartMs } from './arrivals.js';
 
 /** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/run/load/k6/config.ts' */
 
-/** Name of the k6 scenario whose operations are in no figure. */
+/** Its operations are in no figure. */
 export const WARMUP = 'svcnet_warmup';
 
 const latency = new Trend('svcnet_latency', true);
@@ -33,7 +33,7 @@ export class OperationError extends Error {
   }
 }
 
-/** The iteration whose first operation has begun. */
+/** Its first operation has begun. */
 let begun = -1;
 
 /**
@@ -53,7 +53,7 @@ function waitedMs() {
 let startedIteration = -1;
 let startedAtMs = 0;
 
-/** Call it before anything that takes time: work before the first operation is the load generator's own. */
+/** Called before anything slow: work before the first operation is the load generator's own. */
 export function iterationStart() {
   if (startedIteration !== exec.vu.iterationInInstance) {
     startedIteration = exec.vu.iterationInInstance;

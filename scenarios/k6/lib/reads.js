@@ -1,4 +1,4 @@
-/** Chooses which thing is read next. Runs in k6 and in Node.js. */
+/** Chooses what is read next. Runs in k6 and in Node.js. */
 
 /** @import { ReadPattern } from '../../../harness/run/load/k6/config.ts' */
 

@@ -1,4 +1,4 @@
-/** Requests to nodes in the dialect that each speaks, and their failures. */
+/** In each node's dialect, with failures. */
 import http from 'k6/http';
 import { authorization, config } from './config.js';
 import { OperationError } from './operations.js';
@@ -26,7 +26,7 @@ const MESSAGE_MAX = 300;
  * @throws {OperationError} for every answer of 400 and above, and when there is none
  */
 export function ask(node, { method, path, body = null, headers = {} }, responseType) {
-  // One name for all, or k6 would keep a series for each reference.
+  // k6 keeps a series for each name: not for each reference.
   const tags = { name: `${method} ${path.split('?')[0]?.replace(/[0-9a-f]{40,}/g, 'HEX') ?? ''}` };
   const response = http.request(method, `${node.api}${path}`, body, {
     headers: { ...authorization(node), ...headers },

@@ -1,7 +1,4 @@
-/**
- * A WebSocket of a node as promises: opened, message after message, closed; each in time or failing with an
- * `OperationError`.
- */
+/** As promises: opened, message after message, closed; each in time or failing with an `OperationError`. */
 
 import { clearTimeout, setTimeout } from 'k6/timers';
 import { WebSocket } from 'k6/websockets';

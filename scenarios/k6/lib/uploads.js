@@ -1,4 +1,4 @@
-/** Uploads whose content the harness can recreate: it verifies them, and looks for every chunk. */
+/** The harness recreates and verifies the content, and looks for every chunk. */
 import exec from 'k6/execution';
 import { filesOf, sizeOf } from '../../../harness/run/load/k6/pieces.ts';
 import { config, inTurn, uploaders } from './config.js';

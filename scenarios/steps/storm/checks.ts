@@ -1,7 +1,4 @@
-/**
- * What must hold after a storm: the network is whole again, everything acknowledged is there and right, and no node
- * is refused.
- */
+/** After a storm the network is whole again, everything acknowledged is there and right, and no node is refused. */
 
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
@@ -12,26 +9,23 @@ import type { Departures } from './departures.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Time within which all nodes are connected again, and know it. */
+/** All nodes are connected again, and know it. */
 const WHOLE_WITHIN_MS = 90_000;
-/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
+/** Uploads without progress for so long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 90_000;
-/**
- * Additional time for each chunk that waits after the storm, milliseconds: ten a second, where a healthy network
- * takes hundreds.
- */
+/** Per chunk that waits after the storm: ten a second, where a healthy network takes hundreds. */
 const PER_CHUNK_MS = 100;
-/** Time after the last upload is settled within which every node must deliver. */
+/** After the last upload is settled, for every node. */
 const DELIVERED_WITHIN_MS = 60_000;
-/** After that time and so many failures the rest is not read: each failure may take a minute. */
+/** Then the rest is not read: each failure may take a minute. */
 const FAILURES_ENOUGH = 10;
-/** Time within which the nodes of a neighbourhood have what any of them has. */
+/** For all nodes of a neighbourhood. */
 export const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** A condition broken in part by each line of `found`. @param given what else was observed */
+/** Each line of `found` breaks it. @param given what else was observed */
 export function expectNone(
   context: StormContext,
   name: string,
@@ -46,7 +40,7 @@ export function expectNone(
   });
 }
 
-/** Heals active faults, starts nodes that are down, and waits for the links. */
+/** Heals faults, starts stopped nodes, and waits for the links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     await context.cluster.faults.heal();
@@ -62,7 +56,7 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
-/** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
+/** Deferred uploads are promised once synced; each must be, as there is room for all. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
     const { cluster, signal } = context;
@@ -112,7 +106,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** Reads every upload from a node drawn for it, unless it is clear that the network does not deliver. */
+/** From a node drawn for each upload, unless the network clearly does not deliver. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = operations.promised;
@@ -165,7 +159,7 @@ async function failureOf(
   }
 }
 
-/** Checks some of the acknowledged chunks on every node that should have them. */
+/** Some acknowledged chunks, on every node that should have them. */
 export function placed(context: StormContext, { departures }: Operations): Promise<void> {
   return context.step('places', async (progress) => {
     const { ledger, cluster, signal, parameters } = context;
@@ -176,8 +170,8 @@ export function placed(context: StormContext, { departures }: Operations): Promi
     const probe = async (aborted: AbortSignal) => {
       const seen = await watch.probe(aborted);
       progress.progress(watch.placed.length, chunks.length, 'chunks');
-      // A node notices that a chunk is damaged when it is asked for it, and then brings it again. Where its store can be
-      // seen, the probe has not asked.
+      // A node that is asked for a damaged chunk notices it and brings it again. In a visible store, the probe has not
+      // asked.
       for (const { chunk, lacking } of watch.astray)
         for (const node of lacking) if (node.isTransparent) await node.chunks.has(chunk, aborted);
       return 'missing' in seen ? seen.missing : undefined;
@@ -198,10 +192,7 @@ export function placed(context: StormContext, { departures }: Operations): Promi
   });
 }
 
-/**
- * No node blocklists another: all of them have behaved, but for dishonest ones, and those that lost their data, and their
- * counts with it.
- */
+/** No node blocklists another, except dishonest ones, and those that lost their data, and their counts with it. */
 export function refusals(context: StormContext, departures: Pick<Departures, 'isDishonest'>): Promise<void> {
   return context.step('refusals', async () => {
     const { cluster, signal } = context;

@@ -1,11 +1,11 @@
-/** What nodes hand on: a dishonest one may tell an honest one anything, which must go no further. */
+/** A dishonest node may tell anything; an honest one must not pass it on. */
 import { faultsOf, type TapEvent } from 'svcnet';
 import { isHonest, plural } from 'svcnet/scenario';
 import type { StormContext } from './parameters.ts';
 
 const LOOKED_MS = 50;
 
-/** Reads along until it is disposed of, where what nodes say can be read. */
+/** Until disposed, where messages can be read. */
 export function watchDeliveries(context: StormContext): AsyncDisposable | undefined {
   const { cluster } = context;
   if (!cluster.capabilities.has('tap')) return undefined;

@@ -1,26 +1,25 @@
 /**
- * Nodes that leave a storm for good, lose all that they have stored, or break rules. A receipt says that its node has
- * stored the chunk; the neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every
- * network of this protocol. The receipt of a dishonest node promises nothing.
+ * Nodes that leave a storm for good, lose their data, or break rules. A receipt says that its node has stored the chunk; the
+ * neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every network of this
+ * protocol. A dishonest node's receipt promises nothing.
  */
 import { type Diagnosis, diagnose, fromHex, isHonest, type Loss, rankStorers } from 'svcnet/scenario';
 import { heldByNobody, storers } from '../presence.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Healthy neighbours take a second or two; what they have not pulled within this time is lost by their fault. */
+/** Healthy neighbours take a second or two; what they have not pulled by then is lost by their fault. */
 const PULLED_WITHIN_MS = 5000;
-/** Shorter than any node stays. */
 const LOOKED_MS = 250;
 /** Chunks that nodes are asked for at once. */
 const SEEN_AT_ONCE = 400;
-/** Digits that name a node which the cluster does not know any more. */
+/** Name a node that the cluster no longer knows. */
 const PREFIX_DIGITS = 8;
 
 interface Departure {
   readonly name: string;
-  /** As diagnoses name it: digits of its overlay once it has left, its name while it is there. */
+  /** In diagnoses: digits of its overlay once it has left, else its name. */
   readonly prefix: string;
-  /** When the node was last seen in the cluster, or with its data, and when first, ms of its clock. */
+  /** Last seen in the cluster, or with its data, and first; ms of its clock. */
   readonly at: number;
   readonly since: number;
   readonly wipes: number;
@@ -28,20 +27,20 @@ interface Departure {
 }
 
 export class Departures implements Disposable {
-  /** Chunks that left with the only nodes that had them: they are no longer promised. */
+  /** Left with their only holders: no longer promised. */
   readonly taken = new Set<string>();
   readonly #context: StormContext;
   #timer: Disposable | undefined;
-  /** By the first digits of the overlay. */
+  /** First digits of the overlay. */
   readonly #seen = new Map<string, Departure>();
-  /** Nodes that have lost their data, each time; `seenAt`: when that was seen. */
+  /** Each time; `seenAt`: when that was seen. */
   readonly #emptied: (Departure & { readonly seenAt: number })[] = [];
 
   constructor(context: StormContext) {
     this.#context = context;
   }
 
-  /** Notes which nodes are there, until it is disposed of. */
+  /** Until disposed. */
   watch(): void {
     this.look();
     this.#timer = this.#context.cluster.clock.timer(LOOKED_MS, () => this.watch());
@@ -64,7 +63,7 @@ export class Departures implements Disposable {
     }
   }
 
-  /** @param missing chunks that no node has @returns those that no departure explains @throws ClientError */
+  /** @param missing chunks that no node has @returns without those that a departure explains @throws ClientError */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
     if (missing.length === 0 || this.#suspects().length === 0) return missing;
@@ -72,7 +71,7 @@ export class Departures implements Disposable {
     const suspects = this.#suspects();
     for (const diagnosis of diagnoses) {
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
-      // Without its counts a node gives the slots of its batch again.
+      // Without its counts a node gives its batch's slots again.
       const isReplaced = this.#emptied.some(
         ({ name, seenAt }) => name === node && acknowledgedAtMs <= seenAt,
       );
@@ -82,19 +81,19 @@ export class Departures implements Disposable {
     return missing.filter((chunk) => !this.taken.has(chunk));
   }
 
-  /** Whether a node may have left with what it alone had, or have dropped it, acknowledged at this time, ms. */
+  /** A node may have left with it, or dropped it. @param acknowledgedAtMs ms */
   mayHaveTaken(acknowledgedAtMs: number): boolean {
     return this.#suspects().some((gone) =>
       gone.isHonest ? isSoon(gone, acknowledgedAtMs) : acknowledgedAtMs >= gone.since - LOOKED_MS,
     );
   }
 
-  /** @param overlay hex @returns whether a node that breaks rules was seen there */
+  /** @param overlay hex */
   isDishonest(overlay: string): boolean {
     return this.#seen.get(overlay.slice(0, PREFIX_DIGITS))?.isHonest === false;
   }
 
-  /** Looks for every acknowledged chunk, if any node has left: what is read afterwards is there. */
+  /** If any node has left: what is read afterwards is there. */
   async conclude(): Promise<void> {
     const { cluster, ledger, signal } = this.#context;
     if (this.#suspects().length === 0) return;
@@ -107,7 +106,7 @@ export class Departures implements Disposable {
     }
   }
 
-  /** Those that have left or lost their data, and all dishonest ones. */
+  /** Left, emptied, or dishonest. */
   #suspects(): readonly Departure[] {
     const here = new Set(this.#context.cluster.nodes.map(({ overlay }) => overlay.slice(0, PREFIX_DIGITS)));
     return [
@@ -132,12 +131,12 @@ function isTaken(
   return receipts.every((receipt) => isLiar(receipt) || soon(({ prefix }) => prefix === receipt, receiptAt));
 }
 
-/** Whether it left before its neighbours had time to pull what it had stored at this time, ms. */
+/** Before its neighbours could pull what it stored then, ms. */
 function isSoon(gone: Departure, at: number): boolean {
   return gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS;
 }
 
-/** @param chunks of the ledger */
+/** @param chunks the ledger's */
 export function lossesOf({ cluster, ledger }: StormContext, chunks: readonly string[]): readonly Loss[] {
   const nodes = storers(cluster.nodes).map((node) => ({ node, overlay: fromHex(node.overlay), radius: 0 }));
   return chunks.flatMap((chunk): Loss[] => {

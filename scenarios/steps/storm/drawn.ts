@@ -1,4 +1,4 @@
-/** The operations of a storm, drawn from the seed, lane by lane. */
+/** Drawn from the seed, lane by lane. */
 import {
   CHUNK_PAYLOAD_SIZE,
   POWER_CUT,
@@ -7,14 +7,14 @@ import {
   type ScheduledOperation,
 } from 'svcnet/scenario';
 
-/** An operation without its place in the schedule. */
+/** Without its place in the schedule. */
 export type Drawn = ScheduledOperation extends infer O
   ? O extends ScheduledOperation
     ? Omit<O, 'n' | 'lane' | 'atMs' | 'node'>
     : never
   : never;
 
-/** Of ten operations this many are uploads while there is room. */
+/** While there is room. */
 const UPLOADS_OF_TEN = 6;
 /** Of ten uploads. */
 const CHUNKS_OF_TEN = 2;
@@ -23,9 +23,9 @@ const DIRECT_OF_TEN = 5;
 
 /**
  * @param stream name of the payload, unique in the storm
- * @param uploads numbers of the uploads that can be read; empty: none yet
+ * @param uploads that can be read; empty: none yet
  * @param full nothing more may be uploaded
- * @returns undefined when there is nothing to do
+ * @returns undefined: nothing to do
  */
 export function drawOperation(
   random: RandomIntegers,
@@ -61,9 +61,9 @@ export function drawOperation(
   return { do: 'download', upload: uploads[read % uploads.length] as number };
 }
 
-/** A kill or power cut of a schedule whose node and time are known. */
+/** Its node and time are known. */
 export interface PlannedKill {
-  /** Of the fault in the schedule. */
+  /** In the schedule. */
   readonly id: string;
   readonly node: string;
   readonly atMs: number;
@@ -77,7 +77,6 @@ export function plannedKills(faults: readonly ScheduledFault[]): PlannedKill[] {
   );
 }
 
-/** Two different items. */
 export function drawPair<T>(random: RandomIntegers, from: readonly T[]): readonly [T, T] {
   const first = random.below(from.length);
   const second = (first + 1 + random.below(from.length - 1)) % from.length;

@@ -1,4 +1,4 @@
-/** A batch that ends while a storm goes on, whatever happens to the nodes that hold its chunks. */
+/** It ends during a storm, whatever happens to its chunks' holders. */
 import type { ClusterNode } from 'svcnet';
 import { batchAmount, buyBatch } from 'svcnet/scenario';
 import { freshChunk, storers } from '../presence.ts';
@@ -7,19 +7,19 @@ import type { StormContext } from './parameters.ts';
 
 const DEPTH = 17;
 const CHUNKS = 16;
-/** Enough to fill it, also where blocks come faster than uploads. */
+/** To fill it, also where blocks come faster than uploads. */
 const BLOCKS_MIN = 30;
-/** A purchase mines until every node has read it: where nodes read their chain late, it takes this many at most. */
+/** A purchase mines until every node has read it: at most so many blocks. */
 const BLOCKS_TO_BUY = 500;
 const MINED_AT_ONCE = 5;
 const GONE_WITHIN_MS = 60_000;
 
 export interface ShortBatch {
-  /** Addresses of all chunks that were stamped with it. */
+  /** Stamped with it. */
   readonly chunks: readonly string[];
 }
 
-/** Before the storm. Its middle is the batch's end. @returns undefined where blocks cannot be mined on demand */
+/** Ends in the middle of the storm. @returns undefined where blocks cannot be mined on demand */
 export function shortBatch(context: StormContext): Promise<ShortBatch | undefined> {
   return context.step('short batch', async () => {
     const { cluster, parameters, signal } = context;
@@ -48,7 +48,7 @@ export function shortBatch(context: StormContext): Promise<ShortBatch | undefine
   });
 }
 
-/** No node keeps what nobody pays for. Of others than ours it is not known when they look. */
+/** No node keeps what nobody pays for. When others than ours look is unknown. */
 export function expired(context: StormContext, { chunks }: ShortBatch): Promise<void> {
   return context.step('expiry', async (progress) => {
     const { cluster } = context;

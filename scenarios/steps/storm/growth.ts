@@ -1,6 +1,4 @@
-/**
- * What the nodes of a storm use at its beginning and at its end: memory, handles and disk stay within bounds.
- */
+/** Nodes' memory, handles and disk stay within bounds. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +7,7 @@ import { workingNodes } from '../steps.ts';
 import { expectNone } from './checks.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Bytes; absent where it cannot be told apart. */
+/** Absent: it cannot be told apart. */
 interface Use {
   readonly memory?: number | undefined;
   readonly handles?: number | undefined;
@@ -18,11 +16,9 @@ interface Use {
 
 const KINDS = ['memory', 'handles', 'disk'] as const satisfies readonly (keyof Use)[];
 
-/** For a chunk in a reserve: slot, index and stamp. */
+/** Slot, index and stamp. */
 const CHUNK_BYTES = 4096 + 1024;
-/**
- * A reserve that hands over holds more than its capacity; waiting uploads and the cache are on the same disk.
- */
+/** A reserve that hands over exceeds its capacity; waiting uploads and the cache are on the same disk. */
 const RESERVE_OVERHANG = 3;
 const DISK_BASE_BYTES = 128 * 2 ** 20;
 
@@ -43,7 +39,7 @@ export async function usesOf({ cluster, signal }: StormContext): Promise<Uses> {
   return new Map(uses);
 }
 
-/** @param metrics Prometheus text of a node */
+/** @param metrics Prometheus text */
 function handlesIn(metrics: string): number | undefined {
   const value = /^process_open_fds (\d+)/m.exec(metrics)?.[1];
   return value === undefined ? undefined : Number(value);
@@ -59,7 +55,7 @@ function folderBytes(folder: string): number {
     }, 0);
 }
 
-/** @param before at the beginning, for nodes at rest */
+/** @param before of nodes at rest */
 export function growth(context: StormContext, before: Uses): Promise<void> {
   return context.step('growth', async () => {
     const { memory, handles, reserve } = context.parameters;

@@ -1,19 +1,19 @@
-/** How often a fault may leave the ends of a link with different counts. */
+/** How often a fault may change one end's count of a link. */
 import type { Fault } from 'svcnet';
 import { MESSAGE_FAULT } from 'svcnet/scenario';
 
-/** Everything that can be done to a message. */
+/** All that can be done to a message. */
 const ACTIONS = ['drop', 'delay', 'duplicate', 'reorder', 'replay', 'cut', 'corrupt', 'answer'] as const;
 type Action = (typeof ACTIONS)[number];
 
-/** What has no such effect, by protocol: a cheque and a payment count once, however late they come. */
+/** No such effect: a cheque and a payment count once, however late they come. */
 const HARMLESS: Readonly<Record<string, readonly Action[]>> = {
   swap: ['delay', 'duplicate', 'reorder', 'replay'],
   pseudosettle: ['delay', 'duplicate', 'reorder'],
-  // Costs nothing.
+  // Free.
   pullsync: ACTIONS,
 };
-/** Not delays: a node that waits too long for a chunk asks another one. */
+/** Not delays: a node that waits too long asks another one. */
 const HARMLESS_TO_CHUNKS: readonly Action[] = ['duplicate', 'reorder'];
 
 export function harmsOf({ kind, request }: Pick<Fault, 'kind' | 'request'>): number {

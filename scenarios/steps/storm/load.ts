@@ -1,6 +1,6 @@
 /**
- * The load of a storm: lanes of operations on every node, alongside the faults. What a node acknowledges is
- * recorded; an operation that fails is counted, and the lane continues.
+ * Lanes of operations on every node, alongside the faults. Acknowledgements are recorded; a failed operation is counted, and
+ * its lane continues.
  */
 import { ClientError, type Clock, type ClusterNode, type Fault } from 'svcnet';
 import {
@@ -19,26 +19,26 @@ import { Operations } from './operations.ts';
 import { chunksMax, type Outcome, type StormContext } from './parameters.ts';
 import { Updates } from './updates.ts';
 
-/** A lane whose node is away looks again after this. */
+/** A lane looks again when its node is away. */
 const AWAY_PAUSE_MS = 100;
-/** Nothing can be read yet, or the node refuses: avoids spending all the time on requests. */
+/** Nothing can be read, or the node refuses: saves requests. */
 const IDLE_PAUSE_MS = 200;
-/** What may be offered at once at the start, so that there is something to read. */
+/** At the start, so that there is something to read. */
 const AT_ONCE_CHUNKS = 100;
 const MESSAGE_PAUSE_MS = 1000;
 const CASH_PAUSE_MS = 5000;
 const SEEK_PAUSE_MS = 500;
-/** At one address: a bucket of a batch has room for few. */
+/** At one address: a batch's bucket has room for few. */
 const UPDATES = 5;
-/** About as long as they take. */
+/** They take about so long. */
 const UPDATES_MS = 1000;
-/** A node that is to be killed is given many small uploads from this long before. */
+/** Before a kill, its node gets many small uploads for so long. */
 const RUSH_MS = 500;
 const RUSH_PAUSE_MS = 10;
 /** A kill waits for earlier faults of its node to end; the rush does not. */
 const RUSH_UPLOADS_MAX = 100;
 
-/** What is counted, as the report names it. */
+/** In the report. */
 const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
   upload: 'uploads',
   download: 'downloads',
@@ -48,20 +48,17 @@ const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
   cash: 'cashouts',
 };
 
-/** Everything that the load does. */
 export class StormLoad {
   readonly operations: Operations;
   readonly messages: Messages;
   readonly updates: Updates;
-  /** In the order in which they began: the schedule of the run. */
+  /** As they began: the run's schedule. */
   readonly begun: ScheduledOperation[] = [];
-  /** By kind and outcome. */
   readonly counts = new Map<string, number>();
   readonly #context: StormContext;
   readonly #signal: AbortSignal;
-  /** How often something was done to each node. */
+  /** By node. */
   readonly harmed = new Map<string, number>();
-  /** Active faults, by target. */
   readonly #active = new Map<string, Set<string>>();
   readonly #marked = new Set<string>();
   readonly #clock: Clock;
@@ -69,7 +66,7 @@ export class StormLoad {
   readonly #durationMs: number;
   #offered = 0;
 
-  /** @param signal ends the load; what is under way is still awaited */
+  /** @param signal ends the load; what is under way is awaited */
   constructor(
     context: StormContext,
     { durationMs, signal }: { readonly durationMs: number; readonly signal: AbortSignal },
@@ -94,10 +91,10 @@ export class StormLoad {
     };
   }
 
-  /** A fault has begun, or has ended, or both: some are over at once. */
+  /** Some faults begin and end at once. */
   mark(fault: Fault): void {
     const { id, at, kind, targets, endAt } = fault;
-    // Nothing is done to those that are there, unless it breaks rules.
+    // An arrival does nothing to the others, unless it breaks rules.
     if (kind === ARRIVAL && fault.request['dishonest'] === undefined) return;
     // Ids are used again.
     const key = `${id} ${at}`;
@@ -113,7 +110,7 @@ export class StormLoad {
     }
   }
 
-  /** Draws operations until the load is over. @param kills that will come */
+  /** Until the load is over. @param kills to come */
   async drawn(kills: readonly PlannedKill[]): Promise<void> {
     const nodes = workingNodes(this.#context.cluster.nodes);
     const lanes = nodes.flatMap((node) =>
@@ -126,7 +123,6 @@ export class StormLoad {
     await Promise.all([...lanes, ...rushes, ...others]);
   }
 
-  /** Does the operations of a schedule. */
   async scheduled(operations: readonly ScheduledOperation[]): Promise<void> {
     const lanes = Map.groupBy(operations, ({ lane }) => lane);
     await Promise.all(
@@ -168,9 +164,8 @@ export class StormLoad {
   }
 
   /**
-   * Deferred uploads to a node until it is killed. A chunk is pushed within milliseconds, so without them
-   * hardly any node would die with chunks that it has accepted and not yet pushed. They are so few that they
-   * need not wait for room.
+   * Deferred uploads until the kill. A chunk is pushed within milliseconds: otherwise hardly any node would die with
+   * accepted and unpushed chunks. Being few, they need no room.
    */
   async #rush({ id, node: name, atMs }: PlannedKill): Promise<void> {
     await this.#pause(atMs - RUSH_MS - (this.#clock.monotonic() - this.#startedAt));
@@ -203,8 +198,8 @@ export class StormLoad {
   }
 
   /**
-   * New payloads at one address after another. It is near a node that is soon to be killed, if there is one: that node
-   * is away when the last of them come, and back with an older one.
+   * New payloads at one address after another, near a node that is soon to be killed, if any: it is away when the last ones
+   * come, and back with an older one.
    */
   async #renew(nodes: readonly ClusterNode[], kills: readonly PlannedKill[]): Promise<void> {
     const random = this.#context.random('updates');
@@ -237,8 +232,8 @@ export class StormLoad {
   }
 
   /**
-   * A chunk that was uploaded is mostly with one of the first that are asked. For one that no node has, every node asks
-   * those that are closer: what a dishonest one tells it must go no further.
+   * One of the first asked nodes mostly has an uploaded chunk. For one that no node has, every node asks closer ones: what a
+   * dishonest one tells must go no further.
    */
   async #seek(nodes: readonly ClusterNode[]): Promise<void> {
     if (!this.#context.parameters.faults.includes(DISHONEST)) return;
@@ -290,16 +285,13 @@ export class StormLoad {
     }
   }
 
-  /**
-   * Chunks that may have been offered by now: even a fast machine keeps uploading until the end, under every
-   * fault.
-   */
+  /** Offered by now: even a fast machine keeps uploading until the end, under every fault. */
   #room(): number {
     const share = (this.#clock.monotonic() - this.#startedAt) / this.#durationMs;
     return Math.max(AT_ONCE_CHUNKS, chunksMax(this.#context.parameters) * Math.min(1, share));
   }
 
-  /** Until the end of the load at the latest. */
+  /** Ends with the load. */
   #pause(ms: number): Promise<void> {
     return pause(ms, this.#signal, this.#clock);
   }

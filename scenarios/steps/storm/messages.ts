@@ -1,4 +1,4 @@
-/** Messages of a storm: each is sent once, and heard once by a node that was left alone meanwhile. */
+/** Each is sent once, and heard once by a node that was left alone meanwhile. */
 import type { ClusterNode, Subscription } from 'svcnet';
 import type { ScheduledOperation } from 'svcnet/scenario';
 import { batchOf, inTime, runningNode } from '../steps.ts';
@@ -7,11 +7,11 @@ import type { Outcome, StormContext } from './parameters.ts';
 type Message = Extract<ScheduledOperation, { do: 'message' }>;
 
 const TOPIC = 'storm';
-/** Bytes of the receiver's overlay that the message is mined for: a few hundred hashes. */
+/** Of the receiver's overlay, mined for: a few hundred hashes. */
 const PREFIX_BYTES = 1;
 const HEARD_WITHIN_MS = 60_000;
 
-/** A message that the network has accepted. */
+/** Accepted by the network. */
 interface Sent {
   readonly text: string;
   readonly from: ClusterNode;
@@ -46,7 +46,7 @@ export class Messages implements Disposable {
     return 'done';
   }
 
-  /** One subscription per node, and a new one when the last has ended with its node. */
+  /** One per node, anew when the last has ended with its node. */
   async #listen(node: ClusterNode): Promise<Subscription> {
     const known = this.#subscriptions.get(node.name);
     if (known !== undefined && known.closed === undefined) return known;
@@ -55,9 +55,7 @@ export class Messages implements Disposable {
     return fresh;
   }
 
-  /**
-   * Waits for messages whose subscription has lasted: the others may have been sent to a node that was gone.
-   */
+  /** Only messages whose subscription has lasted: the others may have been sent to a node that was gone. */
   async conclude(): Promise<void> {
     const expected = this.#sent.filter(({ subscription }) => subscription.closed === undefined);
     if (expected.length === 0)

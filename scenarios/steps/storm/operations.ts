@@ -1,4 +1,4 @@
-/** Uploads, downloads and payments of a storm, and their results. */
+/** Uploads, downloads, payments, and their results. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   expectBytes,
@@ -15,53 +15,49 @@ import type { Outcome, StormContext } from './parameters.ts';
 
 type Of<D extends ScheduledOperation['do']> = Extract<ScheduledOperation, { do: D }>;
 
-/** A node's answer to an upload. */
 export interface Uploaded {
   readonly operation: Of<'upload'>;
   readonly node: ClusterNode;
   readonly reference: string;
-  /** Addresses of all chunks below the reference. */
+  /** Below the reference. */
   readonly chunks: readonly string[];
-  /** For a deferred upload: its chunks are promised once it is synced. */
+  /** Of a deferred upload: its chunks are promised once synced. */
   readonly tag: number | undefined;
   readonly requestedAtMs: number;
-  /** How often the node had lost its data by then. */
+  /** The node's losses of data by then. */
   readonly wipes: number;
 }
 
-/** Name and type of every file: a manifest holds them. */
+/** Of every file: a manifest holds them. */
 const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
 /** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
 const ADDRESS_SIZE = 32;
 const NOT_FOUND = 404;
-/** Chunks of a direct upload that nodes are asked for at once: all of them would be most of the load. */
+/** Of a direct upload, asked for at once: all of them would be most of the load. */
 const CHECKED_MAX = 2;
 
 export class Operations {
-  /** By the number of the operation. */
+  /** By operation number. */
   readonly uploaded = new Map<number, Uploaded>();
-  /** Numbers of those that can be read. */
+  /** Numbers. */
   readonly readable: number[] = [];
-  /** Answers that differ from what was uploaded. */
+  /** Answers with other content. */
   readonly wrong: string[] = [];
-  /** Direct uploads whose chunks were looked for at once, and what of them was on no node. */
+  /** Direct uploads that were looked for at once, and what was on no node. */
   readonly present = { checked: 0, missing: [] as string[], lost: [] as string[] };
   readonly departures: Departures;
   readonly #context: StormContext;
   readonly #isQuiet: () => boolean;
 
-  /** @param isQuiet whether no fault is active */
+  /** @param isQuiet no fault is active */
   constructor(context: StormContext, isQuiet: () => boolean) {
     this.departures = new Departures(context);
     this.#context = context;
     this.#isQuiet = isQuiet;
   }
 
-  /**
-   * Uploads that stay, at the end: a node that has left for good, or lost its data, took with it what it had not pushed,
-   * or alone had.
-   */
+  /** Uploads that stay: a node that left for good, or lost its data, took what it had not pushed, or alone had. */
   get promised(): readonly Uploaded[] {
     const { nodes } = this.#context.cluster;
     const { taken } = this.departures;
@@ -72,7 +68,7 @@ export class Operations {
     );
   }
 
-  /** What an upload of the schedule consists of. */
+  /** Of the schedule. */
   payload({ data, size }: Of<'upload'>): Uint8Array {
     return this.#context.random(data).bytes(size);
   }
@@ -98,7 +94,7 @@ export class Operations {
     return 'done';
   }
 
-  /** A receipt promises that the chunk is stored already. */
+  /** A receipt promises that the chunk is stored. */
   async #checkPresence({ operation, node, chunks }: Uploaded): Promise<void> {
     const { cluster, signal } = this.#context;
     const step = node.isTransparent ? 1 : Math.ceil(chunks.length / CHECKED_MAX);
@@ -149,7 +145,7 @@ export class Operations {
     return { reference, tag: mode === 'deferred' ? tag : undefined, expected };
   }
 
-  /** Promised from here on: it is in the ledger. */
+  /** From here on it is in the ledger. */
   async acknowledge(
     { operation, node, reference, chunks, requestedAtMs }: Uploaded,
     level: LedgerEntry['level'],
@@ -171,14 +167,14 @@ export class Operations {
   async download({ node: name, upload }: Of<'download'>): Promise<Outcome> {
     const node = runningNode(this.#context.cluster, name);
     const uploaded = this.uploaded.get(upload);
-    // From a schedule that was made smaller, or one that did not succeed this time.
+    // From a reduced schedule, or it did not succeed this time.
     if (uploaded === undefined || node === undefined) return 'refused';
     const wrong = await this.read(node, uploaded);
     if (wrong !== undefined) this.wrong.push(wrong);
     return 'done';
   }
 
-  /** @returns what is wrong with the bytes, if anything @throws ClientError */
+  /** @returns what is wrong @throws ClientError */
   async read(node: ClusterNode, { operation, reference, chunks }: Uploaded): Promise<string | undefined> {
     const { signal } = this.#context;
     const options = { cache: false, timeoutMs: PATIENCE_MS, signal };
@@ -210,7 +206,7 @@ export class Operations {
     return 'done';
   }
 
-  /** Skips peers whose cheques have nothing left to cash. */
+  /** Skips peers with nothing left to cash. */
   async cash({ node: name }: Of<'cash'>): Promise<Outcome> {
     const { cluster, signal } = this.#context;
     const node = runningNode(cluster, name);
@@ -224,7 +220,7 @@ export class Operations {
       try {
         await node.chequebook.cash(peer, signal);
       } catch (error) {
-        // One transaction at a time; earlier ones may still be under way.
+        // One transaction at a time; earlier ones may be under way.
         if (!(error instanceof ClientError)) throw error;
         refused = true;
       }

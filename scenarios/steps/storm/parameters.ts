@@ -1,4 +1,3 @@
-/** Parameters of a storm. */
 import {
   ARRIVAL,
   DISHONEST,
@@ -71,15 +70,14 @@ export const STORM_PARAMETERS = {
 
 export type StormContext = ScenarioContext<typeof STORM_PARAMETERS>;
 
-/** Result of an operation. `refused`: its node is away, or what it needs is not there. */
+/** `refused`: the node is away, or something is missing. */
 export type Outcome = 'done' | 'failed' | 'refused';
 
-/** Where the nodes are: each neighbourhood has several. */
+/** Each has several nodes. */
 export const NEIGHBOURHOODS = ['00', '01', '10', '11'] as const;
-/** Share of what all neighbourhoods hold: their sizes differ, and a full one accepts nothing. */
+/** Of all neighbourhoods: their sizes differ, and a full one accepts nothing. */
 const FILLED_SHARE = 0.7;
 
-/** Chunks to upload at most. */
 export function chunksMax({ chunks, reserve }: StormContext['parameters']): number {
   return chunks > 0 ? chunks : Math.floor(reserve * NEIGHBOURHOODS.length * FILLED_SHARE);
 }

@@ -1,4 +1,4 @@
-/** After a storm: payloads sent one after the other to one single-owner chunk address. Each is a message. */
+/** After a storm: payloads in sequence at one single-owner address. Each is a message. */
 import type { ClusterNode, Subscription } from 'svcnet';
 import { fromHex, makeCac, signSoc, socAddress, socParts, toHex } from 'svcnet/scenario';
 import { ownerNear } from '../gsoc-owner.ts';
@@ -9,11 +9,11 @@ import { drawPair } from './drawn.ts';
 import type { StormContext } from './parameters.ts';
 
 const TEXTS = ['first payload', 'second payload', 'third payload'] as const;
-/** Leading bits that the address shares with the listener's overlay, so that other nodes are hardly ever closer to it. */
+/** Bits shared with the listener's overlay: other nodes are hardly ever closer. */
 const PROXIMITY = 12;
 const HEARD_WITHIN_MS = 60_000;
 
-/** Not during the storm: a push that a fault keeps from the listener is not repeated once another payload has come. */
+/** Not during the storm: a push that a fault keeps from the listener is not repeated after another payload. */
 export function payloads(context: StormContext): Promise<void> {
   return context.step('payloads', async (progress) => {
     const { cluster, signal } = context;
@@ -29,7 +29,7 @@ export function payloads(context: StormContext): Promise<void> {
     const owner = ownerNear(fromHex(to.overlay), id, PROXIMITY);
     const address = toHex(socAddress(id, owner.address));
     const { nodes } = await neighbourhoodOf(address, full, signal);
-    // The others of the neighbourhood get it by pull syncing.
+    // The others of the neighbourhood pull it.
     const listeners = [to, ...nodes.filter((node) => node !== to && node !== from)];
     progress.detail(`${from.name} to ${listeners.map(({ name }) => name).join(', ')}`);
     using stack = new DisposableStack();

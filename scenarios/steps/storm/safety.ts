@@ -1,4 +1,4 @@
-/** What holds at every moment of a storm, whatever is broken. */
+/** Holds at every moment, whatever is broken. */
 import { type Books, explainLosses, lawViolations, readBooks } from 'svcnet/scenario';
 import { AWAY } from '../money.ts';
 import { heldByNobody } from '../presence.ts';
@@ -6,18 +6,18 @@ import { type Departures, lossesOf } from './departures.ts';
 import type { Operations } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** What operations have found is known already. */
+/** Already known from the operations. */
 const FOUND_MS = 50;
 const PRESENCE_MS = 1000;
-/** All nodes count, and the chain. */
+/** All nodes and the chain count. */
 const MONEY_MS = 10_000;
-/** Chunks of the ledger in one look, in turn: where nodes are asked, each costs requests. */
+/** In turn: where nodes are asked, each chunk costs requests. */
 const SEEN_AT_ONCE = 400;
 const ASKED_AT_ONCE = 20;
-/** Losses of one moment mostly have one cause. */
+/** One moment's losses mostly have one cause. */
 const EXPLAINED = 3;
 
-/** @param before the books at its beginning */
+/** @param before the books at the beginning */
 export function watchSafety(context: StormContext, operations: Operations, before: Books): void {
   context.always({
     name: 'what a direct upload acknowledges is on a node at once',

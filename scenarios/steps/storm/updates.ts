@@ -1,7 +1,4 @@
-/**
- * Payloads that replace each other at single-owner addresses while nodes are away: in the end every node of the
- * neighbourhood has the newest.
- */
+/** Payloads replace each other while nodes are away: in the end every node of the neighbourhood has the newest. */
 import type { ClusterNode } from 'svcnet';
 import {
   fromHex,
@@ -21,14 +18,14 @@ import type { Outcome, StormContext } from './parameters.ts';
 
 type Update = Extract<ScheduledOperation, { do: 'update' }>;
 
-/** Leading bits that an address shares with the node near it, so that this one is mostly the closest. */
+/** Bits shared with the node, which is mostly the closest. */
 const PROXIMITY = 6;
 /** Id, signature and span of a single-owner chunk. */
 const HEAD_SIZE = 32 + 65 + 8;
 
-/** The payload that was acknowledged last. */
+/** Acknowledged last. */
 interface Newest {
-  /** Number of its operation. */
+  /** Of its operation. */
   readonly n: number;
   /** Ms. */
   readonly acknowledgedAt: number;
@@ -36,7 +33,6 @@ interface Newest {
 
 export class Updates {
   readonly #context: StormContext;
-  /** By address. */
   readonly #newest = new Map<string, Newest>();
 
   constructor(context: StormContext) {
@@ -70,10 +66,7 @@ export class Updates {
     return 'done';
   }
 
-  /**
-   * An update that failed may have arrived all the same, so a payload may also be newer. It may be older if the newest has
-   * left with a node.
-   */
+  /** A failed update may have arrived, so a payload may be newer. It may be older if the newest has left with a node. */
   conclude(departures: Pick<Departures, 'taken' | 'mayHaveTaken'>): Promise<void> {
     const { signal } = this.#context;
     return this.#context.step('updates', async (progress) => {
@@ -110,7 +103,7 @@ export class Updates {
   }
 }
 
-/** From the node's own store. */
+/** In the node's own store. */
 async function payloadOn(
   node: ClusterNode,
   address: string,

@@ -1,6 +1,4 @@
-/** The package.json that is published. */
-
-/** What of the repository's own package.json is true of the published one as well. */
+/** Of the repository's own package.json. */
 const KEPT = [
   'name',
   'version',
@@ -15,7 +13,7 @@ const KEPT = [
   'publishConfig',
 ];
 
-/** Files and folders that people read: pages of the package link to each other. */
+/** Read by people: pages of the package link to each other. */
 export const SHIPPED = [
   'README.md',
   'CHANGELOG.md',
@@ -33,8 +31,8 @@ export interface SourceManifest extends Readonly<Record<string, unknown>> {
 
 /**
  * @param source the repository's package.json
- * @param environment of GitHub Actions, which says where the repository is: no file of the repository does
- * @param release the registry takes no provenance for a package that does not name its repository
+ * @param environment GitHub Actions' alone says where the repository is
+ * @param release the registry takes no provenance without a repository
  * @throws Error for a release whose repository is not known
  */
 export function publishedManifest(
@@ -50,10 +48,10 @@ export function publishedManifest(
   return {
     ...Object.fromEntries(KEPT.map((key) => [key, source[key]])),
     ...addresses(environment, release),
-    // Without './': npm publishes a package whose command begins with it as one without commands.
+    // Without './': npm ignores a command that begins with it.
     bin: { svcnet: 'harness/bin.js' },
     exports: Object.fromEntries(exports),
-    // `moduleResolution: node`, which projects of CommonJS still use, reads these instead of `exports`.
+    // CommonJS projects with `moduleResolution: node` read these instead of `exports`.
     main: main.default,
     types: main.types,
     typesVersions: { '*': Object.fromEntries(others.map(([entry, { types }]) => [entry.slice(2), [types]])) },

@@ -1,7 +1,6 @@
 /**
- * Makes `dist` a package: `npm run build` compiles into it (Node.js refuses to strip types below `node_modules`, so
- * the published package alone needs a build), this writes its package.json, bundles the pages and copies what is not
- * code. `--release`: the package is going to be published, and must name its repository.
+ * Makes `dist` a package: `npm run build` compiles into it, as Node.js strips no types below `node_modules`; this writes its
+ * package.json, bundles the pages and copies the rest. `--release`: it must name its repository.
  */
 import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -12,7 +11,7 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as SourceManifest;
 const manifest = publishedManifest(source, process.env, { release: process.argv.includes('--release') });
-// Examples that were tried here have packages and clusters of their own.
+// Tried examples have packages and clusters of their own.
 const isShipped = (path: string) => !/^(?:node_modules|\..*|dist)$/.test(basename(path));
 for (const path of SHIPPED)
   cpSync(join(root, path), join(dist, path), { recursive: true, filter: isShipped });
@@ -24,6 +23,6 @@ for (const page of PAGES) {
 const DISSECTOR = join('harness', 'places', 'links', 'tap', 'svcnet.lua');
 copyFileSync(join(root, DISSECTOR), join(dist, DISSECTOR));
 cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });
-// All of it is meant, also what looks like a project's own.
+// All of it, also what looks like a project's own.
 const files = readdirSync(dist).filter((name) => name !== 'package.json');
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify({ ...manifest, files }, undefined, 2)}\n`);

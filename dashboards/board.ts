@@ -1,13 +1,13 @@
-/** Boards as data: what they show and what it means. `grafana.ts` makes of it what Grafana reads. */
+/** Boards as data. `grafana.ts` makes of them what Grafana reads. */
 
-/** Names of Grafana's units, by what they stand for here. */
+/** Grafana's names. */
 export const UNITS = {
   count: 'short',
   ratio: 'percentunit',
   seconds: 's',
   duration: 'dtdurations',
   bytes: 'bytes',
-  /** Decimal, as throughput is given everywhere else. */
+  /** Decimal, as throughput is elsewhere. */
   bytesPerSecond: 'Bps',
   perSecond: 'cps',
   perMinute: 'cpm',
@@ -19,50 +19,49 @@ export type Unit = keyof typeof UNITS;
 export interface Query {
   /** PromQL with the variables of `variables.ts`. */
   readonly expr: string;
-  /** Text of the legend; labels in double braces. */
+  /** Labels in double braces. */
   readonly legend: string;
 }
 
 interface PanelCommon {
   readonly title: string;
-  /** What is seen, and what it means when it is high, low or not zero. */
+  /** What a high, a low or any value means. */
   readonly about: string;
   readonly unit: Unit;
-  /** Of 24 columns; default 8. */
+  /** Of 24; default 8. */
   readonly width?: number;
 }
 
-/** Lines over time. */
 export interface TimeSeriesPanel extends PanelCommon {
   readonly kind: 'series';
   readonly queries: readonly Query[];
   readonly stacked?: boolean;
 }
 
-/** One number, or one for each series: the latest one. */
+/** The latest number, or one per series. */
 export interface StatPanel extends PanelCommon {
   readonly kind: 'stat';
   readonly query: Query;
-  /** Red from this value on. */
+  /** From this value on. */
   readonly redFrom?: number;
-  /** Words for values. */
+  /** By value. */
   readonly words?: Words;
 }
 
-/** A row for each series, coloured by its value over time. */
+/** A row per series, coloured by its value over time. */
 export interface TimelinePanel extends PanelCommon {
   readonly kind: 'timeline';
   readonly query: Query;
   readonly words: Words;
 }
 
-/** Time across, a label or the bounds of a histogram upwards, the value as colour. */
+/** Time across, a label or a histogram's bounds upwards, the value as colour. */
 export interface HeatmapPanel extends PanelCommon {
   readonly kind: 'heatmap';
   readonly query: Query;
-  /** Unit of what is drawn upwards; the panel's unit is that of the colour. */
+  /** Upwards; the panel's unit is that of the colour. */
   readonly upwards: Unit;
-  /** The series are those of a histogram, by `le`. */
+  /** The series are a histogram's, by `le`. */
   readonly histogram?: boolean;
 }
 
@@ -75,14 +74,14 @@ export interface Row {
 }
 
 export interface Board {
-  /** Part of its address, and name of its file. */
+  /** Of its address and file. */
   readonly uid: string;
   readonly title: string;
   readonly about: string;
   readonly rows: readonly Row[];
 }
 
-/** Not everyone can tell red from green: the words say it too. */
+/** Not everyone can tell red from green. */
 export const PASSED_FAILED: Words = {
   0: { text: 'failed', color: 'red' },
   1: { text: 'passed', color: 'green' },

@@ -9,7 +9,6 @@ import { retrieval } from './boards/retrieval.ts';
 import { storage } from './boards/storage.ts';
 import { topology } from './boards/topology.ts';
 
-/** In the order of their numbers. */
 export const BOARDS: readonly Board[] = [
   overview,
   push,

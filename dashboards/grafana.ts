@@ -1,5 +1,3 @@
-/** Boards as Grafana reads them. */
-
 import * as common from '@grafana/grafana-foundation-sdk/common';
 import { BigValueColorMode, BigValueGraphMode, StackingMode } from '@grafana/grafana-foundation-sdk/common';
 import {
@@ -36,7 +34,7 @@ import { annotations, DATASOURCE, variables } from './variables.ts';
 const HEIGHT = 8;
 const STAT_HEIGHT = 4;
 const WIDTH = 8;
-/** Boards name each other by this. */
+/** Boards find each other by it. */
 const TAG = 'svcnet';
 
 export function dashboard(board: Board): Dashboard {
@@ -128,7 +126,7 @@ function statPanel({ title, about, unit, width = WIDTH, query, redFrom, words }:
       .colorMode(BigValueColorMode.Value)
       .graphMode(BigValueGraphMode.None)
       .reduceOptions(new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false))
-      // The last value within the time shown: a run that has ended says nothing any more.
+      // Within the time shown: an ended run says nothing more.
       .withTarget(target(query).range())
   );
 }

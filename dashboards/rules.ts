@@ -1,7 +1,4 @@
-/**
- * Rules that Prometheus evaluates: figures that are looked at often, and what deserves attention. They hold for nodes
- * with either prefix, `svc` and `bee`.
- */
+/** For Prometheus: frequent figures, and what deserves attention, with either prefix, `svc` and `bee`. */
 
 interface RecordingRule {
   readonly record: string;
@@ -10,15 +7,15 @@ interface RecordingRule {
 
 interface AlertRule {
   readonly alert: string;
-  /** What is watched; it always has a value. */
+  /** Always present. */
   readonly value: string;
-  /** Makes of the value a series that is there only while something is wrong. */
+  /** Makes a series that exists only while something is wrong. */
   readonly condition: string;
-  /** How long it has to be there. */
+  /** Time that it has to last. */
   readonly for: string;
   readonly severity: 'critical' | 'warning';
   readonly summary: string;
-  /** What it means, and where to look. */
+  /** Meaning, and where to look. */
   readonly description: string;
 }
 
@@ -30,7 +27,7 @@ const operations = `sum by (run) (${rate('testbed_op_total')})`;
 export const RECORDING_RULES: readonly RecordingRule[] = [
   {
     record: 'run:testbed_op_errors:ratio_rate1m',
-    // Without any error there is no series of errors.
+    // Without errors there is no series of them.
     expr: `(sum by (run) (${rate('testbed_op_total{result="error"}')}) or ${operations} * 0) / ${operations}`,
   },
   {
@@ -59,9 +56,9 @@ export const RECORDING_RULES: readonly RecordingRule[] = [
   },
 ];
 
-/** Faults are done on purpose: what follows from them is no news. */
+/** Faults are done on purpose: their effects are no news. */
 const noFault = 'unless on (run) (max by (run) (testbed_fault_active) > 0)';
-/** Faults that take a node down: one with bad links, a full disk or a wrong clock goes on. */
+/** A node with bad links, a full disk or a wrong clock goes on. */
 const TAKEN_DOWN = 'kill|power-cut|pause|stop|restart|rolling-restart|churn|flip-bits|memory';
 const notDoneOnPurpose = `unless on (run, node) label_replace(testbed_fault_active{kind=~"${TAKEN_DOWN}"}, "node", "$1", "target", "(.*)")`;
 
@@ -124,7 +121,6 @@ export const ALERT_RULES: readonly AlertRule[] = [
   },
 ];
 
-/** Rule files as Prometheus reads them. */
 export function ruleFile(): object {
   return {
     groups: [

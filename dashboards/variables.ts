@@ -1,4 +1,4 @@
-/** What every board has: the choices at its top, and the marks on its time axis. */
+/** Of every board: the choices at its top, and the marks on its time axis. */
 import {
   AnnotationQueryBuilder,
   DatasourceVariableBuilder,
@@ -52,8 +52,8 @@ export function variables() {
 }
 
 /**
- * Neither a step nor a smallest interval: Grafana would take it for the time between two scrapes. What lasts for less than
- * a step of its own is seen because each expression looks back over a window.
+ * No step or smallest interval: Grafana would take it for the scrape interval. Expressions look back over a window, so what
+ * is shorter than a step is seen.
  */
 export function annotations() {
   const mark = (name: string, color: string, title: string, text: string, expr: string) =>

@@ -1,4 +1,4 @@
-/** Writes what the boards and rules generate into `generated/`: npm run dashboards. */
+/** Writes `generated/` from boards and rules: npm run dashboards. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generatedFiles } from './generate.ts';

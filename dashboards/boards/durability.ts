@@ -1,4 +1,4 @@
-/** Does what was acknowledged stay there, and how often does a client get what it asks for. */
+/** Does what was acknowledged stay there, and do clients get it. */
 import { type Board, PASSED_FAILED } from '../board.ts';
 import { increase, last, ofNodes, ofRun, share, sum } from '../queries.ts';
 

@@ -1,4 +1,4 @@
-/** What nodes owe and pay each other, and what they ask of the chain. */
+/** Debts and payments between nodes, and requests to the chain. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, ofRun, rate, sum } from '../queries.ts';
 
@@ -6,7 +6,7 @@ const byNode = (name: string) => ({ expr: sum(ofNodes(name), 'node'), legend: '{
 const perSecond = (name: string) => sum(rate(ofNodes(name)));
 const perMinute = (name: string) => `${perSecond(name)} * 60`;
 
-/** Requests to the chain endpoint, each with a counter of its own. */
+/** Each has its own counter. */
 const CALLS = {
   block_number: 'height',
   block_header: 'header',

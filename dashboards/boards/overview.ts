@@ -1,4 +1,4 @@
-/** Is it well, how fast is it, and what does it cost: one screen. */
+/** Health, speed and cost on one screen. */
 import { type Board, PASSED_FAILED } from '../board.ts';
 import {
   increase,

@@ -1,4 +1,4 @@
-/** What lies in the reserves, how it comes there and how it leaves. */
+/** What lies in the reserves, comes and leaves. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, rate, sum } from '../queries.ts';
 

@@ -1,4 +1,4 @@
-/** Who knows whom, and how well the connections are. */
+/** Who knows whom, and how well. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, ofRun, quantile, rate, share, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** The tables of ARCHITECTURE.md that say which part may import which. */
 import { readPage } from './source-tree.ts';
 
 export interface Allowance {
@@ -9,7 +8,7 @@ export interface Allowance {
 
 const PAGE = readPage('ARCHITECTURE.md');
 
-/** Rows of the folders of the repository; each may import itself. */
+/** Each folder may import itself. */
 export function topLevel(): Allowance[] {
   return allowances(rowsOf('Folder')).filter(({ name }) => name !== 'test/');
 }
@@ -19,12 +18,11 @@ export function nodeLayers(): string[][] {
   return rowsOf('Layer').map(([names = '']) => codeIn(names));
 }
 
-/** Rooms of the harness in the order of the page. */
 export function harnessRooms(): Allowance[] {
   return allowances(rowsOf('Room'));
 }
 
-/** Rooms inside the rooms of the harness, lowest first; `*.ts` is all that no other entry covers. */
+/** Lowest first; `*.ts` is all that no other entry covers. */
 export function innerRooms(): { room: string; inside: string[] }[] {
   return rowsOf('Room')
     .map((cells) => ({ room: codeIn(cells[0] ?? '')[0] ?? '', inside: codeIn(cells[2] ?? '') }))
@@ -38,7 +36,7 @@ function allowances(rows: readonly string[][]): Allowance[] {
   }));
 }
 
-/** Cells of the one table whose first column has this heading. */
+/** Of the one table whose first column has this heading. */
 function rowsOf(heading: string): string[][] {
   const lines = PAGE.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));

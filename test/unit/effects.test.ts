@@ -1,7 +1,4 @@
-/**
- * Effects of a node happen in the files of its edge only, and the harness and its scenarios read no time but that of
- * a clock: lint says so, and this tries what lint says.
- */
+/** Tries what lint says of effects and of reading the time. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, matchesGlob } from 'node:path';
@@ -24,7 +21,6 @@ const edge = config.overrides
   .filter(({ files }) => files.includes('node/**/*.ts'))
   .flatMap(({ excludeFiles = [] }) => excludeFiles);
 
-/** Files of the harness that read the machine's time themselves. */
 const TIME_EDGE =
   config.overrides.find(
     ({ files, rules }) => files.includes('scenarios/**/*.ts') && 'no-restricted-imports' in rules,
@@ -35,7 +31,6 @@ beforeAll(() => {
   cpSync(join(ROOT, CONFIG), join(folder, CONFIG));
 });
 
-/** Files of folders in which lint finds effects, by path. */
 function effectsIn(cwd: string, ...folders: string[]): string[] {
   const { stdout } = spawnSync(OXLINT, ['--config', CONFIG, '--format', 'json', ...folders], {
     cwd,

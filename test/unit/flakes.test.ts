@@ -6,7 +6,7 @@ import { ROOT } from '../suite/vitest.ts';
 
 type Result = [name: string, ...why: string[]];
 
-/** A report of one file; a test without a reason passed. */
+/** A test without a reason passed. */
 function report(tests: Result[], file: { status?: string; message?: string } = {}) {
   const assertionResults = tests.map(([fullName, ...failureMessages]) => ({
     fullName,

@@ -75,7 +75,7 @@ describe('the fuzzer', () => {
       script("import { workerData } from 'node:worker_threads'; workerData.shared.numbers[0] = 1; for (;;);"),
     );
     expect(hanging.failure?.why).toBe('no answer within 1 s');
-    // In small pieces: one large allocation at the limit, as of an array that grows, can end the whole process.
+    // One large allocation at the limit could end the whole process.
     const growing = await fuzzTarget('stamp', bounded, script('for (let last;;) last = { last };'));
     expect(growing.failure?.why).toBe('more than 256 MiB');
   });

@@ -1,4 +1,4 @@
-/** An installation brings only what was reviewed: every package is known by its hash, and runs nothing when it is installed. */
+/** Every package is known by its hash, and runs nothing when it is installed. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
@@ -15,7 +15,7 @@ interface Locked extends Partial<Manifest> {
   readonly engines?: unknown;
 }
 
-/** They work without their scripts, which npm therefore does not run. */
+/** They work without their scripts. */
 const UNAPPROVED = ['cpu-features', 'protobufjs', 'ssh2'];
 
 const read = (name: string) =>
@@ -50,8 +50,8 @@ test('the packages with install scripts are exactly those that were decided abou
   expect(new Set(names)).toEqual(new Set([...Object.keys(manifest.allowScripts), ...UNAPPROVED]));
 });
 
-// npm leaves out an optional package whose engines the Node.js that runs npm is not; nodes and chains run on the
-// package's own. `npm install` writes the engines again: remove them from the lock file.
+// npm leaves out an optional package whose engines its own Node.js is not; nodes and chains run on the package's own. `npm
+// install` writes the engines again: remove them from the lock file.
 test('the engine of the chain is installed whatever Node.js runs npm', () => {
   const engines = locked.filter(([path]) => path.includes('@nomicfoundation/edr-'));
   expect(engines.length).toBeGreaterThan(5);

@@ -1,4 +1,4 @@
-/** What the release runs and what containers begin with is named by its content: a tag can be moved to something else. */
+/** A tag can be moved: what the release runs and what containers begin with is named by its content. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

@@ -1,8 +1,7 @@
-/** Which files may remove folders with all that is in them, and what proves that svcnet has made those. */
 import { expect, test } from 'vitest';
 import { readSources } from './source-tree.ts';
 
-/** A mark, a folder inside a marked one, a folder of a random name of its own, or content that only it writes. */
+/** A mark, a folder inside a marked one, a random name, or content that only svcnet writes. */
 const PROOFS: Readonly<Record<string, string>> = {
   'chain/engine/anvil.ts': 'made by mkdtemp in the same function',
   'dashboards/write.ts': 'is in the folder of generated boards of this repository',

@@ -1,4 +1,3 @@
-/** The source files of the repository as text, which file imports which, and the circles in that. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -44,7 +43,7 @@ export function readSources(folders = ROOMS): SourceFile[] {
     });
 }
 
-/** The package's own name stands for the file that its entry is. */
+/** The package's own name stands for its entry. */
 function targetOf(path: string, specifier: string): string {
   if (specifier.startsWith('.')) return posix.join(dirname(path), specifier);
   return posix.join(ENTRIES[specifier.replace('svcnet', '.')] ?? specifier);
@@ -54,7 +53,7 @@ export function readPage(name: string): string {
   return readFileSync(join(ROOT, name), 'utf8');
 }
 
-/** Groups of files each of which reaches every other one of its group (Tarjan), sorted. */
+/** Each file of a group reaches every other one (Tarjan). */
 export function importCycles(files: readonly Pick<SourceFile, 'path' | 'imports'>[]): string[][] {
   const importsOf = new Map(files.map(({ path, imports }) => [path, imports]));
   const number = new Map<string, number>();

@@ -1,17 +1,13 @@
-/**
- * The repository's own rules as a test: which folder may import which, which words stay in which table. Reads source text; who may import whom stands in the tables of ARCHITECTURE.md, and the reasons
- * beside them.
- */
+/** Reads source text. Who may import whom stands in the tables of ARCHITECTURE.md, with the reasons. */
 import { dirname, posix } from 'node:path';
 import { expect, test } from 'vitest';
 import { harnessRooms, innerRooms, nodeLayers, topLevel } from './architecture-page.ts';
 import { importCycles, readSources } from './source-tree.ts';
 
-/** Files of one folder: more than that have more than one subject. */
+/** More files have more than one subject. */
 const FOLDER_FILES_MAX = 15;
 /** Other files that all but one of twenty import at most: more than that have more than one subject. */
 const IMPORTS_MAX = 14;
-/** Tables whose rows are files. */
 const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/options)?|scenarios)$/;
 
 const files = readSources();

@@ -55,7 +55,6 @@ test('what took most of a processor comes first, where all files of a line were 
   ]);
 });
 
-/** Takes at least 100 ms of a processor. */
 const BUSY =
   'const taken = ({ user, system }) => user + system; while (taken(process.cpuUsage()) < 100_000);';
 /** Starts it with a shell and awaits it, and says what both took, and where. */

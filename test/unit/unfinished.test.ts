@@ -1,4 +1,4 @@
-/** What ends a run of tests, or of one file, that would wait for an hour: in a run of vitest of its own. */
+/** In a run of vitest of its own: what ends one that would wait for an hour. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

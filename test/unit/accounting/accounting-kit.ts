@@ -1,4 +1,3 @@
-/** A node's accounts, and a peer. */
 import { bookkeeper, fakePeer } from './fake-peers.ts';
 
 export const PRICE = 320_000n;
@@ -13,7 +12,6 @@ export function connectedTo(given: Parameters<typeof bookkeeper>[0] & { fullNode
 
 export type Setup = ReturnType<typeof connectedTo>;
 
-/** Uses services until the debt is at least `debt`. */
 export function owe({ accounting, peer, row }: Setup, debt: bigint): void {
   while (-(row()?.consumedBalance ?? 0n) < debt) accounting.prepareCredit(peer, PRICE, true).apply();
 }

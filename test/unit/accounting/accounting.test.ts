@@ -7,7 +7,6 @@ const THRESHOLD = 13_500_000n;
 
 const RATE = 4_500_000n;
 
-/** A creditor that never answers. */
 const silent = () => new Promise<never>(() => undefined);
 
 describe('using a service', () => {

@@ -6,7 +6,6 @@ import { ManualClock } from '../protocols/manual-clock.ts';
 
 const INTERVAL_MS = 5_000;
 
-/** A disk whose next write is held up, or fails. */
 class SlowState extends MemoryState {
   next = () => Promise.resolve();
 

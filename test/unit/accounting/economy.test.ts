@@ -8,7 +8,6 @@ import { type Events, FATES, type Habits, type Order, Trader } from './economy.t
 import { supplyOf } from './trader-money.ts';
 
 const NODES = 4;
-/** Thresholds that grow within a run, and time that pays little. */
 const TERMS = {
   ...PRODUCTION,
   refreshRate: 2_000_000n,
@@ -19,7 +18,7 @@ const TERMS = {
 };
 /** How long an honest node waits before it connects again, milliseconds. */
 const RECONNECT_MS = 8_000;
-/** The longest payment, with the pause after one that failed. */
+/** With the pause after one that failed. */
 const PAYMENT_MS = 7_000;
 const RATE = TERMS.refreshRate;
 /** What the creditor keeps of the first cheque, base units. */
@@ -36,7 +35,7 @@ const order: fc.Arbitrary<Order> = fc.record({
 const habits: fc.Arbitrary<Habits> = fc.record({
   endpoint: fc.record({
     state: fc.constantFrom('up', 'up', 'up', 'up', 'down', 'silent'),
-    // The slowest answers come when the payer has given up, or nearly.
+    // The slowest answers come when the payer has nearly given up.
     latencyMs: fc.oneof(fc.constant(0), fc.nat(300), fc.integer({ min: 1_500, max: 2_600 })),
   }),
   refreshMs: fc.oneof(fc.constant(0), fc.nat(500)),
@@ -47,7 +46,7 @@ const step = fc.oneof(
     weight: 10,
     arbitrary: fc.record({
       kind: fc.constant('trade' as const),
-      // Leans to one link, so that its debts do reach the limits.
+      // Debts of one link do reach the limits.
       from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: node }),
       to: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: node }),
       orders: fc.array(order, { minLength: 10, maxLength: 100, size: 'max' }),
@@ -57,7 +56,7 @@ const step = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       kind: fc.constant('wait' as const),
-      // The longest outlasts a payment that fails and the pause after it.
+      // The longest outlasts a failed payment and the pause after it.
       ms: fc.oneof(
         fc.nat(50),
         fc.nat(1_000),
@@ -99,11 +98,10 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Nothing fails. */
 const SOUND: Habits = { endpoint: { state: 'up', latencyMs: 10 }, refreshMs: 0 };
 const MUCH: Order = { price: 300_000n, fate: 'delivered', delayMs: 0 };
 
-/** Debts that grow while their creditor cannot take cheques, and afterwards; then the other way round. */
+/** While their creditor cannot take cheques, and afterwards; then the other way round. */
 const outage: fc.Arbitrary<Step[]> = fc
   .record({
     from: node,
@@ -126,13 +124,12 @@ const outage: fc.Arbitrary<Step[]> = fc
   });
 const steps = fc.oneof({ weight: 20, arbitrary: step.map((one) => [one]) }, { weight: 1, arbitrary: outage });
 
-/** A cluster in which every node is honest; after every step its books are compared with what really happened. */
+/** Every node is honest; after every step its books are compared with what really happened. */
 class Economy {
   readonly #clock = new ManualClock();
   readonly #chain = new SwapChain();
   readonly #traders: Trader[];
   readonly #supply: bigint;
-  /** Losses that the test itself has caused. */
   #cut = 0;
 
   constructor(latencyMs: number, events: Events) {
@@ -188,7 +185,7 @@ class Economy {
     return b.session(b.link(a)!).received > a.session(a.link(b)!).paid;
   }
 
-  /** As much as cannot be paid by time alone: a cheque has to settle what was paid too much before. */
+  /** More than time alone can pay: a cheque has to settle what was overpaid. */
   async #buyMuch(from: Trader, to: Trader): Promise<void> {
     for (let round = 0; round < 6; round++) {
       this.#trade(
@@ -221,7 +218,7 @@ class Economy {
     if (peer === undefined) return;
     let { ghostBalance: ghosts } = to.books(from);
     for (const one of orders) {
-      // An honest client takes what it has ordered, as a rule.
+      // An honest client takes what it has ordered.
       if (one.fate === 'broken off') ghosts += one.price;
       const fate = ghosts > 5_000_000n && one.fate === 'broken off' ? 'not found' : one.fate;
       void from.order(peer, { ...one, fate });
@@ -240,7 +237,6 @@ class Economy {
     const others = this.#traders.filter((other) => one.link(other) !== undefined);
     this.#cut += 2 * others.length;
     const stopped = killed ? one.kill() : one.stop();
-    // A node that stops waits for its payments.
     await this.#clock.advance(RECONNECT_MS + PAYMENT_MS);
     await stopped;
     // It does not start without the chain.
@@ -251,7 +247,6 @@ class Economy {
     for (const other of others) await this.#join(one, other);
   }
 
-  /** Books and facts of every link. */
   check(atRest: boolean): void {
     expect(this.#traders.flatMap((trader) => trader.host.blocklisted())).toEqual([]);
     expect(this.#traders.flatMap((trader) => trader.losses)).toHaveLength(this.#cut);
@@ -270,7 +265,7 @@ class Economy {
     for (const trader of this.#traders) this.#checkBook(trader);
   }
 
-  /** The books of `a` about `b` say what `a` has done and heard. @returns its balance */
+  /** @returns the balance of `a` */
   #checkEnd(a: Trader, b: Trader): bigint {
     const peer = a.link(b);
     expect(peer).toBeDefined();
@@ -328,13 +323,13 @@ class Economy {
     }
   }
 
-  /** What `a` got from `b` as both see it. @returns what one of them has counted alone so far */
+  /** @returns what one of them has counted alone so far */
   #checkLink(a: Trader, b: Trader, atRest: boolean): bigint {
     const [client, server] = [a.session(a.link(b)!), b.session(b.link(a)!)];
     const goods = server.given - client.used;
     const refreshes = server.refreshReceived - client.refreshSent;
     const payments = server.received - client.paid;
-    // The server counts first, always, and the client holds a reservation until it does.
+    // The client holds a reservation until the server has counted.
     for (const amount of [goods, refreshes, payments]) expect(amount).toBeGreaterThanOrEqual(0n);
     expect(goods).toBeLessThanOrEqual(client.credits);
     expect(payments).toBeLessThanOrEqual(client.paying + client.doubt);
@@ -345,7 +340,7 @@ class Economy {
     const [owing, owed] = [a.books(b), b.books(a)];
     const debt = owing.reservedBalance - (owing.consumedBalance < 0n ? owing.consumedBalance : 0n);
     expect(debt).toBeLessThanOrEqual(owed.thresholdGiven + RATE);
-    // A surplus is what the creditor has paid while its debt went down: nothing that was asked of it.
+    // The creditor has paid it while its debt went down: nothing asked for it.
     const asked = owed.consumedBalance - owing.surplusBalance;
     expect(asked).toBeLessThanOrEqual(owed.thresholdGiven + RATE);
     const [sent, received] = [

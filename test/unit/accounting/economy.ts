@@ -1,7 +1,6 @@
 /**
- * Nodes that trade, over memory hosts, one virtual clock and a simulated chain: real accounting, time settlement,
- * pricing and cheques, and services whose price and fate the test chooses. Beside the books of every node stands what
- * was really exchanged in each session, so that a test can compare the two at any moment.
+ * Memory hosts, one virtual clock and a simulated chain: real accounting, time settlement, pricing and cheques, and services
+ * whose price and fate the test chooses. Beside the books stands what each session really exchanged.
  */
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { PeerAccount } from '../../../node/accounting/ports.ts';
@@ -30,7 +29,7 @@ const Order = {
 } as const satisfies MessageTable;
 const Goods = { price: [1, 'bytes'] } as const satisfies MessageTable;
 
-/** What becomes of an order: delivered, not found, or broken off by the server after it had reserved the price. */
+/** The server breaks an order off after it has reserved the price. */
 export const FATES = ['delivered', 'not found', 'broken off'] as const;
 type Fate = (typeof FATES)[number];
 
@@ -42,17 +41,15 @@ class Session {
   refreshReceived = 0n;
   paid = 0n;
   received = 0n;
-  /** Worth of the cheque that may have been received without a sign of it. */
+  /** Worth of a cheque that may have been received without a sign of it. */
   doubt = 0n;
-  /** Reservations that are open. */
   credits = 0n;
   debits = 0n;
   paying = 0n;
   ghost = 0n;
-  /** Refreshes asked for and not answered yet. */
   refreshes = 0;
 
-  /** What the books must say: positive when the peer owes. */
+  /** Positive when the peer owes. */
   get balance(): bigint {
     const sent = this.given + this.refreshSent + this.paid;
     return sent - this.used - this.refreshReceived - this.received;
@@ -62,11 +59,11 @@ class Session {
 export interface Order {
   readonly price: bigint;
   readonly fate: Fate;
-  /** Time that the server takes, and the client between delivery and booking. */
+  /** The server takes it, and the client between delivery and booking. */
   readonly delayMs: number;
 }
 
-/** What happened in a run, to see that a test has tried what it says. */
+/** Shows that a test has tried what it says. */
 export interface Events {
   refused: number;
   refreshed: number;
@@ -79,10 +76,8 @@ export interface Events {
   brokenOff: number;
 }
 
-/** How a node's surroundings are until they change. */
 export interface Habits {
   readonly endpoint: Endpoint;
-  /** What a refresh is slower than other messages. */
   readonly refreshMs: number;
 }
 
@@ -102,7 +97,6 @@ export class Trader {
   readonly #sessions = new Map<Peer, Session>();
   #life = new Life();
   #refreshMs = 0;
-  /** Why peers were lost. */
   readonly losses: string[] = [];
   readonly money: Money;
   host!: Host;
@@ -125,7 +119,7 @@ export class Trader {
     return Buffer.from(this.host.overlay).toString('hex');
   }
 
-  /** A process of this node: what is in memory is new, what is on disk is not. */
+  /** Memory is new, the disk is not. */
   async start(): Promise<void> {
     const { terms, clock, network, latencyMs, events } = this.#world;
     const life = new Life();
@@ -159,7 +153,7 @@ export class Trader {
       },
     });
     const pricing = createPricing(terms, { ...env, accounting });
-    // Before the protocol shows the peer what an earlier session has left in doubt.
+    // Before the protocol shows the peer what an earlier session left in doubt.
     wire.onConnected((peer) => void this.session(peer));
     const { services, protocol } = this.money.process(life, {
       ...env,
@@ -189,7 +183,6 @@ export class Trader {
     await this.money.services.stop();
   }
 
-  /** The process ends here, whatever it is doing. */
   async kill(): Promise<void> {
     this.#life.end();
     await this.host.stop();
@@ -200,7 +193,7 @@ export class Trader {
     await this.host.connect([other.host.underlays()[0] as string], never);
   }
 
-  /** The connection to `other`, if both ends have it. */
+  /** Only if both ends have it. */
   link(other: Trader): Peer | undefined {
     const there = other.host.peer(this.id);
     return there === undefined ? undefined : this.host.peer(other.id);
@@ -222,7 +215,7 @@ export class Trader {
     return row;
   }
 
-  /** Orders a service; says nothing when accounting refuses, or when the peer leaves. */
+  /** Silent when accounting refuses, or when the peer leaves. */
   async order(peer: Peer, order: Order): Promise<void> {
     let credit: ReturnType<AccountingService['prepareCredit']>;
     try {
@@ -308,7 +301,7 @@ export class Trader {
       session.doubt = larger(0n, session.doubt - amount);
       events.paid++;
     } catch (error) {
-      // A cheque in doubt counts towards the next one: of both together no more than the larger is in doubt.
+      // A cheque in doubt counts towards the next one.
       session.doubt = larger(session.doubt, amount);
       events.paymentsFailed++;
       throw error;

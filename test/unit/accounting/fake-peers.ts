@@ -1,4 +1,3 @@
-/** One accounting with a clock, a scripted creditor and a host that only notes which peers it blocklists. */
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { Refreshment } from '../../../node/accounting/ports.ts';
 import type { AccountingTerms } from '../../../node/accounting/terms.ts';
@@ -38,15 +37,13 @@ export interface Bookkeeper {
   readonly refreshes: bigint[];
   readonly announced: bigint[];
   readonly payments: bigint[];
-  /** How a payment ends from now on; of no effect without chequebook. */
+  /** Of no effect without chequebook. */
   pay: (peer: Peer, amount: bigint) => Promise<void>;
   /** Cheques that the peer may have and we believe lost; of no effect without chequebook. */
   inDoubt: bigint;
-  /** What the creditor answers from now on. */
   answer: Refresh;
 }
 
-/** Accepts everything. */
 const generous: Refresh = async (_peer, accepted) => ({ accepted, allegedSeconds: 1_000n });
 
 export function bookkeeper(

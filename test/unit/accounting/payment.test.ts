@@ -7,7 +7,7 @@ const RATE = 4_500_000n;
 /** Beyond the early payment of 6,750,000. */
 const SETTLED = 21n * PRICE;
 
-/** A debtor that pays its first debt by time, and then holds the books at zero. */
+/** Pays its first debt by time, then holds the books at zero. */
 async function debtor(given: Parameters<typeof bookkeeper>[0] = {}) {
   const keeper = bookkeeper({ chequebook: true, ...given });
   const { accounting, clock } = keeper;
@@ -132,7 +132,7 @@ describe('paying by cheque', () => {
     const answered = Promise.withResolvers<void>();
     keeper.answer = async (_peer, amount) => {
       await answered.promise;
-      // The creditor has counted the cheque before, and time allows for everything.
+      // The creditor has counted the cheque before.
       return { accepted: amount - (payments[0] ?? 0n), allegedSeconds: 100n };
     };
     use(21);
@@ -266,7 +266,7 @@ describe('a payment received', () => {
     await settle();
     expect(row()?.consumedBalance).toBe(-1_000_000n);
     expect(blocklisted).toEqual([]);
-    // A peer that accepts all that is owed knows of everything.
+    // A peer that accepts all that is owed knows it all.
     keeper.answer = async (_peer, accepted) => ({ accepted, allegedSeconds: 100n });
     await settle();
     expect(row()?.consumedBalance).toBe(0n);

@@ -64,7 +64,7 @@ describe('a peer that was blocklisted', () => {
 });
 
 describe('a peer that returns without having paid', () => {
-  /** Uses services for `debt`, leaves, and comes back after a pause; so often. */
+  /** Leaves with `debt` and comes back after a pause; so often. */
   async function comesBack(times: number, debt: bigint, pauseMs: number) {
     const setup = connectedTo();
     const { accounting, clock } = setup;

@@ -22,7 +22,7 @@ import {
 const RATE = 4_500_000n;
 const none = { balance: 0n, surplus: 0n, originated: 0n, reserved: 0n, shadowReserved: 0n, ghost: 0n };
 
-/** An address that shares its first `po` bits with the zero address and differs in the next. */
+/** Shares its first `po` bits with the zero address. */
 function atOrder(po: number): Uint8Array {
   const address = new Uint8Array(32);
   if (po < 32) address[po >> 3] = 0x80 >> (po & 7);

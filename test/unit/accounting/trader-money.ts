@@ -1,6 +1,6 @@
 /**
- * The money of a trader: its account and chequebook on the simulated chain, which outlive its processes, and the swap
- * services and protocol of the process that runs. The chain answers as slowly as the test says, or not at all.
+ * Account and chequebook on the simulated chain outlive the trader's processes. The chain answers as slowly as the test
+ * says, or not at all.
  */
 
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -20,15 +20,14 @@ import type { ManualClock } from '../protocols/manual-clock.ts';
 import { ChainAccount } from '../swap/chain-account.ts';
 import { type BookOnChain, type SwapChain } from '../swap/swap-chain.ts';
 
-/** Initial balance of a chequebook, base units: enough for a few cheques. */
+/** Base units: enough for a few cheques. */
 const FUNDS = 10_000_000n * 100_000n;
-/** Initial balance of an account: more than it can spend in a run, because a payment in doubt is settled by the next one. */
+/** More than it can spend in a run: the next payment settles one in doubt. */
 const SAVINGS = 10_000_000_000n * 100_000n;
 const BLOCK_MS = 1_000;
 /** A request of the node's owner ends some time. */
 const REQUEST_MS = 4_000;
 
-/** How the endpoint of the chain answers. */
 export interface Endpoint {
   readonly state: 'up' | 'down' | 'silent';
   readonly latencyMs: number;
@@ -36,7 +35,7 @@ export interface Endpoint {
 
 export type MoneyAction = 'cash' | 'deposit' | 'withdraw';
 
-/** A process that is killed does nothing further: what it still waits for never comes. */
+/** A killed process does nothing further: what it waits for never comes. */
 export class Life {
   #ended = false;
 
@@ -50,7 +49,7 @@ export class Life {
     return this.#ended ? never() : result;
   }
 
-  /** Records to which a dead process writes no more. */
+  /** A dead process writes no more to them. */
   records(disk: KeyValueStore): KeyValueStore {
     return {
       get: (key) => disk.get(key),
@@ -85,12 +84,11 @@ export class Money {
     return this.#chain.book(this.bookAddress);
   }
 
-  /** Transactions that the chain has refused. */
   get refused(): string[] {
     return this.#account.refused();
   }
 
-  /** The parts of a new process, not started. */
+  /** Not started. */
   process(
     life: Life,
     parts: Omit<SwapProtocolDeps, 'swap' | 'chain'> & { readonly state: KeyValueStore },
@@ -134,7 +132,7 @@ export class Money {
     return this.#chain.call(request, signal);
   }
 
-  /** What the owner of the node asks for. @param share of what there is, percent @returns what it came to */
+  /** @param share of what there is, percent @returns what it came to */
   async act(action: MoneyAction, { peer, share }: { peer: string; share: number }): Promise<string> {
     using deadline = this.#clock.deadline(REQUEST_MS);
     const { signal } = deadline;
@@ -158,7 +156,6 @@ export class Money {
     return this.services.cheques.lastIssued(this.bookAddress, peer.ethereum);
   }
 
-  /** Payout of the last cheque that `issuer` has given, and what of it is cashed. */
   receivedFrom(issuer: Money): { received: bigint; cashed: bigint } {
     return {
       received: this.services.cheques.lastReceived(issuer.bookAddress)?.cumulativePayout ?? 0n,
@@ -167,7 +164,6 @@ export class Money {
   }
 }
 
-/** Every token there is. */
 export function supplyOf({ books, tokens }: SwapChain): bigint {
   const held = [...books.values()].map(({ balance }) => balance);
   return [...held, ...tokens.values()].reduce((sum, amount) => sum + amount, 0n);

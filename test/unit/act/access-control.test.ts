@@ -21,7 +21,7 @@ interface Person {
   readonly access: AccessControl;
 }
 
-/** A network of one store, with people that have nothing but their keys. */
+/** One store; people have nothing but their keys. */
 class World {
   readonly clock = new VirtualClock();
   readonly store = new ChunkMap();
@@ -40,7 +40,7 @@ class World {
     return Math.floor(this.clock.now() / 1000);
   }
 
-  /** What a reader gets for an encrypted reference: the plain one or an error code. */
+  /** The plain reference or an error code. */
   async read(
     reader: Person,
     reference: Uint8Array,
@@ -295,7 +295,7 @@ property.prop([fc.array(step, { minLength: 1, maxLength: 5 })], { numRuns: 40 })
       const { reference } = await access.protect(plain, history, world.io);
       uploads.push({ at: world.seconds(), reference, plain, listed });
     }
-    // Read with the newest history, which has all that came before.
+    // The newest history has all that came before.
     for (const { at, reference, plain, listed: then } of uploads) {
       expect(await world.read(world.publisher, reference, history, at)).toBe(toHex(plain));
       for (const [n, reader] of readers.entries()) {

@@ -1,4 +1,3 @@
-/** Content made to harm its readers, and bodies made to harm the node that accepts them: an error each, and nothing stays. */
 import { describe, expect, test, vi } from 'vitest';
 import { cacFromData, makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -39,7 +38,7 @@ function open({ sessions }: Kit['knobs']) {
   return sessions.filter(({ state }) => state === 'open');
 }
 
-/** No upload session is left open, and no chunk waits to be pushed or is kept as pinned. */
+/** Neither an open session nor a chunk to be pushed or pinned. */
 function expectNothingLeft({ knobs, services: { store } }: Kit): void {
   expect(open(knobs)).toEqual([]);
   expect(store.uploads.totals().pending).toBe(0);
@@ -66,7 +65,6 @@ describe('a span that lies', () => {
   ] as const)('%s', (_what, span) => {
     const chunk = makeCac(span, payload);
     const root = toHex(chunk.address);
-    // Two of them fit the references, whose chunks are nowhere.
     const unreadable =
       span === 4097n || span === 8192n
         ? [500, 'joiner failed']
@@ -157,7 +155,7 @@ describe.each([1, 31, 33, 63, 65, 1000])('a reference of %i bytes', (size) => {
   });
 });
 
-/** A node under an address that does not depend on what is in it, so that it can name itself. */
+/** Its address does not depend on its content, so it can name itself. */
 function loop(
   forks: (self: Uint8Array) => Parameters<typeof encodeNode>[0]['forks'],
   entry = new Uint8Array(32),
@@ -169,7 +167,6 @@ function loop(
   return signSoc(id, makeCac(BigInt(node.length), node).data, OWNER);
 }
 
-/** The same of one and a half megabytes. */
 async function heavyLoop() {
   const metadata = { k: 'v'.repeat(60_000) };
   const id = new Uint8Array(32).fill(5);

@@ -11,7 +11,6 @@ function post(kit: Kit, headers: Record<string, string>, payload: Buffer | strin
   return kit.api.main.post('/bytes', payload, headers);
 }
 
-/** A kit with some bytes in it. */
 async function stored(payload: Buffer | string): Promise<Kit & { reference: string }> {
   const kit = await startKit();
   const answer = await post(kit, { 'svc-postage-batch-id': BATCH }, payload);
@@ -120,7 +119,7 @@ describe('POST /bytes', () => {
     async (headers, code, message) => {
       const kit = await startKit();
       for (const deferred of [{}, { 'svc-deferred-upload': 'false' }] as Record<string, string>[]) {
-        // A direct upload has no session, so it does not look for the tag either.
+        // A direct upload has no session, and looks for no tag.
         if ('svc-tag' in headers && 'svc-deferred-upload' in deferred) continue;
         expect((await post(kit, { ...headers, ...deferred })).json()).toEqual({ code, message });
       }

@@ -3,9 +3,8 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { startKit } from './kit.ts';
 
 const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
-/** Filled with something that matches; the answer is that of the operation, or of no operation. */
+/** Variables are filled with something that matches. */
 const urlOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, 'ab');
-/** The main listener's own, and what asks whether the node lives. */
 const LEFT = ROUTES.filter(({ port, forProbes }) => port === 'main' || forProbes === true);
 const GONE = ROUTES.filter(({ port, forProbes }) => port === 'both' && forProbes !== true);
 

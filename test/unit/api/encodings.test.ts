@@ -1,4 +1,4 @@
-/** Bodies that say that they are encoded: what is stored is what came, so only the dialect of a Bee takes them. */
+/** What is stored is what came, so only the dialect of a Bee takes them. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../../node/api/routes/table.ts';

@@ -19,7 +19,6 @@ async function stored(
   return { ...kit, reference: answer.json().reference, headers: answer.headers };
 }
 
-/** One bit of the key turned. */
 function wrongKey(reference: string, bit = 0): string {
   const bytes = fromHex(reference);
   bytes[63] = (bytes[63] as number) ^ (1 << bit);
@@ -85,7 +84,7 @@ describe('encrypted bytes', () => {
     for (const bit of [0, 1, 2, 3, 4, 5, 6, 7]) {
       const answer = await api.main.get(`/bytes/${wrongKey(reference, bit)}`);
       seen.add(answer.statusCode);
-      // By chance, one in sixteen opens something that looks like references to other chunks.
+      // By chance, one in sixteen opens something like references.
       const message =
         answer.statusCode === 500 ? 'joiner failed' : expect.stringMatching(/^malformed tree: /);
       expect(answer.json()).toEqual({ code: answer.statusCode === 500 ? 500 : 404, message });

@@ -1,7 +1,5 @@
-/** What a test can break in the simulated node. */
-
 export interface Failing {
-  /** Names of what fails: each fake asks for its own. */
+  /** Each fake asks for its own name. */
   failing: Set<string>;
 }
 

@@ -1,11 +1,9 @@
-/** The stake and the storage game of the simulated node. */
 import type { NodeServices } from '../../../node/api/services.ts';
 import { type Failing, failIf } from './failing.ts';
 import type { PostageKnobs } from './fake-postage.ts';
 
 export interface IncentivesKnobs extends Failing, Pick<PostageKnobs, 'buying'> {
   stakeError: Error | undefined;
-  /** What was done with the stake, with the gas of the request. */
   staked: unknown[];
 }
 
@@ -34,7 +32,6 @@ export function fakeStaking(turn: IncentivesKnobs): NodeServices['staking'] {
   };
 }
 
-/** A proof without content, for each place. */
 const PROOF = {
   proofSegments: [new Uint8Array(32).fill(1)],
   proveSegment: new Uint8Array(32).fill(2),

@@ -1,4 +1,4 @@
-/** Messaging of the simulated node: what is sent is noted, and a test delivers to the subscribers. */
+/** What is sent is noted, and a test delivers to the subscribers. */
 
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
@@ -7,10 +7,9 @@ import { type Failing, failIf } from './failing.ts';
 import { OVERLAY } from './fake-peers.ts';
 
 export interface MessagingKnobs extends Failing {
-  /** Sent by pss. */
   messages: Message[];
   messageError: Error | undefined;
-  /** Open now: of a topic or an address in hex. */
+  /** By topic, or by address in hex. */
   subscriptions: Set<{ key: string; deliver: (message: Uint8Array) => void }>;
 }
 

@@ -1,5 +1,3 @@
-/** Peers of the simulated node: which are connected, what they owe, and what they say. */
-
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
@@ -10,7 +8,7 @@ import { type Failing, failIf } from './failing.ts';
 
 export const OVERLAY = new Uint8Array(32).fill(0x11);
 
-/** With the peer of `peer(7)`; every amount another. */
+/** Every amount is another. */
 export const SOME_ACCOUNT = {
   peer: '07'.repeat(32),
   balance: -5n,

@@ -1,4 +1,4 @@
-/** Batches and stamps of the simulated node: three issuers, two of them with a batch on the chain. */
+/** Three issuers, two of them with a batch on the chain. */
 import { encodeStamp } from '../../../formats/chunk/stamp.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import {
@@ -12,7 +12,6 @@ import { type Failing, failIf } from './failing.ts';
 
 export const BATCH_ID = new Uint8Array(32).fill(0xba);
 export const BATCH = toHex(BATCH_ID);
-/** A batch that the node does not know. */
 export const NO_BATCH = 'fe'.repeat(32);
 export const YOUNG_BATCH_ID = new Uint8Array(32).fill(0x70);
 export const NEW_BATCH_ID = new Uint8Array(32).fill(0x4e);
@@ -25,9 +24,8 @@ export interface PostageKnobs extends Failing {
   buyError: Error | undefined;
   /** The node has a batch whose creation it has not read yet. */
   justBought: boolean;
-  /** Requests of purchases, top-ups and dilutions. */
   bought: unknown[];
-  /** Holds every purchase, and every change of the stake, until it is called. */
+  /** Purchases, and changes of the stake, wait until it is called. */
   buying: Promise<void>;
 }
 
@@ -166,7 +164,7 @@ function batch(id: Uint8Array, start: number): Batch {
   };
 }
 
-/** @param first of the signature; 1 is what the simulated batch takes for valid */
+/** @param first of the signature; the simulated batch takes 1 for valid */
 export function stampOf(first: number, batchId = BATCH_ID): string {
   const signature = new Uint8Array(65);
   signature[0] = first;

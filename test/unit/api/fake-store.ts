@@ -1,11 +1,8 @@
-/** The store in memory of the simulated node, with its sessions in view and its failures in hand. */
 import type { LocalStore, Pins, UploadSession } from '../../../node/store/ports.ts';
 import { type Failing, failIf } from './failing.ts';
 
 export interface StoreKnobs extends Failing {
-  /** Every upload session ever opened. */
   sessions: { tagUid: number; state: 'open' | 'done' | 'cleaned' }[];
-  /** Fails writes of chunks, the close of a session. */
   putError: Error | undefined;
   doneError: Error | undefined;
 }

@@ -1,4 +1,3 @@
-/** Cheques, cashing and the chequebook of the simulated node. */
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { CashoutStatus, LastCashout } from '../../../node/swap/cashout.ts';
 import type { SignedCheque } from '../../../node/swap/cheque.ts';
@@ -29,13 +28,11 @@ export const CHEQUEBOOK = new Uint8Array(20).fill(0xcb);
 export const PAYMENT_HASH = `0x${'fe'.repeat(32)}`;
 
 export interface SwapKnobs extends Failing {
-  /** The last cheques with peers. */
   cheques: LastCheques[];
   cashout: CashoutStatus;
   /** What was deposited, withdrawn and cashed, with the gas it may cost. */
   paid: unknown[];
   payError: Error | undefined;
-  /** Holds every cashing until it is called. */
   cashing: Promise<void>;
 }
 

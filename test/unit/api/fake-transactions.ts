@@ -1,14 +1,12 @@
-/** Transactions and withdrawals of the simulated node: they are noted, and fail when a test says so. */
+/** They are noted, and fail when a test says so. */
 
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { SentTransaction } from '../../../node/onchain/ports.ts';
 import type { Failing } from './failing.ts';
 
-/** Of every transaction that an operation sends. */
 export const TX_HASH = `0x${'cd'.repeat(32)}`;
 
-/** What a test looks at and turns. */
 export interface TransactionKnobs extends Failing {
   transactions: SentTransaction[];
   transactionError: Error | undefined;
@@ -52,7 +50,6 @@ export function fakeTransfer(
   };
 }
 
-/** A pending one. */
 export function sentTransaction(more: Partial<SentTransaction> = {}): SentTransaction {
   return {
     hash: TX_HASH,

@@ -21,7 +21,7 @@ function publish(kit: Kit, ...chunks: readonly Chunk[]): void {
   for (const chunk of chunks) kit.knobs.network.set(toHex(chunk.address), chunk);
 }
 
-/** Update `index` of the feed, on the network. @param content payload, or the wrapped chunk @returns its signature */
+/** @param content payload, or the wrapped chunk @returns the signature */
 function update(kit: Kit, index: number, content: string | Chunk): string {
   const made = socOf(content, updateId(Buffer.from(topic, 'hex'), BigInt(index)));
   publish(kit, made.chunk);
@@ -112,7 +112,7 @@ describe('POST /feeds/{owner}/{topic}', () => {
   });
 });
 
-/** A feed whose update `i` says that it was made at second `i * 10 + 10`, and its content is `content i`. */
+/** Update `i` says that it was made at second `i * 10 + 10`, and contains `content i`. */
 function datedFeed(kit: Kit, length: number): void {
   for (let i = 0; i < length; i++) {
     const text = Buffer.from(`content ${i}`);
@@ -280,7 +280,7 @@ describe('a feed manifest, browsed', () => {
     return Buffer.concat(await Array.fromAsync(archive as AsyncIterable<Buffer>));
   }
 
-  /** A website on the network. @returns its root chunk */
+  /** @returns its root chunk */
   async function website(kit: Kit, files: Readonly<Record<string, string>>): Promise<Chunk> {
     let root: Chunk | undefined;
     const put = async (chunk: Chunk) => {
@@ -314,7 +314,7 @@ describe('a feed manifest, browsed', () => {
     for (const [index, text] of ['one', 'two'].entries()) {
       const site = await website(kit, { ...SITE, 'index.html': text });
       update(kit, index, version === 'v1' ? pointer(site.address) : site);
-      // An update of the second kind brings its root along: it need not be anywhere else.
+      // An update of the second kind brings its root along.
       if (version === 'v2') kit.knobs.network.delete(toHex(site.address));
       for (const [path, body] of [
         ['/', text],

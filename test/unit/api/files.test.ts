@@ -145,7 +145,7 @@ describe('a single file', () => {
     },
   );
 
-  // What Bee 2.8.1 makes of them: only a missing type is derived from the content.
+  // Of Bee 2.8.1: only a missing type is derived from the content.
   test.each([
     [undefined, 'hello', 'text/plain; charset=utf-8'],
     ['', '%PDF-1.7', 'application/pdf'],

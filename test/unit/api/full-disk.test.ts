@@ -1,4 +1,3 @@
-/** A node whose disk is full reads and says so. */
 import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { BATCH } from './fake-postage.ts';

@@ -1,4 +1,3 @@
-/** Every operation with every input as nobody should send it: the request is refused, and the node has not failed. */
 import type { Response } from 'light-my-request';
 import { describe, expect, test } from 'vitest';
 import { type Dialect, dialectOf, type HeaderKey } from '../../../node/api/dialect.ts';
@@ -9,7 +8,7 @@ import { paramsIn, wireName } from '../../../node/api/values/params.ts';
 import { BATCH } from './fake-postage.ts';
 import { AT_ONCE, type Kit, PUBLIC_KEY, startKit } from './kit.ts';
 
-/** For every input, of whatever kind: some are valid for some of them. */
+/** For every input: some are valid for some of them. */
 const VALUES: readonly string[] = [
   '',
   ' ',
@@ -73,7 +72,7 @@ const BODIES: readonly string[] = [
   '\u0000'.repeat(5000),
 ];
 
-/** A request that the operation accepts, as far as one is known without its state. */
+/** As far as one is known without the operation's state. */
 const GOOD: Readonly<Record<string, string>> = {
   reference: 'ab'.repeat(32),
   address: 'ab'.repeat(32),
@@ -110,7 +109,7 @@ interface Sent {
   readonly payload?: string;
 }
 
-/** Content that no node has: an answer about the network, not about the request. */
+/** No node has it: the answer is about the network. */
 const MISSING_CONTENT = ['PUT /stewardship/{reference}'];
 
 type Source = 'path' | 'query' | 'header';
@@ -144,7 +143,7 @@ function ask(kit: Kit, { method, path, port }: Route, sent: Sent): Promise<Respo
   return api.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) });
 }
 
-/** Header values travel as bytes, and a client refuses to send some. */
+/** Header values travel as bytes. */
 const isSendable = (value: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 
 describe.each(ROUTES.map((row) => ({ ...row, name: `${row.method} ${row.path} ${row.port}` })))(

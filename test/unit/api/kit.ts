@@ -1,4 +1,3 @@
-/** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
@@ -33,14 +32,12 @@ import {
 } from './fake-transactions.ts';
 import { type ListedStatuses, listedStatuses } from './listed-statuses.ts';
 
-/** Of the node as a publisher. */
+/** The node's own, as a publisher. */
 const PRIVATE_KEY = new Uint8Array(32).fill(0x22);
 export const PUBLIC_KEY = toHex(createSigner(PRIVATE_KEY).publicKey);
-/** The only one that coins of the node may go to. */
 export const WITHDRAWAL_ADDRESS = new Uint8Array(20).fill(0xa1);
 export const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
-/** What a test turns to change the node under the API. */
 export interface Knobs
   extends TransactionKnobs,
     PostageKnobs,
@@ -57,20 +54,17 @@ export interface Knobs
   incentivesEnabled: boolean;
   /** Chunks that only the network has. */
   network: Map<string, Chunk>;
-  /** How the network fails for a chunk it does not have. */
+  /** For a chunk that it does not have. */
   networkError: ((address: Uint8Array) => Error) | undefined;
   pushed: { chunk: Chunk; batchId: string }[];
   pushError: Error | undefined;
-  /** Pushes end only with their signal, as they do while there is no peer. */
+  /** As without a peer: pushes end only with their signal. */
   pushesHang: boolean;
   chainError: Error | undefined;
   chunkEvents: ChunkEvents | undefined;
   nowMs: number;
-  /** How pauses pass. */
   sleep: Clock['sleep'];
-  /** What the store keeps its data on. */
   disk: MemoryDisk;
-  /** Lines of the log. */
   logged: string[];
 }
 
@@ -104,7 +98,6 @@ export function knobs(): Knobs {
   };
 }
 
-/** A listener without a socket. */
 interface Injected {
   inject(request: InjectOptions): Promise<Response>;
   get(url: string, headers?: Headers): Promise<Response>;
@@ -160,10 +153,10 @@ export async function startKit(
   };
 }
 
-/** Nobody waits for a pause; those between expressions are tried in `env/expression.test.ts`. */
+/** Nobody waits: `env/expression.test.ts` tries pauses between expressions. */
 export const AT_ONCE: Clock['sleep'] = () => systemClock().turn();
 
-/** No test sees a status that the served document does not list for the operation. */
+/** No test may see a status that the served document does not list. */
 function injected({ handle }: Listener, listed: ListedStatuses): Injected {
   async function ask(request: InjectOptions): Promise<Response> {
     const answer = await inject(handle, request);

@@ -1,4 +1,3 @@
-/** The redundancy level of requests: which routes read it, and what it is when a request does not say. */
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';

@@ -1,4 +1,4 @@
-/** What the served document lists for each operation, statuses and headers, held against what a node answers. */
+/** What the served document lists, held against what a node answers. */
 import type { InjectOptions, Response } from 'light-my-request';
 import { type Matcher, matcherOf } from '../../../node/api/by-host.ts';
 import type { Dialect } from '../../../node/api/dialect.ts';
@@ -14,7 +14,7 @@ interface Document {
   >;
 }
 
-/** Of any answer: of HTTP, of the connection, and those that do not depend on the operation. */
+/** Of HTTP, of the connection, and independent of the operation. */
 const COMMON_HEADERS =
   /^(date|connection|keep-alive|transfer-encoding|content-(type|length|security-policy)|x-(request-id|content-type-options)|access-control-allow-.*|access-control-max-age)$/;
 /** On the debug port, and while the node starts. */
@@ -22,7 +22,7 @@ const UNCACHED_HEADERS = new Set(['cache-control', 'pragma', 'expires']);
 
 const KNOWN = new Map<string, ListedStatuses>();
 
-/** One for all nodes of a dialect that serve the same: the document depends on nothing else. */
+/** For all nodes that serve the same: the document depends on nothing else. */
 export function listedStatuses(dialect: Dialect, port: Port, dataOnly = false): ListedStatuses {
   const key = `${dialect.name} ${port} ${dataOnly}`;
   const known = KNOWN.get(key) ?? new ListedStatuses(dialect, port, dataOnly ? dataRoutes(ROUTES) : ROUTES);
@@ -41,7 +41,7 @@ export class ListedStatuses {
     this.#match = matcherOf(routes, port);
   }
 
-  /** @throws for an answer that the document does not list */
+  /** @throws for an answer that is not listed */
   expect({ method = 'GET', url = '/', path = url, headers = {} }: InjectOptions, answer: Response): void {
     const target = targetOf(typeof path === 'string' ? path : path.pathname);
     const host = (headers as Record<string, string>)['host'];

@@ -1,4 +1,3 @@
-/** Loggers over HTTP, as `http-api-completion.md` 7 has them. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AT_ONCE, type Kit, startKit } from './kit.ts';
 
@@ -68,7 +67,7 @@ describe('the list', () => {
     ['api', ['node/api']],
     ['node', ['node', 'node/api']],
     ['\\[0\\]', ['node', 'node/api']],
-    // An expression that is not matched and yet names a subsystem in full.
+    // It is not matched and yet names a subsystem in full.
     ['node/api[0][]>>1', ['node/api']],
     ['pushsync', []],
   ])('of the loggers that %s matches', async (expression, names) => {
@@ -123,7 +122,7 @@ describe('setting the verbosity', () => {
   });
 
   test('of a subsystem named in full does not affect any other', async () => {
-    // As an expression the same text would match only the root.
+    // As an expression it would match only the root.
     await put('node[0][]>>1', 'none');
     expect(await verbosities()).toEqual({ node: 'none', 'node/api': 'info' });
   });

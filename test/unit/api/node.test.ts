@@ -169,7 +169,6 @@ describe('state of the node', () => {
       code: 500,
       body: { code: 500, message: 'minimum validity blocks unavailable' },
     });
-    // The other dialect does not ask the contract.
     expect((await ask('GET', '/chainstate', silent)).body).toEqual(state);
   });
 

@@ -19,7 +19,6 @@ async function answerOf({ api }: Kit, method: 'GET' | 'POST' | 'DELETE', url: st
   return [answer.statusCode, answer.json()];
 }
 
-/** A node whose network has a file. */
 async function withFile(length = 5 * 4096): Promise<{ kit: Kit; reference: string; store: ChunkMap }> {
   const kit = await startKit();
   const store = new ChunkMap();

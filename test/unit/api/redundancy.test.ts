@@ -33,7 +33,7 @@ function isReplica({ kind }: Chunk): boolean {
   return kind === 'soc';
 }
 
-/** Loses as many chunks of the first group as it has parities, and `beyond` more; the first ones. */
+/** Takes the first ones of the first group: as many as it has parities, and `beyond` more. */
 function lose(
   { reader, reference, chunks }: { reader: Kit; reference: string; chunks: ChunkMap },
   beyond: number,

@@ -12,7 +12,6 @@ interface VectorParam {
 }
 
 const dialect = dialectOf('svc');
-/** Served beyond the list: HEAD of the technical routes, and the document itself. */
 const BEYOND = new Set([
   'HEAD /health',
   'HEAD /readiness',
@@ -25,12 +24,12 @@ const BEYOND = new Set([
   'GET /manifest/{reference}/{prefix}',
 ]);
 
-/** Headers that later nodes of the public network also read: a single-owner chunk can be stored first, pushed later. */
+/** Later nodes of the public network read them: a single-owner chunk can be stored first, pushed later. */
 const READ_BEYOND: Readonly<Record<string, readonly string[]>> = {
   'POST /soc/{owner}/{id}': ['svc-tag', 'svc-pin', 'svc-deferred-upload'],
 };
 
-/** Listed with less than GET of the same content has, but served alike. */
+/** Listed with less than GET has, but served alike. */
 const AS_GET = ['/bytes/{reference}', '/svc/{reference}', '/svc/{reference}/{path}'];
 
 const vector = listed.map((row) => {
@@ -43,7 +42,7 @@ function rowOf(method: string, path: string, port: string): Route | undefined {
   return ROUTES.find((row) => row.method === method && row.path === path && row.port === port);
 }
 
-/** Without the header of the handshake, which is looked at when the parameters have been read. */
+/** Without the header of the handshake: parameters are read before it. */
 function namesOf(params: readonly VectorParam[]): string[] {
   return params
     .map(({ name }) => name)

@@ -1,4 +1,3 @@
-/** Single-owner chunks as a client makes them, with the request that uploads each. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -11,9 +10,7 @@ export interface MadeSoc {
   readonly chunk: Chunk;
   readonly id: string;
   readonly signature: string;
-  /** Span and payload. */
   readonly wrapped: Buffer;
-  /** Path and query of the upload. */
   readonly url: string;
 }
 

@@ -21,7 +21,6 @@ function post(kit: Kit, request: { url?: string; headers?: Record<string, string
   return kit.api.main.post(url, payload, headers);
 }
 
-/** @returns the same URL with another part of it */
 function url(parts: { owner?: string; id?: string; sig?: string }): string {
   return `/soc/${parts.owner ?? owner}/${parts.id ?? soc.id}?sig=${parts.sig ?? soc.signature}`;
 }

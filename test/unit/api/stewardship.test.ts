@@ -6,7 +6,6 @@ import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
-/** A file of three chunks, nowhere yet. */
 async function file(): Promise<{ reference: string; url: string; store: ChunkMap }> {
   const store = new ChunkMap();
   const bytes = Buffer.alloc(2 * 4096).map((_, i) => i >> 12);

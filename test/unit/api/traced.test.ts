@@ -1,4 +1,3 @@
-/** What the span of a request records. */
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { dialectOf } from '../../../node/api/dialect.ts';

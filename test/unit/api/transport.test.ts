@@ -7,7 +7,7 @@ const STARTING = {
   message: 'Node is syncing. This endpoint is unavailable. Try again later.',
 };
 
-/** A URL of every path of a port; variables are filled with something that matches. */
+/** Variables are filled with something that matches. */
 function urlsOf(
   port: 'main' | 'debug',
 ): { path: string; url: string; methods: string[]; gates: readonly string[] }[] {
@@ -99,7 +99,7 @@ describe('paths', () => {
     const debug = new Set(urlsOf('debug').map(({ path }) => path));
     for (const { path, url } of urlsOf('main')) {
       const answer = await api.debug.inject({ method: 'OPTIONS', url });
-      // On the debug port `stream` is taken for the address of a chunk.
+      // The debug port takes `stream` for an address.
       const isServed = debug.has(path) || path === '/chunks/stream';
       expect(answer.statusCode, path).toBe(isServed ? 204 : 404);
     }

@@ -24,7 +24,7 @@ const contracts = [
   { artifact: swapPriceOracle, expected: signatures.SwapPriceOracle },
 ].map((row) => ({ ...row, name: row.artifact.contract, abi: Interface.from(row.artifact.abi) }));
 
-/** `(bytes32 id, address owner)[] name`: as the vectors write an argument. */
+/** As the vectors write it: `(bytes32 id, address owner)[] name`. */
 function written(parameter: ParamType): string {
   const { name } = parameter;
   return `${writtenType(parameter)}${parameter.indexed ? ' indexed' : ''}${name === '' ? '' : ` ${name}`}`;

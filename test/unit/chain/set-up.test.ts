@@ -1,4 +1,3 @@
-/** Accounts that join a running chain have what they would have had from the start. */
 import { afterEach, expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
@@ -48,7 +47,6 @@ async function start(addresses: readonly string[]) {
   return chain;
 }
 
-/** What a node finds of its own. */
 async function foundOf(chain: LocalChain, owner: string, place: number) {
   const rpc = createRpcClient(chain.rpc);
   const call = async (to: string, signature: string, ...values: string[]) =>
@@ -85,7 +83,6 @@ test('accounts that join have the batches and chequebooks that a larger start wo
     expect(found).toEqual({ native: 10n ** 18n, tokens: 7n, isOwner: true, isIssuer: true, deposit: 5n });
     expect(found).toEqual(await foundOf(large, owner, place));
   }
-  // Dozens in a block, rather than a block for each of their transactions.
   expect((await grown.head()) - before).toBeLessThan(5);
 });
 

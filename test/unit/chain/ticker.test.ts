@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../../formats/clock.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
 afterEach(() => void vi.useRealTimers());
 
-/** On the time of these tests, whose timers are not disposable by themselves. */
+/** The timers of these tests are not disposable by themselves. */
 const clock: Clock = {
   ...systemClock(),
   now: () => Date.now(),
@@ -78,7 +78,7 @@ test('a paused chain gets no blocks, and missed blocks are not made up for', asy
   expect(blocks).toEqual([11_010]);
 });
 
-/** The blocks of the moment at which the chain is paused. */
+/** Blocks at the moment of the pause. */
 async function pausedAfter(ticker: Ticker, blocks: readonly number[]): Promise<readonly number[]> {
   await ticker.pause();
   return [...blocks];

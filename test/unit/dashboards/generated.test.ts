@@ -12,7 +12,6 @@ import { createProcessMetrics } from '../../../node/env/process-metrics.ts';
 import { readSources } from '../source-tree.ts';
 
 const FOLDER = 'dashboards/generated';
-/** What Prometheus says of each scrape. */
 const OF_SCRAPES = ['up', 'scrape_duration_seconds'];
 
 const panels = BOARDS.flatMap(({ title, rows }) =>
@@ -22,7 +21,7 @@ const queries = panels.flatMap(({ where, panel }) =>
   ('queries' in panel ? panel.queries : [panel.query]).map((query) => ({ where, ...query })),
 );
 
-/** Names as they are exposed, those of nodes behind `NODE_`. */
+/** Those of nodes stand behind `NODE_`. */
 const known = new Set<string>(OF_SCRAPES);
 
 beforeAll(async () => {
@@ -51,12 +50,11 @@ beforeAll(async () => {
   for (const { record } of RECORDING_RULES) known.add(record);
 });
 
-/** Metrics that an expression asks for. */
 function metricsIn(expr: string): string[] {
   const ofNodes = [...expr.matchAll(/__name__=~"(?:\$\{namespace\}|\(svc\|bee\))_(\w+)"/g)];
   const named = expr
     .replaceAll(/"[^"]*"/g, '')
-    // Names of recording rules, which have colons.
+    // Recording rules have colons.
     .replaceAll(/\b\w+:[\w:]+/g, '')
     .matchAll(/\b((?:testbed|process|nodejs)_\w+|up(?=\{)|scrape_\w+)/g);
   return [...ofNodes.map(([, name]) => `NODE_${name}`), ...Array.from(named, ([name]) => name)];
@@ -110,7 +108,7 @@ test('every window follows the scrapes of Prometheus, or the time that is shown'
     [...expr.matchAll(/\[([^\]]+)\]|offset ([^\s)]+)/g)].map(([text]) => text),
   );
   expect(new Set(windows)).toEqual(
-    // An hour is how far back a value before a restart is looked for.
+    // A value before a restart is looked for up to an hour back.
     new Set(['[$__rate_interval]', '[$__range]', 'offset $__rate_interval', '[1h]']),
   );
   // Grafana would take them for the time between two scrapes.

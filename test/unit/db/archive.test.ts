@@ -1,5 +1,3 @@
-/** `db export` and `db import`: what one store exports another one imports. */
-
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -61,7 +59,6 @@ async function exported(path: string, counts = nothingExported()): Promise<Uint8
   return Buffer.concat(parts);
 }
 
-/** In pieces that end anywhere. */
 async function* pieces(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

@@ -1,4 +1,3 @@
-/** Commands shown in pages: each exists with its options, and so does each scenario that is run. */
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { bundledScenarios } from '../../../harness/run/catalogue.ts';
@@ -8,7 +7,7 @@ import { files, read } from './repository.ts';
 
 const PAGES = files().filter((path) => path === 'README.md' || /^docs\/.*\.(md|svg)$/.test(path));
 
-/** Words of a command below `svcnet`, as typed in a clone, with the package, with the installed program, or in a picture. */
+/** As typed in a clone, with the package, with the installed program, or in a picture. */
 const TYPED = /(?:npm run (?:-s )?svcnet --|npx svcnet|^svcnet|>(?:\$ )?svcnet) +([a-z][^\n#")`|<;]*)/gm;
 
 interface Line {

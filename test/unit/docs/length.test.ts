@@ -1,4 +1,4 @@
-/** The pages that a reader works through stay short: a new sentence replaces another, and facts go to the reference. */
+/** A new sentence replaces another, and facts go to the reference. */
 import { expect, test } from 'vitest';
 import { files, read } from './repository.ts';
 

@@ -1,4 +1,3 @@
-/** Every link of every page leads somewhere, and every section that code and pages cite exists. */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { SHIPPED } from '../../../.ci/manifest.ts';
@@ -8,7 +7,7 @@ const all = files();
 const pages = all.filter((path) => path.endsWith('.md'));
 const folders = new Set(all.flatMap((path) => ancestors(path)));
 
-/** Pages that sources cite by name and section, such as `p2p-protocols.md` 4.9. */
+/** Sources cite them by name and section: `p2p-protocols.md` 4.9. */
 const CITED = 'docs/protocol/';
 const CITED_PAGES = [
   'contracts',

@@ -1,4 +1,3 @@
-/** Routes, names, series, formats and signatures of the protocol reference are those of the code. */
 import { describe, expect, test } from 'vitest';
 import { BINS, MAX_PO } from '../../../formats/chunk/address.ts';
 import {

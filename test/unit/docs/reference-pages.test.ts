@@ -1,4 +1,3 @@
-/** The generated reference matches the tables in the code. */
 import { expect, test } from 'vitest';
 import { referencePages } from '../../reference/pages.ts';
 import { files, read } from './repository.ts';
@@ -9,7 +8,6 @@ test.each([...pages])('docs/reference/%s is up to date; npm run reference writes
   expect(read(`docs/reference/${name}`)).toBe(text);
 });
 
-/** The index, what is measured with real Bees, and what no table of the code says. */
 const BY_HAND = [
   'README.md',
   'access.md',

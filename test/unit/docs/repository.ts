@@ -1,4 +1,3 @@
-/** The tracked files of the repository, its Markdown pages, and what a page consists of. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +6,7 @@ import type { MetricTable } from '../../../node/env/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Paths from the root of the repository, with `/`: tracked files, and new ones that are not ignored. */
+/** From the root, with `/`: tracked files, and new ones that are not ignored. */
 export function files(): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
@@ -18,7 +17,6 @@ export function files(): string[] {
   return listed.split('\n').filter((path) => path !== '' && !gone.has(path));
 }
 
-/** @returns of the machine */
 export function absolute(path: string): string {
   return join(ROOT, path);
 }
@@ -42,7 +40,7 @@ export async function nodeMetrics(): Promise<readonly MetricTable[string][]> {
     .flatMap(([, table]) => Object.values(table as MetricTable));
 }
 
-/** The text of a page without its code blocks, in which nothing is a link and nothing a heading. */
+/** Code blocks have neither links nor headings. */
 export function prose(markdown: string): string {
   return markdown.replace(/^(```+|~~~+)[^\n]*\n[\s\S]*?^\1\s*$/gm, '');
 }
@@ -67,7 +65,7 @@ export function anchors(markdown: string): Set<string> {
   return new Set(made);
 }
 
-/** The text of a section, its subsections included. @param number such as `4.9` @throws Error when the page has none */
+/** Includes its subsections. @param number such as `4.9` @throws Error when the page has none */
 export function section(markdown: string, number: string): string {
   const lines = markdown.split('\n');
   const start = lines.findIndex((line) => line.replace(/^#+ /, '#').startsWith(`#${number} `));
@@ -77,7 +75,7 @@ export function section(markdown: string, number: string): string {
   return lines.slice(start, end === -1 ? undefined : end).join('\n');
 }
 
-/** Rows of all tables that begin with these columns, one after the other; cells without code marks. */
+/** Of all tables that begin with these columns; cells without code marks. */
 export function rows(markdown: string, ...columns: readonly string[]): string[][] {
   const tables = markdown.match(/(?:^\|.*\n?)+/gm) ?? [];
   return tables.flatMap((table) => {

@@ -1,4 +1,3 @@
-/** Every page is reachable: from the table of contents of the README, or from the pages below it. */
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
 import { files, read } from './repository.ts';

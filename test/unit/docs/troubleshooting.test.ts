@@ -1,4 +1,3 @@
-/** Every message of the troubleshooting page is one that the code prints. */
 import { expect, test } from 'vitest';
 import { files, read } from './repository.ts';
 
@@ -6,7 +5,7 @@ const SOURCES = files()
   .filter((path) => /^(?:node|harness|chain)\/.*\.[jt]s$/.test(path))
   .map((path) => read(path).replaceAll("\\'", "'"));
 
-/** The first column of each table whose head is `Message`. */
+/** Of each table whose head is `Message`. */
 function messages(): string[] {
   const tables = read('docs/reference/troubleshooting.md')
     .split(/\n\n(?=\| Message )/)

@@ -1,4 +1,3 @@
-/** Message tables, protocol ids, prices and limits of `docs/protocol/p2p-protocols.md` are those of the code. */
 import { describe, expect, test } from 'vitest';
 import { priceTable } from '../../../node/accounting/rules.ts';
 import { OPTIONS, type OptionName } from '../../../node/options.ts';
@@ -26,7 +25,6 @@ import { read, rows, section } from './repository.ts';
 
 const PAGE = read('docs/protocol/p2p-protocols.md');
 
-/** Section → its messages. */
 const MESSAGES: Readonly<Record<string, Readonly<Record<string, MessageTable>>>> = {
   '2.2': { Headers: HeadersMessage, Header: HeadersMessage.headers[1][1] },
   '4.1': { Syn: handshake.Syn, Ack: handshake.Ack, SynAck: handshake.SynAck, BzzAddress },
@@ -182,12 +180,11 @@ function defaultOf(name: OptionName): number {
   return Number(OPTIONS[name].default);
 }
 
-/** Digits in groups of three. */
 function figure(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** The type at the beginning of a cell, without what is said about it. */
+/** Without what is said about the type. */
 function typeOf(cell: string): string {
   return cell.startsWith('map<') ? 'map' : (/^[\w ]+/.exec(cell)?.[0] ?? '');
 }

@@ -5,7 +5,7 @@ const A = new Uint8Array(32).fill(0xaa);
 const B = new Uint8Array(32).fill(0xbb);
 const ALL = { after: 0, limit: 10_000 };
 
-/** A ring whose clock stands at `elapsed` milliseconds since its start. */
+/** Its clock stands at `elapsed` milliseconds since its start. */
 function ring(capacity: number) {
   const time = { now: 1_700_000_000_000, elapsed: 5_000 };
   const events = new ChunkEvents(capacity, { now: () => time.now, monotonic: () => time.elapsed });

@@ -38,7 +38,7 @@ describe('an expression of a client', () => {
     await expect(refused).rejects.toThrow(reason);
   });
 
-  // Each takes a backtracking engine longer than the test may.
+  // A backtracking engine takes longer than the test may.
   test.each(['((.|.)*)*#', '(a+)+$', '(a*)*(a*)*(a*)*(a*)*b', '(?:a|a|aa)+$'])(
     '%s is matched in time linear in the length of the text',
     async (expression) => {

@@ -28,7 +28,7 @@ test('a folder behind a link is one; a file or a link to nothing is not', () => 
   expect(() => makeFolder(join(root, 'dangling', 'below'))).toThrow('EEXIST');
 });
 
-/** In a process of its own, which can be ended when it does not end by itself. */
+/** A process can be ended when it does not end by itself. */
 test('where the system lets nobody make a folder it fails and ends', () => {
   const script = `import { makeFolder } from '${SOURCE}'; makeFolder('/proc/svcnet/a');`;
   const args = ['--input-type=module', '-e', script];

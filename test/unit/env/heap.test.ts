@@ -155,7 +155,7 @@ describe('a process', () => {
 
   test('really has a smaller heap afterwards', () => {
     const heap = processHeap();
-    // Lives through several collections of the young generation, which makes it grow.
+    // Several collections of the young generation make it grow.
     const held: object[] = [];
     for (let i = 0; i < 300_000; i++) held.push({ at: i });
     expect(heap.youngBytes()).toBeGreaterThan(4 * MIB);

@@ -13,7 +13,7 @@ const TABLE = {
   size: { kind: 'histogram', name: 'size', help: 'Sizes.', labels: ['of'], buckets: [0.5, 2, 30] },
 } as const satisfies MetricTable;
 
-/** The same metrics in prom-client, an independent implementation. */
+/** An independent implementation. */
 function theirs() {
   const registers = [new Registry()] as const;
   const config = (key: keyof typeof TABLE) => {
@@ -70,7 +70,7 @@ const step: fc.Arbitrary<(live: Pick<Live, keyof Live>) => void> = fc.oneof(
   ),
 );
 
-/** Lines in any order: the one writes the series in the order of use, the other one may not. */
+/** In any order: ours writes them in order of use, prom-client may not. */
 const sorted = (text: string) =>
   text
     .split('\n')
@@ -123,7 +123,7 @@ test('invalid metrics are refused', () => {
 test('a process reports what it costs, under the names that dashboards for Node.js read', async () => {
   const metrics = createMetrics({ prefix: 'svc', process: createProcessMetrics() });
   await metrics.expose();
-  // The event loop is watched from the first exposition on; a busy machine takes a while to see its first delay.
+  // The event loop is watched from the first exposition on: a busy machine sees its first delay late.
   const text = await vi.waitFor(
     async () => {
       const exposed = await metrics.expose();

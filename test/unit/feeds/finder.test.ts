@@ -157,7 +157,7 @@ describe('silence', () => {
 
   test('never lets a search take longer than twenty seconds', async () => {
     const manual = new ManualClock();
-    // The first request always stays silent, so that every step costs its whole patience.
+    // Every step costs the whole patience of a silent request.
     const feed = new SimulatedFeed((index, time) => (index > 0n && time === 1 ? 'silent' : 'found'));
     const found = searchLatest(feed.read, 0n, { clock: manual, signal });
     const refused = expect(found).rejects.toMatchObject({ code: 'TIMEOUT', afterMs: 20_000 });

@@ -1,8 +1,7 @@
-/** Updates in memory, as the finder sees a network: which exist, how reads fail, and how often it was asked. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { indexBytes } from '../../../node/feeds/feed.ts';
 
-/** How a read ends: by its answer, by silence until it is given up, or by another failure. */
+/** `silent` until the read is given up. */
 type Answer = 'found' | 'missing' | 'silent' | 'broken';
 
 export class SimulatedFeed {
@@ -36,12 +35,12 @@ export class SimulatedFeed {
   };
 }
 
-/** Updates 0 up to, without, `count`, less those that are lost. */
+/** 0 up to, without, `count`, less the lost ones. */
 export function feedOf(count: number | bigint, lost: readonly bigint[] = []): SimulatedFeed {
   return new SimulatedFeed((index) => (index < BigInt(count) && !lost.includes(index) ? 'found' : 'missing'));
 }
 
-/** Some chunk that contains its index. */
+/** It contains its index. */
 export function chunkOf(index: bigint): Chunk {
   const address = new Uint8Array(32);
   address.set(indexBytes(index));

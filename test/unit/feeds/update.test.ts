@@ -14,7 +14,7 @@ const signal = new AbortController().signal;
 const content = makeCac(7n, Buffer.from('content'));
 const owner = createSigner(new Uint8Array(32).fill(4));
 
-/** An update that wraps a payload of its own length as span. */
+/** Its span is the payload's own length. */
 function updateOf(payload: Uint8Array): { update: Chunk; wrapped: Chunk } {
   const wrapped = makeCac(BigInt(payload.length), payload);
   return { update: signSoc(new Uint8Array(32), wrapped.data, owner), wrapped };

@@ -1,10 +1,8 @@
-/** A putter and getter over one map; the network of a unit test. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 
 export class ChunkMap {
   readonly chunks = new Map<string, Chunk>();
-  /** Addresses asked for, in order. */
   readonly asked: string[] = [];
 
   async put(chunk: Chunk): Promise<void> {
@@ -20,7 +18,6 @@ export class ChunkMap {
   }
 }
 
-/** A stream of one array in parts of the given size. */
 export async function* inParts(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

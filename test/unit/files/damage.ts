@@ -1,17 +1,16 @@
-/** What a tree is made of, so that a test can take away exactly as much as it wants. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { TreeShape } from '../../../node/files/redundancy/redundancy.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf } from '../../../node/files/tree.ts';
 import type { ChunkMap } from './chunk-map.ts';
 
-/** The children of one intermediate chunk, as addresses in hex. */
+/** Addresses are in hex. */
 export interface Group {
   readonly data: readonly string[];
   readonly parities: readonly string[];
 }
 
-/** Every group of a whole tree, the root's first. */
+/** The root's group first. */
 export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
   const groups: Group[] = [];
   const root = decodeReference(reference);
@@ -30,7 +29,7 @@ export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
   return groups;
 }
 
-/** The first `count` of the places 0 to `length` - 1 in an order that follows from the seed. */
+/** The first `count` of `length` places, ordered by the seed. */
 function someOf(length: number, count: number, seed: number): number[] {
   const order = [...Array(length).keys()];
   let state = (seed % 2 ** 31) + 1;
@@ -42,7 +41,6 @@ function someOf(length: number, count: number, seed: number): number[] {
   return order.slice(0, count);
 }
 
-/** Takes `losses` chunks of a group out of the store. */
 export function damage({ data, parities }: Group, store: ChunkMap, losses: number, seed: number): string[] {
   const all = [...data, ...parities];
   const lost = someOf(all.length, losses, seed).map((place) => all[place] as string);

@@ -130,7 +130,7 @@ describe('encrypted content', () => {
       for (let bit = 256; bit < 512; bit += 37) {
         const wrong = new Uint8Array(reference);
         wrong[bit >> 3] = (wrong[bit >> 3] as number) ^ (1 << (bit & 7));
-        // Rarely the garbage is a span that a tree may have; then its children are nowhere.
+        // Rarely the garbage is a span that a tree may have.
         await expect(readAll(wrong, store)).rejects.toMatchObject({
           code: expect.stringMatching(/^(MALFORMED_TREE|CHUNK_UNAVAILABLE)$/) as string,
         });

@@ -1,4 +1,4 @@
-/** Encryption without chance: the keys of the vectors. */
+/** The keys are those of the vectors. */
 import { decodeSpan } from '../../../formats/chunk/span.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { Encryption } from '../../../node/files/encryption.ts';
@@ -14,7 +14,7 @@ export function contentKeys(obfuscationKey: Uint8Array = new Uint8Array(32)): En
   };
 }
 
-/** Keys are numbered: all leaves of the content from left to right, then level by level; padding is zeros. */
+/** All leaves from left to right, then level by level; padding is zeros. */
 export function numberedKeys(length: number): Encryption {
   let leaf = 0;
   let above = Math.max(1, Math.ceil(length / Number(LEAF)));

@@ -12,7 +12,6 @@ import { settle } from './settle.ts';
 const LEAF = 4096;
 const RUN = 128 * LEAF;
 
-/** A getter that delivers only what it is told to. */
 class SlowGetter implements ChunkGetter {
   readonly open = new Map<string, { deliver: () => void; fail: (reason: Error) => void }>();
   readonly aborted: string[] = [];
@@ -48,7 +47,7 @@ class SlowGetter implements ChunkGetter {
   }
 }
 
-/** Every leaf differs, so every leaf has an address of its own. */
+/** Every leaf has an address of its own. */
 async function stored(
   length: number,
 ): Promise<{ store: ChunkMap; content: Uint8Array; reference: Uint8Array }> {
@@ -155,10 +154,10 @@ describe('a read', () => {
       const read = file.read(0n, file.length, readAhead === undefined ? {} : { readAhead });
       const first = read.next();
       await settle();
-      // A tree of three levels shows its leaves only when the intermediate chunk has come.
+      // Three levels show their leaves only with the intermediate chunk.
       if (length > RUN) await getter.deliverAll();
       await settle();
-      // The window begins at the head, and the last leaf in it may reach beyond.
+      // The last leaf in the window may reach beyond it.
       expect(getter.open.size).toBe(ahead);
       await getter.deliverAll();
       expect((await first).value).toBeDefined();

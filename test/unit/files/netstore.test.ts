@@ -14,7 +14,7 @@ const owner = createSigner(new Uint8Array(32).fill(2));
 const older = signSoc(id, local.data, owner);
 const newer = signSoc(id, remote.data, owner);
 
-/** @param has of the single-owner chunk: where its versions are, in the store and on the network */
+/** @param has where the single-owner chunk's versions are: in the store and on the network */
 function network(has: { held?: Chunk; alone?: boolean; there?: Chunk } = {}) {
   const { held, alone = true, there } = has;
   const of = (known: readonly (Chunk | undefined)[], address: Uint8Array) =>

@@ -13,7 +13,6 @@ import { settle } from './settle.ts';
 const LEAF = 4096;
 const RUN = 128 * LEAF;
 
-/** A putter that takes nothing until it is told to. */
 class SlowPutter implements ChunkPutter {
   readonly open: { chunk: Chunk; resolve: () => void; reject: (reason: Error) => void }[] = [];
 
@@ -49,7 +48,7 @@ describe('splitting and joining', () => {
   );
 });
 
-/** Takes work, or not, as it is told for each leaf in turn; results come later, hashed one batch at a time. */
+/** Takes work, or not, as told for each leaf; hashes one batch at a time. */
 class FakeWorkers {
   readonly batches: number[] = [];
   readonly #takes: (asked: number) => boolean;

@@ -28,7 +28,6 @@ async function visited(reference: Uint8Array, getter: ContentGetter, concurrency
   return seen;
 }
 
-/** Bytes that differ from chunk to chunk. */
 function distinct(length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; at += 4096) new DataView(bytes.buffer).setUint8(at, at / 4096);

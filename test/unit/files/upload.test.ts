@@ -21,7 +21,7 @@ function stampOf(batchId: Uint8Array, number: number): Stamp {
   return { batchId, index, timestamp: new Uint8Array(8), signature: new Uint8Array(65) };
 }
 
-/** Records in order what the uploader does; a session that keeps its chunks and a pusher that is told when to end. */
+/** A session keeps its chunks; the pusher is told when to end. */
 class World {
   readonly events: string[] = [];
   readonly pushes: {
@@ -35,7 +35,6 @@ class World {
   issued = 0;
   room = Number.POSITIVE_INFINITY;
   putFails = false;
-  /** Whether the stamps issued so far are on disk. */
   saved: Promise<void> = Promise.resolve();
   batchIs: 'live' | 'gone' | 'awaited' = 'live';
 
@@ -291,7 +290,7 @@ describe('a direct upload', () => {
     const puts = Array.from({ length: 130 }, (_, i) => upload.put(chunkOf(i)));
     await settle();
     world.pushes[3]!.reject(new Error('storer refused'));
-    // The first that waits may still get the slot of the failed one, to be ended at once.
+    // The first waiting one may get the failed one's slot, and ends at once.
     expect((await Promise.allSettled(puts)).at(-1)).toMatchObject({ status: 'rejected' });
     expect(world.pushes.every(({ signal }) => signal.aborted)).toBe(true);
     await expect(upload.put(chunkOf(200))).rejects.toThrow('storer refused');

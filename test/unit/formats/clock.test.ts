@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 
 const clock = systemClock();
-/** The runtime's timers wrap around at 24 days and fire at once. */
+/** The runtime's timers wrap around at 24 days. */
 const MONTHS_MS = 90 * 86_400_000;
 const SHORT_MS = 20;
 

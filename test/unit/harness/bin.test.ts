@@ -7,7 +7,6 @@ import { expect, test } from 'vitest';
 
 const BIN = pathToFileURL(join(import.meta.dirname, '../../../harness/bin.js')).href;
 
-/** The program on a Node.js that says it has this version. */
 function onNode(version: string) {
   const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' }); await import('${BIN}');`;
   const args = ['--input-type=module', '-e', pretend, 'program', '--version'];

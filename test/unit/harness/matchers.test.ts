@@ -1,4 +1,3 @@
-/** A matcher that cannot see what it is asked about fails with `.not` too. */
 import { expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -10,11 +9,10 @@ const REFERENCE = 'ab'.repeat(32);
 interface Answers {
   readonly state?: string;
   readonly status?: () => Promise<unknown>;
-  /** Whether it holds whatever it is asked for. */
   readonly has?: boolean;
 }
 
-/** Whatever a node sends for a chunk is not that chunk. */
+/** A node never sends the right chunk. */
 function madeNode({
   state = 'running',
   status = () => Promise.resolve({}),

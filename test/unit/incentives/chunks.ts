@@ -1,4 +1,3 @@
-/** Chunks of both kinds with valid stamps, and a reserve that holds them. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { type Chunk, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 import { signSoc } from '../../../formats/chunk/soc.ts';
@@ -22,7 +21,6 @@ export interface Stamped {
   readonly stamp: Stamp;
 }
 
-/** Text as a chunk, or as one of single owner. */
 export function chunkOf(text: string, kind: Chunk['kind'] = 'cac'): Chunk {
   const payload = new TextEncoder().encode(text);
   const cac = makeCac(BigInt(payload.length), payload);
@@ -49,11 +47,11 @@ export interface Fixture {
     readonly batches: { get(id: Uint8Array): Batch | undefined };
   };
   readonly clock: VirtualClock;
-  /** First byte of the id → balance per chunk; a batch that is missing here does not exist. */
+  /** First byte of the id → balance per chunk; a missing batch does not exist. */
   readonly batches: Map<number, bigint>;
 }
 
-/** A reserve and the batches 1 and 2, of which the second has less. */
+/** Batch 2 has less than batch 1. */
 export async function fixture(given: { radius?: number; capacity?: number } = {}): Promise<Fixture> {
   const clock = new VirtualClock();
   const store = await createMemoryStore(
@@ -84,7 +82,6 @@ export async function fixture(given: { radius?: number; capacity?: number } = {}
   };
 }
 
-/** Span and payload of what a chunk holds. */
 export function contentOf({ kind, data }: Chunk): { span: Uint8Array; payload: Uint8Array } {
   const plain = kind === 'cac' ? data : data.subarray(97);
   return { span: plain.subarray(0, SPAN_SIZE), payload: plain.subarray(SPAN_SIZE) };

@@ -1,8 +1,7 @@
 /**
- * A chain in memory with the rules of Redistribution that a player can see (`contracts.md` 7), and a service that sends
- * transactions to it. Both outlive the player, as a chain and a disk do. It stands at the ports `Chain` and
- * `Transactions`, as `FakeChain` does, but a transaction waits there for the block that the test mines: a round is lost
- * or won by the block that a transaction gets into.
+ * It has the rules of Redistribution that a player can see (`contracts.md` 7), and outlives the player, as a chain does. It
+ * stands at the ports `Chain` and `Transactions`, as `FakeChain` does, but a transaction waits for the block that the test
+ * mines: that block decides a round.
  */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -40,18 +39,17 @@ const selector = {
 
 export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
   head = 0;
-  /** Until it is taken away everything that asks the endpoint fails. */
+  /** Everything that asks the endpoint fails. */
   down = false;
-  /** Blocks by which calls are answered behind the height, as by another server of the same endpoint. */
+  /** Blocks by which calls lag behind the height, as at another server of the endpoint. */
   behind = 0;
-  /** Changes every anchor, as a reorganisation that reaches the first reveal of a round. */
+  /** As a reorganisation that reaches the first reveal of a round. */
   fork = 0;
-  /** What another player makes of the round. */
   winner: 'me' | 'other' = 'me';
   participating = true;
   staked = true;
   balance = 10n ** 18n;
-  /** Called between any two effects; what it throws is what a dying process leaves undone. */
+  /** Called between any two effects; what it throws ends them, as death does. */
   effect: () => void = () => undefined;
   readonly commits: { round: number; hash: string }[] = [];
   readonly reveals: { round: number; depth: number; hash: string }[] = [];
@@ -122,7 +120,7 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     const hash = `0x${toHex(encodeWord(this.sent.length + 1))}`;
     await request.beforeSend?.(hash);
     this.effect();
-    // From here on it is written down, and what is written down is sent, whatever happens.
+    // From here on it is written down, so it is sent.
     this.#book.add(hash, request, { gasLimit: GAS_LIMIT, gasTipCap: 1n, gasFeeCap: FEE_CAP });
     this.effect();
     return hash;
@@ -141,7 +139,6 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     this.#book.cancel(hash, this.head);
   }
 
-  /** A block with everything that waits. */
   mine(): void {
     this.head++;
     for (const sent of this.#book.pending()) this.#include(sent);

@@ -121,7 +121,7 @@ test('a reveal that reverts in its block is an error, once, and nothing is claim
   const bench = new Bench();
   await bench.offset(ROUND + 1, 4);
   expect(bench.game.sent).toHaveLength(2);
-  // Taken back by a reorganisation, as the reveal comes into its block.
+  // A reorganisation took it back as the reveal comes.
   bench.game.commits.length = 0;
   await bench.offset(ROUND + 1, ROUND_LENGTH - 1);
   expect(bench.game.sent.at(-1)).toMatchObject({ outcome: { receipt: { status: 'reverted' } } });
@@ -162,7 +162,7 @@ test('a node that is killed between any two effects plays every round to its end
     const die = () => {
       if (++effects < lives || died) return;
       died = true;
-      // Whatever the old process would still write does not reach the disk.
+      // Nothing that the old process writes reaches the disk.
       bench.state.writesLeft = 0;
     };
     const dying = () => {

@@ -1,4 +1,3 @@
-/** A node that plays the storage game, with its clock, chain and reserve. */
 import { expect } from 'vitest';
 import { createKeyedHasher } from '../../../formats/crypto/bmt/tree.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -36,7 +35,6 @@ function sampleFor(anchor: Uint8Array): SampleItem[] {
   })).sort((a, b) => Buffer.compare(a.transformed, b.transformed));
 }
 
-/** A player, and the world that outlives it. */
 export class Bench {
   readonly game = new FakeGame();
   readonly clock = new ManualClock();
@@ -45,7 +43,6 @@ export class Bench {
   readonly samples: SampleRequest[] = [];
   /** What other parts have polled. */
   readonly head = new Head(this.clock);
-  /** Held up until it resolves. */
   sampling: Promise<void> = Promise.resolve();
   expiry: () => Promise<void> = () => Promise.resolve();
   metrics = createMetrics({ prefix: 'svc' });
@@ -84,7 +81,7 @@ export class Bench {
         isHealthy: () => node.healthy,
         state: this.state,
         clock,
-        // Other keys after every start, as a real node has them.
+        // A real node has other keys after every start.
         random: { bytes: (length) => new Uint8Array(length).fill(++this.#keys), below: () => 0 },
         log: silentLogger(),
         metrics: this.metrics,
@@ -92,7 +89,7 @@ export class Bench {
     );
   }
 
-  /** Mines up to a block, with time to look at each one. */
+  /** With time to look at each one. */
   async to(block: number): Promise<void> {
     await this.clock.advance(2 * POLL_MS);
     while (this.game.head < block) {
@@ -119,7 +116,6 @@ export class Bench {
   }
 }
 
-/** Everything that one round leaves, of a player that won it. */
 export function expectWon(bench: Bench, round: number): void {
   const { game, player } = bench;
   const anchor1 = game.anchorOf(round);

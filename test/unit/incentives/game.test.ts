@@ -207,7 +207,7 @@ test('without a stake the chain is not asked for its height while another compon
     expect(bench.player.state().block).toBe(bench.game.head);
   }
   expect(bench.clock.running).toBe(timers);
-  // The stake and whether it is frozen, once in the phase.
+  // Stake and freeze, once in the phase.
   expect(asked).toBe(2);
   await bench.clock.advance(20 * POLL_MS);
   expect(asked).toBe(3);
@@ -246,7 +246,7 @@ test('without a stake the chain is looked at rarely, until there is one', async 
 });
 
 test('nothing is sent in a block that is followed by another phase', async () => {
-  // The last commit comes two blocks before the phase ends, the last of the others one block.
+  // Two blocks before the phase ends the last commit comes, one block before the others.
   for (const [step, last] of [
     ['commit transaction', 1],
     ['reveal transaction', 6],

@@ -5,7 +5,7 @@ import type { MadeSample, SampleRequest } from '../../../node/incentives/sampler
 const never = new AbortController().signal;
 const BUSY = { code: 'SAMPLING_BUSY' };
 
-/** A sampler whose walks end when the test says so, or with their signal. */
+/** Walks end when the test says so, or with their signal. */
 function bench() {
   const walks: { readonly anchor: number; end: () => void }[] = [];
   let running = 0;
@@ -68,7 +68,7 @@ test('a request that is given up frees its place, whether its sample is being ma
     walks[n + 1]!.end();
   }
   await Promise.all(next);
-  // The first one was being made; those that waited were never begun.
+  // Those that waited were never begun.
   expect(walks.map(({ anchor }) => anchor)).toEqual([0, ...next.map((_, n) => 100 + n)]);
 });
 

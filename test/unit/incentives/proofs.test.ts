@@ -27,7 +27,6 @@ function sorted(items: readonly Omit<SampleItem, 'transformed'>[], anchor: Uint8
     .sort((a, b) => Buffer.compare(a.transformed, b.transformed));
 }
 
-/** As the vectors write a proof. */
 function written(proof: InclusionProof): unknown {
   const hex = (bytes: Uint8Array) => `0x${toHex(bytes)}`;
   const { postageProof, socProof } = proof;
@@ -125,7 +124,7 @@ describe('a verifier of any proofs', () => {
     return toHex(hash(prefix, spanBytes, root));
   }
 
-  /** The three checks of `contracts.md` 7.7, step 4, as far as they need no chain. */
+  /** `contracts.md` 7.7, step 4, as far as it needs no chain. */
   function check(
     proofs: InclusionProofs,
     hashOfSample: Uint8Array,

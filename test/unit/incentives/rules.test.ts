@@ -28,7 +28,7 @@ test.each([
 describe('a transaction sent at a head', () => {
   test.each([
     [35, true],
-    // It would be in the last block of the phase, in which the contract takes no commit.
+    // The contract takes no commit in the phase's last block.
     [36, false],
     [37, false],
     [38, true],
@@ -51,7 +51,7 @@ test('chunks stamped before the last round count, if there was one', () => {
 
 test('a batch has to last until the round after the next one begins', () => {
   const chain = { block: 1000, totalAmount: 5_000_000n, currentPrice: 24_000n };
-  // Block 1000 is in round 6; round 8 begins with block 1216.
+  // Block 1000 is in round 6; round 8 begins with 1216.
   expect(minimumValue(chain, { round: 6, roundLength: ROUND_LENGTH })).toBe(5_000_000n + 216n * 24_000n);
 });
 

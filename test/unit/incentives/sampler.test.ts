@@ -10,7 +10,7 @@ const SECOND_NS = 1_000_000_000n;
 const ANCHOR = new Uint8Array(32).fill(0x0f);
 const signal = new AbortController().signal;
 
-/** A reserve with a chunk stamped at each of some seconds; batch 1 has 1000 per chunk, batch 2 has 500. */
+/** A chunk is stamped at each of some seconds. Batch 1 has 1000 per chunk, batch 2 has 500. */
 async function bench() {
   const { store, postage, clock } = await fixture();
   const chunks = [10n, 20n, 30n].map((second) => ({ second, chunk: chunkOf(`stamped at ${second}`) }));

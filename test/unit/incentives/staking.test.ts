@@ -18,7 +18,7 @@ const TEN_TOKENS = 10n ** 17n;
 const RETRY_MS = 5000;
 const signal = new AbortController().signal;
 
-/** StakeRegistry and the token with the rules that a node can see (`contracts.md` 6). */
+/** `contracts.md` 6, as far as a node sees it. */
 class FakeRegistry {
   stake: { overlay: Uint8Array; amount: bigint; lastUpdated: bigint; height: number } = {
     overlay: new Uint8Array(32),
@@ -34,7 +34,7 @@ class FakeRegistry {
   failure: ChainError | undefined;
   readonly sent: { description: string; gasPrice?: bigint; gasLimit?: bigint }[] = [];
 
-  /** Pending transactions of an earlier operation; mined, and gone, once they are waited for. */
+  /** Mined, and gone, once they are waited for. */
   underway: SentTransaction[] = [];
   stuck = false;
   pending = () => this.underway;

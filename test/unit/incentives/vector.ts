@@ -1,4 +1,3 @@
-/** The sample of the vectors, made by the rule that they state. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc } from '../../../formats/chunk/soc.ts';
 import { type Stamp, stampDigest } from '../../../formats/chunk/stamp.ts';
@@ -10,7 +9,6 @@ import vectors from '../../vectors/reserve-sample.json' with { type: 'json' };
 
 const { input } = vectors.cases[0]!;
 
-/** In the order of their numbers. */
 export function vectorItems(): Omit<SampleItem, 'transformed'>[] {
   const signer = createSigner(fromHex(input.privateKey));
   const text = (value: string) => new TextEncoder().encode(value);

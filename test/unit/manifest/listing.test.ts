@@ -8,7 +8,6 @@ import { Manifest } from '../../../node/manifest/manifest.ts';
 const REFERENCE = new Uint8Array(32).fill(7);
 const ALL: ListingRequest = { prefix: '', delimiter: '', after: '', limit: 1000 };
 
-/** A manifest with these paths, stored, and what is read of it. */
 async function stored(paths: readonly string[]) {
   const manifest = Manifest.create();
   for (const path of paths) await manifest.add(path, REFERENCE, { Filename: path.toWellFormed() });
@@ -29,7 +28,7 @@ async function stored(paths: readonly string[]) {
 
 const byBytes = (a: Buffer, b: Buffer) => Buffer.compare(a, b);
 
-/** The same from all paths, byte by byte, in hex. */
+/** Computed from all paths, byte by byte, in hex. */
 function expected(paths: readonly string[], request: ListingRequest): string[] {
   const [prefix, delimiter, after] = [request.prefix, request.delimiter, request.after].map(bytesOf);
   const shown = paths
@@ -67,7 +66,7 @@ property.prop([
     seen.push(...shown.map((one) => one.toString('hex')));
     if (page.nextMarker === undefined) break;
     expect(bytesOf(page.nextMarker)).toEqual(shown.at(-1));
-    // Each page goes on: one that repeats would never end.
+    // A page that repeats would never end.
     expect(byBytes(bytesOf(page.nextMarker), bytesOf(after))).toBeGreaterThan(0);
     after = page.nextMarker;
   }
@@ -128,7 +127,7 @@ test('a page of small files ends by the size of its JSON', async () => {
   const manifest = Manifest.create();
   const note = '\u0001'.repeat(10_000);
   for (let n = 0; n < 300; n++) await manifest.add(`${n}`.padStart(3, '0'), REFERENCE, { note });
-  // Six characters for one, so that 140 of them take 8 MiB.
+  // Six characters for one: 140 of them take 8 MiB.
   expect((await list(manifest, ALL)).entries).toHaveLength(140);
 });
 

@@ -9,7 +9,7 @@ import { Manifest, PATH_SIZE_MAX } from '../../../node/manifest/manifest.ts';
 import { encodeMetadata } from '../../../node/manifest/metadata.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
 
-/** Few letters, so that paths share prefixes, end inside each other and pass the 30 bytes of a fork. */
+/** With few letters, paths share prefixes, end inside each other and pass the 30 bytes of a fork. */
 const paths = fc.string({ unit: fc.constantFrom('a', 'b', '/', 'é'), minLength: 1, maxLength: 70 });
 const entries = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const pathSets = fc.uniqueArray(fc.tuple(paths, entries), { maxLength: 25, selector: ([path]) => path });
@@ -290,7 +290,7 @@ describe('a graph of nodes', () => {
       })),
     });
 
-  /** Levels of 255 forks each, all to the one node below. @returns its root, and how often nodes were read */
+  /** All forks of a level lead to the one node below. @returns its root, and how often nodes were read */
   async function ladder(levels: number) {
     const store = new ChunkMap();
     const stored = async (bytes: Uint8Array) => (await split(inParts(bytes, bytes.length), store)).reference;
@@ -307,7 +307,7 @@ describe('a graph of nodes', () => {
     const visited = await Array.fromAsync(manifest.nodes(() => false));
     expect(visited).toHaveLength(8);
     expect(visited.filter(({ value }) => value !== undefined)).toHaveLength(1);
-    // Of a node of 255 forks five chunks; the root is there.
+    // A node of 255 forks has five chunks.
     expect(store.asked.length).toBeLessThanOrEqual(6 * 6 + 1);
   });
 
@@ -330,13 +330,13 @@ describe('a graph of nodes', () => {
   test('of more nodes than any collection has is given up', async () => {
     let next = 0;
     const missing = new Error('not there');
-    // Three levels, since the nodes on the way down are bounded by their bytes.
+    // The bytes of nodes bound the way down.
     const wide = (reference: Uint8Array) => {
       const level = reference === entry ? 0 : (reference[31] as number);
       if (level === 3) throw missing;
       const bytes = nodeOf(Array.from({ length: 255 }, () => zeros));
       const view = new DataView(bytes.buffer, bytes.byteOffset);
-      // Behind the header, the entry and the bitmap; each fork is two bytes, its prefix and its reference.
+      // Behind header, entry and bitmap; a fork is two bytes, prefix and reference.
       for (let fork = 0; fork < 255; fork++) {
         const at = 64 + 32 + 32 + fork * 64 + 32;
         view.setUint32(at, ++next);

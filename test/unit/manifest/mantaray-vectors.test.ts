@@ -43,7 +43,6 @@ interface Case {
 }
 
 const ZERO_KEY = new Uint8Array(32);
-/** How the vectors write the key of plain manifests. */
 const NO_OBFUSCATION = '00*32';
 const cases = vectors.cases as Case[];
 const parsing = cases.filter((c) => c.name.startsWith('parse: '));

@@ -1,4 +1,3 @@
-/** A hand-over, and peers that hold entries. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { stampHash } from '../../../formats/chunk/stamp.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -19,19 +18,18 @@ import { addressIn, chunkAt, OVERLAY, stamp } from '../store/stores.ts';
 
 export const BINS = 32;
 
-/** A peer that lists what it was given, under bin ids from 1. */
+/** Bin ids begin with 1. */
 export class Remote {
   readonly peer: Peer;
   radius = 0;
   epoch = 1n;
-  /** `bin:start` of every page asked for. */
+  /** `bin:start` per page. */
   readonly asked: string[] = [];
-  /** Replaces the answer to a request. */
   answer: ((bin: number, start: bigint, signal: AbortSignal) => Promise<Listed> | undefined) | undefined;
   greet: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
   #bins: ReserveEntry[][] = Array.from({ length: BINS }, () => []);
 
-  /** @param bin of the peer, as seen from the overlay of the tests @param shared bits that it shares with chunks of that bin */
+  /** @param bin of the peer, from the overlay of the tests @param shared bits that it shares with chunks of that bin */
   constructor(bin: number, shared: number, number = 1) {
     const overlay = addressIn(bin, number);
     overlay[shared >> 3]! |= 0x80 >> (shared & 7);
@@ -59,7 +57,6 @@ export class Remote {
     return entries.length === 0 ? await never(signal) : { entries, topmost: BigInt(from + entries.length) };
   }
 
-  /** Takes what was asked since the last time. */
   take(): string[] {
     return this.asked.splice(0);
   }
@@ -84,7 +81,7 @@ export async function setup({ radius = 1 } = {}) {
     if (found === undefined) throw new StreamError('PEER_NOT_FOUND', 'not connected');
     return found;
   };
-  /** What is pushed, and what becomes of it: without an answer no node takes anything. */
+  /** Without an answer no node takes anything. */
   const pushes = {
     addresses: [] as Uint8Array[],
     answer: (_address: Uint8Array, _signal: AbortSignal): Promise<PushResult> =>
@@ -116,7 +113,6 @@ export async function setup({ radius = 1 } = {}) {
     metrics,
   });
   let index = 0;
-  /** Puts chunks of a bin here. */
   const fill = async (bin: number, count: number): Promise<ReserveEntry[]> => {
     const entries: ReserveEntry[] = [];
     for (let n = 0; n < count; n++, index++) {
@@ -142,7 +138,6 @@ export async function setup({ radius = 1 } = {}) {
   };
 }
 
-/** Entries per bin, the first bins. */
 export function counts(reserve: Reserve, bins = 3): number[] {
   return Array.from({ length: bins }, (_, bin) => reserve.items(bin, 1n, 10_000).length);
 }

@@ -6,7 +6,7 @@ import { NoRoomError, PushsyncError } from '../../../node/protocols/pushsync/rul
 import { OVERLAY } from '../store/stores.ts';
 import { counts, never, Remote, setup } from './hand-over-kit.ts';
 
-/** Fewer entries of a bin than this are pushed without a comparison. */
+/** Smaller bins are pushed without a comparison. */
 const COMPARED_MIN = 32;
 
 function synced(storerPO: number): PushResult {
@@ -103,7 +103,7 @@ test('a failed push lets nothing go, and its reason is reported until one succee
   expect([await release(5), reserve.size()]).toEqual([0, 5]);
   expect(handOver.refusal).toBe("no room in neighbourhood '1'");
   pushes.answer = async () => synced(1);
-  // One run finds that all have been tried, the next one starts again.
+  // One run finds all tried, the next starts again.
   for (let run = 0; run < 2; run++) await release(5);
   expect([reserve.size(), handOver.refusal]).toEqual([0, undefined]);
 });
@@ -112,7 +112,7 @@ test('sixteen failures in a row end a run', async () => {
   const { fill, release, pushes } = await setup();
   await fill(0, 31);
   expect(await release(31)).toBe(0);
-  // Those that were under way when the sixteenth failed come on top.
+  // Those under way when the sixteenth failed come on top.
   expect(pushes.addresses.length).toBeGreaterThanOrEqual(16);
   expect(pushes.addresses.length).toBeLessThan(16 + 8);
 });

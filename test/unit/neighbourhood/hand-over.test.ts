@@ -193,7 +193,7 @@ test('after a change of radius lists are compared from the beginning', async () 
   only.holds(entries);
   connect(only);
   expect(await release(40)).toBe(40);
-  // The same chunks come here once more while they are within the radius.
+  // They come once more, within the radius.
   await reserve.setRadius(0);
   for (const [index, { address }] of entries.entries()) await reserve.put(chunkAt(address), stamp({ index }));
   await reserve.setRadius(1);

@@ -2,7 +2,7 @@ import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { Intervals } from '../../../node/neighbourhood/intervals.ts';
 
-/** @param ranges as `FROM-TO`, in the order in which they are added */
+/** @param ranges as `FROM-TO`, in the order of adding */
 function of(ranges: string): Intervals {
   const intervals = Intervals.none();
   for (const range of ranges.split(' ')) {

@@ -1,4 +1,3 @@
-/** Whatever happens to a small network: no chunk with a receipt is without a holder while its batch lives. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
@@ -14,11 +13,11 @@ import { isImmutable, keyOf, randomFrom } from './small-network-terms.ts';
 const BATCHES = [1, 2, 3];
 /** Longer than the longest pause of a worker from which no node takes anything. */
 const PULL_ROUND_MS = 33_000;
-/** Longer than a run takes, with the pages that do not come. */
+/** With the pages that do not come. */
 const HAND_OVER_ROUND_MS = 15_000;
-/** Rounds without any change, from which on only handing over is tried. */
+/** After so many, only handing over is tried. */
 const QUIET_PULLS = 2;
-/** A run pushes a tenth of the capacity at least, and a reserve has up to twice its capacity to push. */
+/** A run pushes at least a tenth of the capacity, of up to twice the capacity. */
 const QUIET_ROUNDS = QUIET_PULLS + 24;
 const ROUNDS_MAX = 400;
 
@@ -26,9 +25,9 @@ const ROUNDS_MAX = 400;
 const SHRUNK_WITHIN_MS = 45_000;
 
 type Operation =
-  /** Chunks at random addresses, all at once: a part of what all reserves can hold. */
+  /** At random addresses, all at once: a part of what all reserves can hold. */
   | { readonly do: 'upload'; readonly at: number; readonly part: number; readonly batch: number }
-  /** A chunk that is there already, under a newer stamp of the same index. */
+  /** Under a newer stamp of the same index. */
   | { readonly do: 'restamp'; readonly at: number; readonly which: number }
   | { readonly do: 'pull'; readonly to: number; readonly from: number }
   | { readonly do: 'pull-all' }
@@ -73,7 +72,6 @@ const CAPACITIES = [12, 40, 100];
 const plans: fc.Arbitrary<NodePlan[]> = fc
   .record({
     firsts: fc.uniqueArray(fc.nat(255), { minLength: 3, maxLength: NODES_MAX }),
-    // In most networks all reserves are of one size.
     capacities: fc.oneof(
       fc.constantFrom(...CAPACITIES).map((capacity) => [capacity]),
       fc.array(fc.constantFrom(...CAPACITIES), { minLength: NODES_MAX, maxLength: NODES_MAX }),
@@ -88,12 +86,10 @@ interface Upload {
   readonly batch: number;
   readonly index: number;
   timestamp: number;
-  /** Stamps that it was uploaded under. */
   readonly entries: ReserveEntry[];
   isAcknowledged: boolean;
 }
 
-/** A network with its users. */
 class Story {
   readonly #network: SmallNetwork;
   readonly #random: () => number;
@@ -158,7 +154,7 @@ class Story {
     }
   }
 
-  /** Every node is there, and nothing changes further, neither by pulling nor by trying to hand over again. */
+  /** Neither pulling nor handing over changes anything. */
   async rest(): Promise<void> {
     const { nodes } = this.#network;
     for (const node of nodes) this.#network.setOnline(node, true);
@@ -179,7 +175,6 @@ class Story {
     await pulling;
   }
 
-  /** No node waits for the end of its pause. */
   async #handOverRound(): Promise<void> {
     for (const node of this.#network.nodes) node.topologyChanged();
     await this.#network.clock.advance(HAND_OVER_ROUND_MS);
@@ -194,7 +189,7 @@ class Story {
       .join('; ');
   }
 
-  /** What has room in its neighbourhood has arrived there, and a full reserve has let go of what it can. */
+  /** What has room has arrived, and a full reserve has let go of what it can. */
   checkArrived(): void {
     const { nodes } = this.#network;
     for (const upload of this.#living()) {
@@ -223,8 +218,8 @@ class Story {
   }
 
   /**
-   * A full reserve keeps nothing that enough others hold, nor what a push would bring away: it asks the nodes that would
-   * be responsible at this node's radius, as many as may refuse.
+   * A full reserve keeps nothing that enough others hold, nor what a push would bring away: it asks the nodes responsible at
+   * this node's radius, as many as may refuse.
    */
   #checkLetGo(node: SmallNode): void {
     const { reserve } = node;
@@ -256,7 +251,7 @@ class Story {
     return this.#network.nodes.toSorted((a, b) => closerTo(address, a.overlay, b.overlay));
   }
 
-  /** A node that has a newer stamp of the same index takes the older one no more; in an immutable batch that stays. */
+  /** A node with a newer stamp of the same index takes no older one; in an immutable batch that stays. */
   #isSuperseded(item: ReserveEntry, by: SmallNode): boolean {
     if (!isImmutable(item.batchId)) return false;
     const stamps = this.#uploads.find(({ entries }) =>
@@ -294,7 +289,6 @@ class Story {
           upload.isAcknowledged = true;
           return undefined;
         },
-        // Refused: the user keeps it.
         () => undefined,
       ),
     );
@@ -339,7 +333,7 @@ class Story {
 
 /** Stories in which a node that counts the wrong holders, or a push that did not succeed, lets chunks go. */
 const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
-  // Beside the node are two others, one of which has a larger radius than the chunks it was given.
+  // Of two others beside the node, one has a larger radius than its chunks.
   [
     [0, 128, 1, 192].map((first) => ({ first, capacity: 100 })),
     0,
@@ -401,7 +395,7 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
       { do: 'upload', at: 6, part: 0.05, batch: 3 },
     ],
   ],
-  // A node keeps a chunk whose neighbourhood lies three bits away, and once pulled nothing from that far.
+  // The chunk's neighbourhood lies three bits away, and the node has once pulled nothing from there.
   [
     [0, 1, 128, 15, 62, 155, 96].map((first, n) => ({
       first,

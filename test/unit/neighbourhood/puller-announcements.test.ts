@@ -114,7 +114,7 @@ describe('a peer that announces news', () => {
     expect(remote.take()).toEqual([]);
     await setRadius(5);
     await clock.settle();
-    // Below the radius that it had before, everything is offered again.
+    // Everything below the former radius is offered again.
     expect(remote.take()).toEqual(['4:1', '4:6']);
   });
 

@@ -1,4 +1,3 @@
-/** A puller, the peers that it asks, and what these have. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -27,19 +26,17 @@ function overlayAt(po: number, n = 1): Uint8Array {
   return overlay;
 }
 
-/** A peer and what it answers. */
 export class Remote {
   readonly overlay: Uint8Array;
   readonly id: string;
   readonly lastIds = new Map<number, bigint>();
   epoch = 1n;
-  /** It waits until it has something new, as our own nodes do; else it answers at once, as those of the public network. */
+  /** Waits for something new, as our nodes do; else answers at once, as those of the public network. */
   tells = false;
   pageSize = 10n;
   cursorsAsked = 0;
-  /** `bin:start` of every page asked for. */
+  /** `bin:start` per page. */
   readonly asked: string[] = [];
-  /** Replaces the answer of one page. */
   answer:
     | ((bin: number, start: bigint, signal: AbortSignal, offerMs?: number) => Promise<Pulled> | undefined)
     | undefined;
@@ -94,12 +91,10 @@ export class Remote {
     this.wake();
   }
 
-  /** Those that wait look again. */
   wake(): void {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** Takes what was asked since the last time. */
   take(): string[] {
     return this.asked.splice(0).sort();
   }
@@ -111,9 +106,7 @@ interface Setup {
   readonly clock?: ManualClock;
   readonly started?: boolean;
   readonly rateWindowMs?: number;
-  /** The node was started with records of all peers. */
   readonly given?: boolean;
-  /** Overlays without a record in the address book. */
   readonly strangers?: readonly string[];
 }
 

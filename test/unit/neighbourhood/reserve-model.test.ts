@@ -1,4 +1,4 @@
-/** Whatever happens to a reserve and its worker, both backends reach the state that the written rules give. */
+/** Both backends must reach the state that the written rules give. */
 import { setImmediate } from 'node:timers/promises';
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
@@ -18,9 +18,8 @@ import { addressIn, BACKENDS, type Bench, OVERLAY, stamp } from '../store/stores
 
 const WAKE_UP_MS = 900_000;
 const BATCHES = [1, 2, 3];
-/** Of a batch that nothing in the reserve is stamped with. */
+/** Nothing in the reserve has a stamp of it. */
 const UPLOAD_STAMP = stamp({ batch: 9 });
-/** More than any sequence needs until nothing moves. */
 const TURNS_MAX = 2000;
 
 type Operation =
@@ -29,7 +28,7 @@ type Operation =
   | { readonly do: 'upload'; readonly chunk: Chunk }
   | { readonly do: 'expire'; readonly batch: number }
   | { readonly do: 'look'; readonly pullRate: number }
-  /** The bins below this one have a peer, and no others. */
+  /** Bins below this one have a peer. */
   | { readonly do: 'connect'; readonly covered: number }
   | { readonly do: 'restart'; readonly capacity: number; readonly minimumRadius: number };
 
@@ -37,7 +36,7 @@ const chunks = fc
   .record({ bin: fc.constantFrom(0, 1, 2, 3, 5, 31), number: fc.nat(3), content: fc.nat(2) })
   .map(({ bin, number, content }): Chunk => {
     const address = addressIn(bin, number);
-    // Only single-owner chunks have other content at the same address.
+    // Only single-owner chunks have several contents per address.
     return number % 2 === 0
       ? { address, data: new Uint8Array(8), kind: 'cac', identity: address }
       : {
@@ -73,10 +72,9 @@ interface Entry {
 const keyOf = ({ chunk, stamp }: Pick<Entry, 'chunk' | 'stamp'>) =>
   toHex(chunk.address) + toHex(stamp.batchId) + toHex(stampHash(stamp));
 const batchOf = ({ stamp }: Pick<Entry, 'stamp'>) => stamp.batchId[0]!;
-/** Of the chunks below the radius deeper nodes hold those of the first two batches. */
+/** Deeper nodes hold chunks of the first two batches. */
 const isHeldElsewhere = ({ batchId }: Pick<ReserveEntry, 'batchId'>) => batchId[0]! < 3;
 
-/** The rules, without a disk, a clock or a worker. */
 class Model {
   entries: Entry[] = [];
   readonly lastIds = Array.from({ length: BINS }, () => 0);
@@ -88,7 +86,7 @@ class Model {
   /** Address → stamp that its bytes came under. */
   readonly #under = new Map<string, Stamp>();
   radius: number;
-  /** Largest radius since it was set: one look may grow the radius, hand chunks over and shrink it again. */
+  /** One look may grow the radius, hand over and shrink it again. */
   peak = 0;
   capacity: number;
   minimumRadius: number;
@@ -107,7 +105,7 @@ class Model {
   put(chunk: Chunk, stamp: Stamp): boolean {
     if (this.entries.some((entry) => keyOf(entry) === keyOf({ chunk, stamp }))) return false;
     const bin = proximityOrder(OVERLAY, chunk.address);
-    // A chunk counts as soon as it comes: when the radius grows by it, chunks are handed over once it is stored.
+    // A chunk counts as soon as it comes; chunks are handed over once it is stored.
     const handsOver = this.#grow(bin) && this.entries.length >= this.capacity;
     if (handsOver) this.#grow(bin);
     const refused = !this.#store(chunk, stamp);
@@ -157,7 +155,7 @@ class Model {
     this.#keep(this.entries.filter((entry) => !this.expired.has(batchOf(entry))));
   }
 
-  /** Hands over until the reserve is no longer full, or no node takes anything further and the radius cannot grow. */
+  /** Or until no node takes anything and the radius cannot grow. */
   unreserve(): void {
     while (this.entries.length >= this.capacity) {
       const grown = this.#grow();
@@ -227,14 +225,13 @@ class Model {
   }
 }
 
-/** A reserve with its worker, and the model beside it. */
 class Pair {
   readonly #bench: Bench;
   readonly #model: Model;
   readonly #clock = new ManualClock();
   readonly #expiryListeners = new Set<() => void>();
   readonly #topologyListeners = new Set<() => void>();
-  /** The put that is running: nothing is handed over before it has ended. */
+  /** Nothing is handed over before it ends. */
   #putting: Promise<unknown> = Promise.resolve();
   #pullRate = 0;
   #worker: ReserveWorker;
@@ -255,7 +252,7 @@ class Pair {
     this.#model.peak = radius;
     const replaced = await this.#do(operation);
     await this.#atRest();
-    // What no node has taken is tried again without a pause, and stays.
+    // It is tried again without a pause, and stays.
     for (const listener of this.#topologyListeners) listener();
     await this.#atRest();
     this.#checkLosses({ before, replaced, radius });
@@ -266,7 +263,7 @@ class Pair {
     return this.#worker.stop();
   }
 
-  /** @returns key of the entry that a put has replaced */
+  /** @returns key of the replaced entry */
   async #do(operation: Operation): Promise<string | undefined> {
     const model = this.#model;
     switch (operation.do) {
@@ -326,7 +323,7 @@ class Pair {
       this.#model.capacity = capacity;
       this.#model.minimumRadius = minimumRadius;
     }
-    // In memory nothing is opened again, and the radius is still what it was.
+    // In memory nothing is opened again.
     this.#model.start(this.#bench.store !== before);
     this.#worker = this.#start();
   }
@@ -365,7 +362,6 @@ class Pair {
     return worker;
   }
 
-  /** Lets go of everything that may leave. */
   #handOver(): HandOver {
     const reserve = this.#reserve;
     return {
@@ -380,7 +376,7 @@ class Pair {
     };
   }
 
-  /** Waits for what the model expects, and then to see whether it stays. */
+  /** Waits for the model's state, and whether it stays. */
   async #atRest(): Promise<void> {
     const { entries, radius } = this.#model;
     for (let turn = 0; turn < TURNS_MAX; turn++) {
@@ -402,7 +398,7 @@ class Pair {
     return new Map(items.flat());
   }
 
-  /** A chunk leaves for a newer stamp, with its batch, or because it lies below the radius and others hold it. */
+  /** For a newer stamp, with its batch, or because it lies below the radius and others hold it. */
   #checkLosses(was: { before: Map<string, number>; replaced: string | undefined; radius: number }): void {
     const after = this.#listed();
     for (const [key, bin] of was.before) {

@@ -1,4 +1,3 @@
-/** A reserve worker, and what happens around it. */
 import { onTestFinished } from 'vitest';
 import { type Logger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -19,11 +18,11 @@ export const STUCK_PAUSE_MAX_MS = 32_000;
 interface Given {
   readonly capacity?: number;
   readonly minimumRadius?: number;
-  /** Bins that have a peer: those below this one. */
+  /** Those below this one. */
   readonly covered?: number;
 }
 
-/** Lets go of the entries below the radius that are said to be held elsewhere, the highest bin first. */
+/** Entries below the radius that are said to be held elsewhere, the highest bin first. */
 class FakeHandOver implements HandOver {
   /** Chunks asked for, by call. */
   readonly asked: number[] = [];
@@ -56,7 +55,6 @@ class FakeHandOver implements HandOver {
   }
 }
 
-/** Notes warnings. */
 function logOf(warnings: string[]): Logger {
   const log: Logger = {
     ...silentLogger(),
@@ -116,7 +114,7 @@ export async function worker({ capacity = 10, minimumRadius = 0, covered = 31 }:
     return made;
   };
   let index = 0;
-  /** Chunks in a bin, each under a stamp index of its own. */
+  /** Each under its own stamp index. */
   const fill = async (bin: number, count: number, batch = 1): Promise<void> => {
     for (let n = 0; n < count; n++, index++) {
       await reserve.put(chunkAt(addressIn(bin, index)), stamp({ batch, index }));
@@ -127,7 +125,6 @@ export async function worker({ capacity = 10, minimumRadius = 0, covered = 31 }:
     for (const listener of listeners) listener();
     await clock.settle();
   };
-  /** Only these bins have a peer from now on. */
   const connect = async (connected: readonly number[]): Promise<void> => {
     given.bins = [...connected];
     for (const listener of topologyListeners) listener();
@@ -160,12 +157,10 @@ function bins(below: number): number[] {
   return Array.from({ length: below }, (_, bin) => bin);
 }
 
-/** Entries per bin, the first bins. */
 export function counts(reserve: Reserve, shown = 4): number[] {
   return bins(shown).map((bin) => reserve.items(bin, 1n, 10_000).length);
 }
 
-/** Resolves when the signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

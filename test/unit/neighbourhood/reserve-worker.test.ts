@@ -90,7 +90,7 @@ test('arriving chunks do not shorten the pause after a hand-over that let nothin
   await reserve.setRadius(1);
   await fill(0, 100);
   running.start();
-  // Some come while chunks are being handed over, some while the worker rests.
+  // Some come during a hand-over, some while the worker rests.
   await clock.advance(25);
   for (let put = 0; put < 60; put++) {
     await fill(1, 1);
@@ -197,7 +197,7 @@ test('a hand-over that an expiry ended resumes when the reserve is still full', 
   await clock.settle();
   await expire(3);
   expect([sizes, handOver.asked, reserve.size()]).toEqual([[17, 12], [8, 3], 9]);
-  // An expiry that changes nothing here ends a hand-over as well, for a moment.
+  // An expiry that changes nothing ends a hand-over, too.
   sizes = [];
   await fill(0, 1, 2);
   await clock.settle();

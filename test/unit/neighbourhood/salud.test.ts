@@ -84,7 +84,6 @@ const SNAPSHOT: StatusSnapshot = {
   metrics: new Map(),
 };
 
-/** Salud over peers that answer as the test says. */
 function salud() {
   const clock = new ManualClock();
   const peers: Peer[] = [];

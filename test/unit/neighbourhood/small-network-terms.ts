@@ -1,7 +1,5 @@
-/** What a small network and the tests of it agree on. */
 import type { ReserveEntry } from '../../../node/store/ports.ts';
 
-/** One batch is immutable: nothing replaces its chunks. */
 export function isImmutable(batchId: Uint8Array): boolean {
   return batchId[0] === 3;
 }
@@ -10,7 +8,6 @@ export function keyOf({ address, batchId, stampHash }: ReserveEntry): string {
   return Buffer.concat([address, batchId, stampHash]).toString('latin1');
 }
 
-/** Numbers from 0 up to 1. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

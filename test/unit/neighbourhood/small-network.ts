@@ -1,8 +1,7 @@
 /**
- * A few nodes in one process: each with a reserve in memory, a reserve worker and a hand-over of its own, which are the
- * real ones. Between them stand small doubles of the protocols, which follow the rules of the real ones and take some
- * milliseconds: pushing (`pushsync.ts`), lists and pulling (`pullsync.ts`), status. Whatever leaves a reserve because it
- * was handed over is checked at that moment.
+ * Reserves in memory, workers and hand-overs are the real ones. Between them stand small doubles of pushing (`pushsync.ts`),
+ * lists and pulling (`pullsync.ts`) and status: same rules, some milliseconds. Whatever leaves a reserve by a hand-over is
+ * checked at that moment.
  */
 import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -38,10 +37,9 @@ const LATENCY_MAX_MS = 20;
 /** Peers that a push in the neighbourhood of its chunk goes to at once. */
 const AT_ONCE = 3;
 
-/** Responsible nodes that hold an entry before it leaves, where there are so many. */
+/** Responsible nodes that must hold an entry before it leaves, where so many exist. */
 export const HOLDERS = 2;
 
-/** What a push has come to. */
 interface Stored {
   readonly storer: SmallNode;
   readonly storageRadius: number;
@@ -52,7 +50,7 @@ interface Evidence {
   /** Overlays of nodes that listed it as one of those they are responsible for. */
   readonly holders: Set<string>;
   receipt: boolean;
-  /** A node has said that it has a newer stamp of the same index. */
+  /** A node said that it has a newer stamp of the same index. */
   isSuperseded: boolean;
 }
 
@@ -95,7 +93,7 @@ export class SmallNode {
     return this.peer.overlay;
   }
 
-  /** Connected nodes: all that are online, unless this one is not. */
+  /** All that are online, unless this one is not. */
   peers(): Peer[] {
     return this.#others().map(({ peer }) => peer);
   }
@@ -189,7 +187,7 @@ export class SmallNode {
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @throws StreamError when one of the two is not online before or after */
+  /** @throws StreamError when one of the two is offline before or after */
   async #ask<T>(
     peer: Peer,
     signal: AbortSignal | undefined,
@@ -273,7 +271,7 @@ export class SmallNode {
     }
   }
 
-  /** To the closest peer, in the neighbourhood to several; the next ones when they fail. */
+  /** To the closest peer, in the neighbourhood to several; then to the next ones. */
   async #send(chunk: Chunk, stamp: Stamp, isOrigin: boolean): Promise<Stored> {
     const { address } = chunk;
     const isInside = (node: SmallNode) => isResponsible(node.overlay, address, this.reserve.radius());
@@ -363,7 +361,7 @@ export class SmallNode {
         const held = other.reserve.load(address, batchId, hash);
         // No room: the page is left unpulled.
         if (held === undefined || !this.reserve.hasRoomFor(address)) break;
-        // An expired batch, or a refusal of the disk: the puller goes on with the next chunk.
+        // The batch has expired, or the disk refuses.
         await Promise.allSettled([this.put(held.chunk, held.stamp)]);
       }
     }
@@ -378,7 +376,6 @@ export class SmallNode {
     return evidence;
   }
 
-  /** Every neighbourhood that a larger radius leaves out has a node. */
   #checkCovered(radius: number): void {
     const bins = new Set(this.peers().map((peer) => this.#binOf(peer)));
     const bare = Array.from({ length: radius }, (_, bin) => bin).find((bin) => !bins.has(bin));
@@ -451,7 +448,6 @@ export class SmallNetwork {
     for (const node of this.nodes) node.batchExpired();
   }
 
-  /** Every node that can offer something to another does. */
   async pullAll(): Promise<void> {
     const pairs = this.nodes.flatMap((to) =>
       this.nodes.filter((from) => from !== to).map((from) => [to, from] as const),
@@ -459,7 +455,6 @@ export class SmallNetwork {
     await Promise.all(pairs.map(([to, from]) => to.pull(from)));
   }
 
-  /** Told of every stamp that a chunk is uploaded under. */
   stamped(entry: ReserveEntry): void {
     const id = toHex(entry.address);
     this.#stamps.set(id, [...(this.#stamps.get(id) ?? []), entry]);
@@ -474,7 +469,7 @@ export class SmallNetwork {
     if (message !== false) this.#violations.push(message);
   }
 
-  /** What has been broken so far: a worker that catches what is thrown at it does not hide it. */
+  /** A worker that catches errors must not hide it. */
   violations(): readonly string[] {
     return this.#violations;
   }

@@ -1,4 +1,4 @@
-/** What a node holds of a batch whose expiry the chain takes back: postage, reserve and sampling as they are composed. */
+/** Postage, reserve and sampling as they are composed. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -14,7 +14,7 @@ import { addressIn, chunkAt, OVERLAY } from '../store/stores.ts';
 const CHUNKS = 5;
 const LASTS_BLOCKS = 100n;
 
-/** A reserve with chunks of a batch, which a price in the last block but one has used up. */
+/** A price in the last block but one has used the batch up. */
 async function expired(own: Node) {
   const { chain, postage } = own;
   const clock = new ManualClock();
@@ -49,7 +49,7 @@ async function expired(own: Node) {
   chain.mine();
   const looked = async () => {
     await upToDate(own);
-    // Past a wake-up, which sweeps even if nothing has told the worker of an expiry.
+    // A wake-up sweeps even if the worker heard of no expiry.
     await clock.advance(2000);
   };
   await looked();

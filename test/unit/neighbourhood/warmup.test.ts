@@ -9,7 +9,7 @@ function warmUp(timeMs = 300_000) {
   const warming = createWarmUp({ timeMs }, { clock, metrics });
   let ends = 0;
   warming.onOver(() => ends++);
-  /** Periods of two seconds, each with so many new peers. */
+  /** Of two seconds, each with so many new peers. */
   const periods = async (...arrivals: number[]) => {
     for (const count of arrivals) {
       for (let i = 0; i < count; i++) warming.connected();

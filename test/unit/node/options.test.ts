@@ -134,7 +134,6 @@ test.each(['true', 'True', 'TRUE', 'false', 'False', 'FALSE'])(
   (given) => {
     const file = parseOptionFile(`full-node: ${given}`);
     const expected = given.toLowerCase() === 'true';
-    // The other value comes from where it counts less.
     const environment = { SVC_FULL_NODE: String(!expected) };
     expect(resolve(['--config', 'f'], {}, file)['full-node']).toBe(expected);
     expect(resolve([], { SVC_FULL_NODE: given })['full-node']).toBe(expected);

@@ -1,4 +1,3 @@
-/** Addresses, file trees and single-owner chunks as the network's official JavaScript client computes them by itself. */
 import { Bee, MerkleTree } from '@ethersphere/bee-js';
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +9,7 @@ import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { ids, privateKeys, UNREACHABLE } from './kit.ts';
 
-/** The client signs and recovers in plain JavaScript: tenths of a second each on a busy machine. */
+/** The client signs in plain JavaScript: tenths of a second each on a busy machine. */
 const SIGNED_RUNS = 3;
 
 const client = new Bee(UNREACHABLE);

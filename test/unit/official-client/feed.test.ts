@@ -1,4 +1,3 @@
-/** Feeds: where the official JavaScript client looks for an update, and under which id it stores one. */
 import { FeedIndex } from '@ethersphere/bee-js';
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';

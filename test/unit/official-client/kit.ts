@@ -1,14 +1,13 @@
-/** What the tests against the official JavaScript client share: values of its types, and the client without a node. */
 import { Bee, Bytes, Reference, type UploadResult } from '@ethersphere/bee-js';
 import fc from 'fast-check';
 import { openFile } from '../../../node/files/joiner.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { type ChunkMap, collect, inParts } from '../files/chunk-map.ts';
 
-/** The client wants the address of a node; nothing is ever sent there. */
+/** Nothing is ever sent there. */
 export const UNREACHABLE = 'http://localhost:1';
 
-/** 32 bytes that are not all zero: the client takes a zero reference for none. */
+/** The client takes a zero reference for none. */
 export const ids = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
   .filter((bytes) => bytes.some((byte) => byte !== 0));
@@ -16,7 +15,7 @@ export const ids = fc
 /** Below the order of the curve. */
 export const privateKeys = ids.filter((bytes) => bytes[0] !== 0xff);
 
-/** The client, with a map of chunks for the node that it uploads to and downloads from. */
+/** A map of chunks stands for the node. */
 export class ClientOnMap extends Bee {
   readonly #store: ChunkMap;
 
@@ -45,7 +44,7 @@ class Captured extends Error {
   }
 }
 
-/** Path of the request that the client would send; it is stopped before it leaves. */
+/** The request is stopped before it leaves. */
 export async function requestedPath(ask: (client: Bee) => Promise<unknown>): Promise<string> {
   const onRequest = ({ url }: { url: string }) => {
     throw new Captured(url);

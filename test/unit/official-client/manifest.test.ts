@@ -1,4 +1,3 @@
-/** Manifests: what one implementation stores, the other reads. Theirs is that of the official JavaScript client. */
 import { MantarayNode, NULL_ADDRESS } from '@ethersphere/bee-js';
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
@@ -13,7 +12,7 @@ const BATCH = '00'.repeat(32);
 
 type Listing = Record<string, { reference: string; metadata: Record<string, string> }>;
 
-/** Few letters, so that paths share prefixes and end inside each other; the longest pass the 30 bytes of a fork. */
+/** With few letters, paths share prefixes and end inside each other; the longest pass the 30 bytes of a fork. */
 const paths = fc.string({ unit: fc.constantFrom('a', 'b', '/', 'é'), minLength: 1, maxLength: 70 });
 const shortPaths = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '.'), minLength: 1, maxLength: 30 });
 const texts = fc.string({ unit: 'grapheme', maxLength: 40 });
@@ -23,7 +22,7 @@ const metadata = fc.dictionary(
   { noNullPrototype: true },
 );
 
-/** A set of paths in byte order: the client forgets a path that is added when it is already the start of others. */
+/** In byte order: the client forgets a path that is added after paths that it begins. */
 function listings(path: fc.Arbitrary<string>): fc.Arbitrary<Listing> {
   const entry = fc.record({ reference: ids.map(toHex), metadata });
   return fc
@@ -70,8 +69,8 @@ function listTheirs(root: MantarayNode): Listing {
 }
 
 /**
- * A separator alone between two forks, with no entry of its own: the client stores such a node without the width of
- * its references, and then no node of the network reads what is below it.
+ * A separator alone between two forks, without an entry: the client stores the node without the width of its references, and
+ * no node reads what is below it.
  */
 function losesForks({ forks }: MantarayNode): boolean {
   return [...forks.values()].some(

@@ -1,4 +1,3 @@
-/** Postage stamps: those of the official JavaScript client pay here, ours are read and verified by it. */
 import { MerkleTree, PrivateKey, Signature, Stamper, Utils } from '@ethersphere/bee-js';
 import { test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
@@ -12,7 +11,7 @@ import { MemoryState } from '../onchain/memory-state.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
 import { ids, privateKeys } from './kit.ts';
 
-/** The client signs and recovers in plain JavaScript: tenths of a second each on a busy machine. */
+/** The client signs in plain JavaScript: tenths of a second each on a busy machine. */
 const SIGNED_RUNS = 3;
 const TERMS = { amount: 1n, depth: 17, bucketDepth: 16, immutable: true };
 

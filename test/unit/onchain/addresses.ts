@@ -1,4 +1,3 @@
-/** Where the contracts of the chains in memory are, and which chain all of these are. */
 export const POSTAGE = `0x${'c0'.repeat(20)}`;
 export const TOKEN = `0x${'70'.repeat(20)}`;
 export const FACTORY = `0x${'fa'.repeat(20)}`;

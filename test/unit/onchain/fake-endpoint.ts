@@ -6,41 +6,39 @@ import { CHAIN_ID } from './addresses.ts';
 
 const ONE_COIN = '0xde0b6b3a7640000';
 
-/** What happens at a call: an error instead of it; `lost answer` after the endpoint has done its work; or a hook before. */
+/** An error instead of the call, `lost answer` after its work, or a hook before it. */
 type Fault = ChainError | 'lost answer';
 
 /**
- * A chain with one account behind JSON-RPC in memory: one block per look at the head, so that waiting always ends.
- * Like Anvil it replaces by the higher fee cap, and forgets what a reorganisation drops. What goes wrong is said per
- * method, once per entry. It stands at JSON-RPC because the code under test is the sender, which signs, prices and
- * replaces: it has a pool and no contracts. `MemoryChain` is the opposite at the same place.
+ * One account behind JSON-RPC; a block per look at the head, so that waiting always ends. Like Anvil it replaces by the
+ * higher fee cap, and forgets what a reorganisation drops. The code under test is the sender, which signs, prices and
+ * replaces: the chain has a pool and no contracts. `MemoryChain` is the opposite.
  */
 export class FakeEndpoint {
   height = 20;
   balance = ONE_COIN;
   suggestedTip = '0x3b9aca00';
-  /** Transactions in the order in which they were taken, each once. */
+  /** Each once, in the order of taking. */
   readonly taken: Transaction[] = [];
   readonly #pool = new Map<string, Transaction>();
   readonly #mined = new Map<string, { transaction: Transaction; block: number }>();
   /** No blocks come while false. */
   growing = true;
-  /** Reorganisations so far. */
   #branch = 0;
-  /** Added to the number of the head, as a wrong answer. */
+  /** A wrong answer: added to the head. */
   ahead = 0;
   /** Blocks hold no transactions while false. */
   mining = true;
   onTaken: (hash: string) => void = () => undefined;
   /** Transactions end with status 0. */
   reverting: ChainError | undefined;
-  /** Transactions revert with less gas than the estimate; calls do not. */
+  /** The estimate is more than they need; calls do not revert. */
   countsGas = false;
   estimate: string | ChainError = '0x186a0';
   readonly calls: string[] = [];
   /** Method → what happens at its next calls. */
   readonly faults = new Map<string, Fault[]>();
-  /** Called before and after each call is worked on; throws to break it. */
+  /** Throws to break the call. */
   onCall: (method: string, moment: 'before' | 'after') => void = () => undefined;
 
   readonly chain: SendingChain = createChain((method, params) => this.#send(method, params));
@@ -59,13 +57,13 @@ export class FakeEndpoint {
     this.#pool.clear();
   }
 
-  /** Replaces the newest blocks by empty ones; their transactions are gone. */
+  /** Their transactions are gone. */
   reorganise(depth: number): void {
     this.#branch++;
     for (const [hash, { block }] of this.#mined) if (block > this.height - depth) this.#mined.delete(hash);
   }
 
-  /** Another process with the same key: takes the next nonce, and is mined at once. */
+  /** Another process with this key, mined at once. */
   useNonce(transaction: Transaction): void {
     this.height++;
     this.#mined.set(String(transaction.hash), { transaction, block: this.height });

@@ -1,12 +1,12 @@
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
 
-/** Thrown, and written nothing, from the moment at which the process "dies". */
+/** From the moment at which the process "dies" nothing is written. */
 export class CrashError extends Error {}
 
-/** Records that outlive their store: give `disk` to a second one, as a restart does. Commits later, in order. */
+/** Give `disk` to a second store, as a restart does. Commits later, in order. */
 export class MemoryState implements KeyValueStore {
   readonly disk: Map<string, Uint8Array>;
-  /** Writes (a batch is one) that still reach the disk. */
+  /** A batch is one write. */
   writesLeft = Number.POSITIVE_INFINITY;
   writes = 0;
 

@@ -1,7 +1,4 @@
-/**
- * What the sender of a node records about its transactions, for every fake of the port `Transactions`. When one is
- * mined, and what it does to a contract, is for the fake to say: each knows other contracts.
- */
+/** For every fake of the port `Transactions`, which says itself when a transaction is mined and what it does. */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import {
   type Receipt,
@@ -15,7 +12,7 @@ type Fees = Pick<SentTransaction, 'gasLimit' | 'gasTipCap' | 'gasFeeCap'>;
 const NO_FEES: Fees = { gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n };
 
 export class SentBook implements Pick<Transactions, 'wait' | 'find' | 'pending'> {
-  /** In the order of sending; the nonce is the place in it. */
+  /** The nonce is the place. */
   readonly all: SentTransaction[] = [];
   readonly #settled = new Map<string, PromiseWithResolvers<void>>();
 
@@ -29,7 +26,7 @@ export class SentBook implements Pick<Transactions, 'wait' | 'find' | 'pending'>
     return pending;
   }
 
-  /** @param how a success without logs that used one unit of gas, except for what is given */
+  /** @param how default: a success without logs that used one unit of gas */
   mine(hash: string, how: { blockNumber: number } & Partial<Receipt>): Receipt {
     const receipt: Receipt = { status: 'success', gasUsed: 1n, logs: [], ...how, transactionHash: hash };
     this.#settle(hash, { kind: 'mined', receipt });
@@ -41,7 +38,7 @@ export class SentBook implements Pick<Transactions, 'wait' | 'find' | 'pending'>
     this.#settle(hash, { kind: 'cancelled', blockNumber });
   }
 
-  /** A reorganisation has removed it from the chain: it is pending again. */
+  /** A reorganisation makes it pending again. */
   undo(hash: string): void {
     this.#note(hash, undefined);
     this.#settled.set(hash, Promise.withResolvers());

@@ -1,6 +1,6 @@
 import { ManualClock } from '../protocols/manual-clock.ts';
 
-/** Sleeping takes no time: it moves the clock to the end of the sleep, and what is due before fires. */
+/** Sleeping moves the clock to the end of the sleep; what is due before fires. */
 export class VirtualClock extends ManualClock {
   override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const wakeAt = this.monotonic() + ms;

@@ -1,6 +1,6 @@
 /**
- * Conversations with real Bees, replayed: our node writes what it wrote then, byte for byte, and takes what they said.
- * How they were recorded: `test/interop/record.ts`.
+ * Our node must write what it wrote to real Bees, byte for byte, and take what they said. `test/interop/record.ts` recorded
+ * them.
  */
 
 import { expect, test } from 'vitest';
@@ -46,7 +46,7 @@ type Recording = (typeof vectors.recordings)[number];
 type Conversation = Recording['conversations'][number];
 type Side = 'ours' | 'theirs';
 
-/** By then every answer of the conversations has arrived: an offer waits a second for more. */
+/** An offer waits a second for more; by then all answers are there. */
 const ANSWERED_MS = 3_000;
 
 interface Turn {
@@ -61,7 +61,6 @@ function turnsOf({ turns }: Conversation): Turn[] {
   }));
 }
 
-/** All bytes of one side. */
 function bytesOf(side: Side, conversation: Conversation): Uint8Array {
   return join(...turnsOf(conversation).flatMap((turn) => (turn.side === side ? [turn.bytes] : [])));
 }
@@ -89,7 +88,7 @@ function clockAt(seconds: number | bigint): ManualClock {
   return clock.shifted(Number(seconds) * 1000 - clock.now());
 }
 
-/** Speaks for the Bee: each of its turns when we have said everything before it, and then the end. */
+/** Each of the Bee's turns follows everything that we said before it. */
 function speak(stream: HostileStream, conversation: Conversation): void {
   const left = turnsOf(conversation);
   let expected = 0;
@@ -120,7 +119,7 @@ const isHandshake = ({ conversation }: (typeof rows)[number]) =>
 const protocols = rows.filter((given) => !isHandshake(given));
 const handshakes = rows.filter(isHandshake);
 
-/** What was pushed and pulled, by address. */
+/** Pushed and pulled, by address. */
 function chunksOf({ conversations }: Recording): Map<string, MessageOf<typeof Parcel>> {
   const chunks = new Map<string, MessageOf<typeof Parcel>>();
   for (const conversation of conversations) {
@@ -212,7 +211,6 @@ async function ask(
   }
 }
 
-/** What our node held when the Bee asked. */
 async function prepare({ conversation, recording }: (typeof rows)[number], target: Target): Promise<void> {
   const { protocol } = conversation;
   if (protocol.endsWith('/retrieval')) {
@@ -229,7 +227,6 @@ async function prepare({ conversation, recording }: (typeof rows)[number], targe
   }
 }
 
-/** What our node derived from it. */
 function judge({ conversation }: (typeof rows)[number], target: Target, { peer }: Intruder): void {
   const { protocol } = conversation;
   if (protocol.endsWith('/pricing')) {
@@ -245,7 +242,6 @@ function judge({ conversation }: (typeof rows)[number], target: Target, { peer }
   }
 }
 
-/** Of the peer that the conversation needs, and the moment. */
 async function scene({ conversation }: (typeof rows)[number]) {
   const { protocol, opener } = conversation;
   const isStatus = protocol.endsWith('/status') && opener === 'theirs';

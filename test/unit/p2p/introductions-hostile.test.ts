@@ -75,7 +75,7 @@ const sequence = fc.oneof(
   { weight: 1, arbitrary: fc.shuffledSubarray([syn, ...acks, ...synAcks], { minLength: 1 }) },
 );
 
-/** Messages as a careless or malicious node sends them: cut, repeated, swapped, changed, or not messages at all. */
+/** Cut, repeated, swapped, changed, or no messages at all. */
 const arrivals = fc
   .record({
     frames: sequence,

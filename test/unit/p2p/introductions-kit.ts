@@ -1,4 +1,3 @@
-/** Introductions of a connection, as its two sides send them. */
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
@@ -43,7 +42,6 @@ interface Introducing {
   readonly named?: string;
 }
 
-/** The Ack of key `n`. */
 export function ackOf(
   clock: ManualClock,
   { n = 2, generation = '15.0.0', named = THEIR_ID }: Introducing = {},
@@ -57,7 +55,6 @@ export function ackOf(
   return ackMessage({ record, networkId: NETWORK_ID, fullNode: true, welcomeMessage: 'hi' });
 }
 
-/** The other side introduces itself on `link`. */
 export async function introduce(
   node: ScriptedNode,
   link: Link,

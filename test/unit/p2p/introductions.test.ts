@@ -1,5 +1,3 @@
-/** What other nodes may do with introductions, and the outcome: repeated ones, none at all, and nonsense. */
-
 import { expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -172,7 +170,7 @@ test('a peer that an introduction has made ends when that fails, though it came 
   await introduce(node, second, { clock });
   written.reject(new Error('gone'));
   await failed;
-  // It was never settled: no hook has seen it.
+  // No hook has seen it.
   expect([connected, node.host.peers()]).toEqual([[], []]);
   expect(second.ended()).toBeDefined();
   await introduce(node, node.link(), { clock });
@@ -254,7 +252,6 @@ test('a peer is gone with the last connection on which it introduced itself; ano
   expect(connected).toEqual(['15.0.0', '15.0.0']);
   const left = node.link();
   bare.close(new Error('gone'));
-  // As any connection that introduces nobody.
   await clock.advance(120_000);
   expect(left.ended()?.message).toBe('no introduction');
 });
@@ -308,7 +305,6 @@ test("a node that shows another one's record does not become that peer, whicheve
   await expect(node.host.connect([THEIR_ADDRESS], never)).rejects.toMatchObject({ code: 'HANDSHAKE_FAILED' });
   expect(dialled.ended()).toBeDefined();
   expect(node.host.peers()).toEqual([]);
-  // The one whose record it is still can.
   await introduce(node, node.link(), { clock });
   expect(connected).toEqual(['15.0.0']);
 });

@@ -21,7 +21,7 @@ test('a light node that dials becomes a peer, and is not written to the address 
 test('a full bin refuses a node that dials', async () => {
   const { a, b } = await pair();
   b.host.setPicker(() => false);
-  // The dialler is done before the other side has judged it; its connection ends then.
+  // The dialler is done before the other side has judged it.
   const left = new Promise<string>((resolve) => a.host.onDisconnected((_peer, reason) => resolve(reason)));
   await a.host.connect([b.underlay()], never).catch((error: unknown) => error);
   await Promise.race([left, Promise.resolve()]);

@@ -1,4 +1,3 @@
-/** A protocol that echoes, and two nodes in memory. */
 import { type MemoryNode, startedNodes } from './memory-nodes.ts';
 
 export const never = new AbortController().signal;

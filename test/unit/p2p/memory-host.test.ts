@@ -142,7 +142,7 @@ test('missing headers end the stream after ten seconds', async () => {
     },
   );
   await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({ code: 'STREAM_RESET' });
-  // A peer that is silent: its streams are never accepted.
+  // Its streams are never accepted.
   const silent = { ...ECHO, id: '/swarm/silent/1.0.0/silent' };
   const stuck = Promise.withResolvers<void>();
   b.host.handle(silent, () => stuck.promise);

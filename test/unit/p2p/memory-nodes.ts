@@ -1,5 +1,3 @@
-/** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -14,13 +12,12 @@ import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.t
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import type { KademliaOptions } from '../../../node/topology/kademlia.ts';
 
-/** Kept with what needs it most: hosts, ledgers and tables of peers. */
+/** Hosts, ledgers and tables of peers need it most. */
 export { memoryRecords };
 
 export const NETWORK_ID = 4020n;
 export const ZERO_NONCE = new Uint8Array(32);
 
-/** The table of an ordinary node without configuration. */
 export const FULL_NODE: KademliaOptions = {
   onlyPeers: [],
   bootnodes: [],
@@ -31,12 +28,11 @@ export const FULL_NODE: KademliaOptions = {
   reachable: true,
 };
 
-/** Key `n` of a test: 32 bytes of value n. */
 export function testKey(n: number): Uint8Array {
   return new Uint8Array(32).fill(n);
 }
 
-/** Records that change only while `disk` has room. */
+/** They change only while `disk` has room. */
 export function fillableRecords(disk: { full: boolean }): KeyValueStore {
   const records = memoryRecords();
   const written = (write: () => Promise<void>) =>
@@ -103,7 +99,6 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
   return { host, addressBook, state, underlay: () => host.underlays()[0] as string };
 }
 
-/** Nodes 1..count, started. */
 export async function startedNodes(
   count: number,
   { network = new MemoryNetwork(), ...options }: Partial<MemoryNodeOptions> = {},

@@ -1,4 +1,3 @@
-/** What a node of the public network really sends, byte for byte. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -20,7 +19,7 @@ import vectors from '../../vectors/p2p.json' with { type: 'json' };
 const { recorded, recordedOlder: older } = vectors;
 const never = new AbortController().signal;
 
-/** A stream on which `hex` arrives, a few bytes at a time, and then the end. */
+/** A few bytes at a time, then the end. */
 function arriving(hex: string): FramedStream {
   const inbox = new Inbox(() => undefined);
   const bytes = fromHex(hex);
@@ -67,7 +66,7 @@ test('the same introduction on another network is refused', async () => {
   expect(() => checkAck(ack, { ...context, generation: '15.0.0' })).toThrow('incompatible network ID 4020');
 });
 
-/** Of a node that has never heard of the other one. */
+/** It has never heard of the other one. */
 const olderContext: AckContext = {
   generation: '14.0.0',
   networkId: BigInt(older.networkId),

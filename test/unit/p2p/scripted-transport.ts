@@ -1,4 +1,4 @@
-/** A transport whose other end is the test: links and streams on which it sends what it likes. */
+/** The test is the other end: it sends what it likes. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -17,13 +17,10 @@ export const OWN_ID = '12D3KooWBXu3uGPMkjjxViK6autSnFH5QaKJgTwW8CaSxYSD6yYL';
 export const THEIR_ADDRESS = '/ip4/10.1.0.2/tcp/1634';
 export const THEIR_ID = '12D3KooWGTSzhShkoYo5Sc1wpKjanGDC7f9q7Bgy8mtqbVjSgzfw';
 
-/** Our end of a stream, and what the test does at the other one. */
 export interface ScriptedStream {
   readonly raw: RawStream;
   readonly written: Uint8Array[];
-  /** What the other side sends. */
   readonly inbox: Inbox;
-  /** Both sides are done with it, one way or another. */
   over(): boolean;
 }
 
@@ -54,16 +51,14 @@ export interface ScriptedLink extends Link {
 
 export interface ScriptedNode {
   readonly host: ReturnType<typeof createPeerHost>;
-  /** A new connection; the host knows of it. @param stream taken for whatever the host opens on it */
+  /** The host knows of it. @param stream taken for whatever the host opens on it */
   link(end?: {
     remoteId?: string;
     remoteAddress?: string;
     direction?: Link['direction'];
     stream?: RawStream;
   }): ScriptedLink;
-  /** Whether the node takes a stream that the other side proposes. */
   supports(protocolId: string): boolean;
-  /** The other side opens a stream. */
   accept(link: Link, protocolId: string, stream: RawStream): void;
   /** What the next dials get: `failure` when absent. */
   dialled: Link | undefined;

@@ -1,7 +1,4 @@
-/**
- * Nodes of one process whose bytes take time, each its own: what two sides see of each other happens in another order
- * on either side. On one link things arrive in the order in which they were sent, as on a TCP connection.
- */
+/** Two sides may see things in different orders. On one link they arrive in the order of sending, as with TCP. */
 import type { Clock } from '../../../formats/clock.ts';
 import { ed25519Protobuf, peerIdOfKey } from '../../../node/p2p/address/identity-key.ts';
 import { withoutPeerId } from '../../../node/p2p/address/underlay.ts';
@@ -16,7 +13,6 @@ export class SlowNetwork {
   readonly #listeners = new Map<string, SlowTransport>();
   #ports = 50_000;
 
-  /** @param latencyMs asked for every message */
   constructor(clock: Clock, latencyMs: () => number) {
     this.#clock = clock;
     this.#latencyMs = latencyMs;
@@ -43,7 +39,6 @@ export class SlowNetwork {
     return this.#ports++;
   }
 
-  /** A route on which nothing overtakes. */
   way(): (arrive: () => void) => void {
     let last = 0;
     return (arrive) => {
@@ -145,7 +140,7 @@ class SlowLink implements Link {
     this.#way = own.way();
   }
 
-  /** To the other end, unless that is closed when it arrives. */
+  /** Unless that is closed when it arrives. */
   send(arrive: () => void): void {
     this.#way(() => {
       if (this.twin?.isOpen === true) arrive();

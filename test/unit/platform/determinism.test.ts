@@ -1,4 +1,4 @@
-/** The same seed, the same messages at the same times: nothing that a node does escapes its platform. */
+/** Nothing that a node does escapes its platform. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { SharedResults } from '../../../formats/shared-results.ts';
 import { sharedResults } from '../../../node/platform/memory.ts';
@@ -39,7 +39,7 @@ async function upload(node: SimulatedNode, batch: string, payload: Buffer): Prom
   return (JSON.parse(answer.payload) as { reference: string }).reference;
 }
 
-/** A day in the life of a small network: it meshes, buys, stores, retrieves, sends a message, loses and regains a node. */
+/** A network meshes, buys, stores, retrieves, sends a message, loses and regains a node. */
 async function traceOf(seed: string, shared?: SharedResults): Promise<string[]> {
   const sim = simulation(seed, shared);
   for (let n = 0; n < NODES; n++) await sim.start(n, n === 0 ? {} : { bootnode: BOOTNODE });
@@ -104,7 +104,6 @@ describe('a network of whole nodes in virtual time', () => {
     const difference = alone.findIndex((line, at) => line !== together[at]);
     expect([difference, alone[difference], together[difference]]).toEqual([-1, undefined, undefined]);
     expect(together.length).toBe(alone.length);
-    // Each of many was asked for after another node had found it.
     for (const { mock } of found) {
       const hits = mock.results.filter(({ value }) => value !== undefined);
       expect(hits.length).toBeGreaterThan(100);

@@ -1,7 +1,6 @@
 /**
- * A chain behind JSON-RPC in memory, with the contracts that a node asks while it starts, follows, buys and pays by
- * cheque. It stands at JSON-RPC because whole nodes run on it, with many accounts and no faults: it has contracts and no
- * pool. `FakeEndpoint` has the pool, for tests of the sender alone.
+ * With the contracts that a node asks while it starts, follows, buys and pays by cheque. Whole nodes run on it, with many
+ * accounts and no faults: it has contracts and no pool. `FakeEndpoint` has the pool, for tests of the sender alone.
  */
 
 import { Transaction } from 'ethers';
@@ -21,7 +20,6 @@ import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 import { CHAIN_ID, FACTORY, ORACLE, POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
-/** What accounts and chequebooks have. */
 const PLENTY = 10n ** 24n;
 
 interface Log {
@@ -38,7 +36,6 @@ interface Mined {
 /** Every transaction is a block of its own. */
 export class MemoryChain {
   height = 10;
-  /** What was asked, and how often. */
   readonly calls = new Map<string, number>();
   readonly #nonces = new Map<string, number>();
   readonly #mined = new Map<string, Mined>();

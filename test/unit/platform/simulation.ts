@@ -1,4 +1,4 @@
-/** A network of whole nodes that exists in virtual time alone: clock, randomness, chain, links and API are in memory. */
+/** It exists in virtual time alone: clock, randomness, chain, links and API are in memory. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { seededRandom } from '../../../formats/random.ts';
@@ -14,7 +14,6 @@ import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { MemoryChain } from './memory-chain.ts';
 import { nodeOptions } from './node-options.ts';
 
-/** Keys of node `n` of a network with this seed. */
 export function keysOf(seed: string, n: number): NodeKeys {
   const key = (name: string) => keccak256(Buffer.from(`${seed} ${n} ${name}`));
   return { swarm: key('swarm'), libp2p: key('libp2p'), pss: key('pss') };
@@ -24,7 +23,6 @@ export interface SimulatedNode {
   readonly platform: MemoryPlatform;
   readonly node: RunningNode;
   readonly disk: MemoryDisk;
-  /** A request to the API, answered in virtual time. */
   ask(request: InjectOptions): Promise<Response>;
 }
 

@@ -1,4 +1,4 @@
-/** Real threads; only the time and the cores of the machine are not. */
+/** Only the time and the cores of the machine are not real. */
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -30,7 +30,6 @@ function open(threads: number | 'auto', deps: Partial<WorkerDeps> = {}) {
   return { workers, clock, warn };
 }
 
-/** Works fast until threads take part. */
 async function untilTaken(workers: WorkerThreads, clock: ManualClock): Promise<void> {
   await vi.waitFor(
     async () => {
@@ -165,7 +164,7 @@ describe('threads', () => {
 });
 
 describe('auto', () => {
-  /** @returns whether a thread was started for two seconds of work */
+  /** @returns whether two seconds of work start a thread */
   async function starts(rate: number, deps: { readonly idle: number; readonly parallelism?: number }) {
     const { idle, parallelism = 4 } = deps;
     const { workers, clock } = open('auto', { parallelism, idleCores: { takeMs: () => idle * 500 } });

@@ -1,4 +1,4 @@
-/** Program of a worker thread that answers every request with a byte. */
+/** Answers every request with a byte. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 
 const port = parentPort as MessagePort;

@@ -1,4 +1,4 @@
-/** A process that dies in the middle of spending tokens: what was paid for is there after the restart, once. */
+/** What was paid for must be there after the restart, once. */
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { QUIET_PAGES } from '../../../node/postage/ledger.ts';
@@ -9,7 +9,7 @@ import { chunk, forever, type Node, node, pricedChain, request, running, signer,
 const TERMS = { amount: 10_000_000n, depth: 17, immutable: true };
 const TOTAL = request.amount << 17n;
 
-/** A chain with one batch of this node, and one that is used up and has to be expired first. */
+/** The other batch is used up and has to be expired first. */
 function chainWithHistory() {
   const chain = pricedChain();
   const id = chain.createBatch(signer.address, id32(1), TERMS);
@@ -45,7 +45,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 
 type Moment = { readonly stage: string; readonly index: number } | { readonly write: number };
 
-/** Runs the operation in a process that dies at the moment; nothing that it does afterwards reaches disk or chain. */
+/** Nothing that it does after the moment reaches disk or chain. */
 async function dieAt(moment: Moment, operation: Operation) {
   const { chain, id } = chainWithHistory();
   const own = node({ usableBlocks: 3 }, chain);
@@ -63,12 +63,11 @@ async function dieAt(moment: Moment, operation: Operation) {
     (error: unknown) => (error instanceof CrashError ? 'died' : error),
   );
   chain.onStage = () => undefined;
-  /** What was written down in its life. */
   const executed = chain.executed.splice(0);
   return { chain, id, outcome, executed, disk: own.state.disk };
 }
 
-/** What is written down is sent, with or without the process that wrote it. */
+/** It is sent with or without the process that wrote it. */
 async function settleAll(chain: Node['chain']): Promise<void> {
   for (const { hash } of chain.pending()) await chain.wait(hash, forever);
 }
@@ -99,7 +98,7 @@ describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name
         await settleAll(chain);
         chain.mine(3);
         await upToDate(restarted);
-        // The node does nothing by itself: only what was written down before is mined.
+        // Only what was written down before is mined.
         expect(chain.executed).toEqual([]);
         const { postage } = restarted;
         const batches = [...chain.batches.values()].filter(({ owner }) => owner !== OTHER);
@@ -124,7 +123,7 @@ describe.each(Object.entries(OPERATIONS))('a crash in the middle of a %s', (name
       const { chain, id, disk, executed } = await dieAt(moment, operation);
       const restarted = node({ usableBlocks: 3 }, chain, disk);
       await running(restarted, async () => {
-        // Asked for at once, while what was written down is still on its way.
+        // What was written down is still on its way.
         const again = await operation.run(restarted, id).then(
           () => 'done',
           (error: { code?: string }) => error.code,

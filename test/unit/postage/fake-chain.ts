@@ -39,25 +39,23 @@ interface ContractState {
   readonly paidUntil: number;
 }
 
-/** An allowance where there was none; where there was one it costs 17,100 less. */
+/** Where there was an allowance it costs 17,100 less. */
 const APPROVAL_GAS = 46_500n;
 
 /**
- * A chain in memory with the rules of PostageStamp that a node can see (`contracts.md` 4.4): prices, balances,
- * events. Every transaction is a block of its own. It stands at the ports `Chain` and `Transactions`: tests stop in the
- * middle of a transaction and reorganise what a contract holds. Signing, fees and replacement are behind these ports and
- * have `FakeEndpoint`.
+ * It has the rules of PostageStamp that a node can see (`contracts.md` 4.4). Every transaction is a block. It stands at the
+ * ports `Chain` and `Transactions`: tests stop within a transaction and reorganise what a contract holds. `FakeEndpoint` has
+ * what is behind these ports: signing, fees and replacement.
  */
 export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'> {
   head = 11;
   price = 0n;
   minimumValidity = 2n;
   paused = false;
-  /** Of the contract; empty: there is no contract. */
+  /** Empty: there is no contract. */
   token = TOKEN;
-  /** Of the one account. */
   tokens = 10n ** 20n;
-  /** What the contract may take of them. */
+  /** What the contract may take of `tokens`. */
   allowance = 0n;
   nonce = 0;
   readonly entries: LogEntry[] = [];
@@ -65,25 +63,22 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
   readonly batches = new Map<string, ContractBatch>();
   /** Thrown by reads until it is taken away. */
   failure: ChainError | undefined;
-  /** Headers name their parents and how many transactions there are. */
   tellsMore = false;
-  /** Called at each look at the height. */
   onBlockNumber: () => void = () => undefined;
-  /** Asked ranges of logs. */
   readonly ranges: [from: number, to: number][] = [];
   readonly #sender: Uint8Array;
   #paidUntil = 0;
   #paid = 0n;
-  /** Contract and account after each block that changed them, oldest first. */
+  /** After each block that changed them, oldest first. */
   readonly #states: { readonly block: number; readonly state: ContractState }[] = [];
-  /** First blocks of the branches that the chain is made of; a branch never comes back. */
+  /** First blocks of the branches; a branch never comes back. */
   readonly #branches: { readonly from: number; readonly branch: number }[] = [{ from: 0, branch: 0 }];
   #branch = 0;
   #sent: { readonly block: number; readonly data: string }[] = [];
   #dropped: string[] = [];
-  /** An approval that was estimated while it replaced an allowance, and is mined when there is none. */
+  /** The approval was estimated while it replaced an allowance, and none is left. */
   #runsOutOfGas = false;
-  /** Called at each request for headers and logs, before it is answered. */
+  /** For headers and logs, before the answer. */
   onRead: () => void = () => undefined;
 
   constructor(sender: Uint8Array) {
@@ -95,7 +90,6 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     this.head += blocks;
   }
 
-  /** Replaces everything above `base`: what was done there has never happened. */
   reorganise(base: number): void {
     while ((this.#states.at(-1)?.block ?? 0) > base && this.#states.length > 1) this.#states.pop();
     const { state } = this.#states.at(-1) ?? {};
@@ -259,7 +253,7 @@ export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending
     return this.#answer(`0x${toHex(encodeWord(view?.[1] ?? 0n))}`);
   }
 
-  /** Moments of each transaction: its hash is noted; it is written down; it is mined, which is not known yet. */
+  /** A transaction's hash is noted; it is written down; it is mined, which is not known yet. */
   onStage: (stage: 'noted' | 'stored' | 'mined', index: number) => void = () => undefined;
   readonly #book = new SentBook();
 

@@ -41,7 +41,6 @@ function issuer(
   };
 }
 
-/** A chunk of bucket 0x2387 unless told. */
 function chunk(distinction: number, bucket = 0x2387): Chunk {
   const address = new Uint8Array(32);
   new DataView(address.buffer).setUint16(0, bucket);
@@ -124,7 +123,7 @@ describe('slots', () => {
     own.stamp(chunk(3));
     expect(own.displaced).toBe(1);
     expect(lines).toEqual([expect.objectContaining({ batch: toHex(own.batchId), displaced: 1 })]);
-    // The second slot belongs to an older chunk, the third and fourth are new.
+    // The second slot belongs to an older chunk.
     own.update({ ...record(own), depth: 18 });
     for (const n of [4, 5, 6]) own.stamp(chunk(n));
     expect(own.displaced).toBe(2);
@@ -226,7 +225,7 @@ describe('after a restart', () => {
     for (let writesLeft = 0; writesLeft <= stamps; writesLeft++) {
       const { issuer: before, state } = issuer({ depth: 24 });
       state.writesLeft = writesLeft;
-      // The chunk's own write is queued behind the stamp's: it is on disk only when the stamp's is.
+      // The chunk's own write is queued behind the stamp's.
       const kept = Array.from({ length: stamps }, (_, n) => place(before.stamp(chunk(n)))).slice(
         0,
         writesLeft,
@@ -271,7 +270,7 @@ test('a batch stamps again once the full disk accepts the writes that it refused
   expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
   await settled();
   await own.saved();
-  // Also after a crash: slots are where they were, and none is issued twice.
+  // Slots are where they were, and none is issued twice.
   const { issuer: again } = issuer({}, new MemoryState(state.disk));
   expect([2, 3, 4].map((n) => place(again.stamp(chunk(n))))).toEqual([
     '0000238700000001',

@@ -1,5 +1,3 @@
-/** A node's postage service over a chain in memory, and over a disk that outlives it. */
-
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -29,7 +27,7 @@ export interface Node {
   readonly clock: VirtualClock;
 }
 
-/** A node on a chain with a price; with a disk of before it is the restarted one. */
+/** A disk of before makes it the restarted one. */
 export function node(
   options: Partial<PostageOptions> = {},
   chain = pricedChain(),
@@ -69,7 +67,7 @@ export function pricedChain(): FakeChain {
   return chain;
 }
 
-/** Lets the listener look until everything mined so far is applied. */
+/** Until everything mined so far is applied. */
 export async function upToDate({ chain, postage }: Node): Promise<void> {
   while (postage.batches.chainState().block < chain.head) await new Promise(setImmediate);
 }

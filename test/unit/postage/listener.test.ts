@@ -49,20 +49,18 @@ describe('which blocks are read next', () => {
 interface Following {
   readonly chain: FakeChain;
   readonly clock: VirtualClock;
-  /** Ranges applied, with the number of events. */
   readonly applied: { to: number; events: number }[];
-  /** Newest first, the state before any page last. */
+  /** The state before any page is last. */
   readonly anchors: (Anchor | undefined)[];
   readonly wentBack: (number | undefined)[];
   readonly outcomes: string[];
-  /** Of every page that was found, whether its blocks were empty. */
+  /** Whether its blocks were empty, for every page. */
   readonly found: boolean[];
   readonly warnings: unknown[];
   onOutcome: () => void;
   caughtUp: number;
   last: number;
   stop(): void;
-  /** How it ended. */
   run(options?: Partial<ListenerOptions>): Promise<unknown>;
 }
 

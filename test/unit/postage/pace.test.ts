@@ -8,7 +8,6 @@ const never = new AbortController().signal;
 function paced({ pollIntervalMs = 100, blockTimeMs = 1000 } = {}) {
   const clock = new ManualClock();
   const pace = new Pace({ pollIntervalMs, blockTimeMs }, clock);
-  /** How long each of so many pauses takes. */
   const pauses = async (count: number, look: () => void = () => pace.nothing()) => {
     const took: number[] = [];
     for (let n = 0; n < count; n++) {

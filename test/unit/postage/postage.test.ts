@@ -206,7 +206,7 @@ describe('synchronisation', () => {
     expect(own.fatal).toEqual([expect.objectContaining({ code: 'EVENTS_INCONSISTENT' })]);
   });
 
-  /** Lets virtual time pass, as far as the node is awake. */
+  /** As far as the node is awake. */
   const pass = async ({ clock, fatal }: Node, ms: number): Promise<void> => {
     const until = clock.now() + ms;
     while (clock.now() < until && fatal.length === 0) await new Promise(setImmediate);
@@ -287,7 +287,6 @@ describe('synchronisation', () => {
 });
 
 describe('a crash', () => {
-  /** Everything that a restarted node knows. */
   const known = ({ postage }: Node): string => {
     const batches = postage.batches.all().map((batch) => ({ ...batch, id: toHex(batch.id), owner: '' }));
     batches.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -304,7 +303,7 @@ describe('a crash', () => {
     );
   };
 
-  /** Three pages: two batches are made, one is topped up and diluted, one expires. */
+  /** Two batches are made, one is topped up and diluted, one expires. */
   function history(): { chain: FakeChain; ends: number[] } {
     const chain = pricedChain();
     const ends: number[] = [];
@@ -324,7 +323,7 @@ describe('a crash', () => {
     return { chain, ends };
   }
 
-  /** Reads the history page by page, with a disk that dies after some writes. */
+  /** The disk dies after some writes. */
   async function follow(chain: FakeChain, ends: readonly number[], own: Node): Promise<string[]> {
     const states = [known(own)];
     const remaining = [...ends];

@@ -86,7 +86,7 @@ describe('buying', () => {
 
   test('reports that batches are exhausted once they are gone', async () => {
     const own = node();
-    // Until then a reorganisation might take the price back.
+    // A reorganisation might take the price back before.
     own.chain.mine(UNSETTLED_BLOCKS);
     own.chain.createBatch(OTHER, id32(1), { amount: 100_000n, depth: 17, immutable: false });
     own.chain.createBatch(OTHER, id32(2), { amount: 10_000_000n, depth: 17, immutable: false });
@@ -203,7 +203,7 @@ describe('diluting', () => {
         { description: 'Postage batch dilution', gasPrice: 3n },
       ]);
       await upToDate(own);
-      // Bought in block 14 for 10,000,000 at a price of 24,000; halved eight blocks later.
+      // Block 14: 10,000,000 at a price of 24,000; halved eight blocks later.
       const left = (10_000_000n - 8n * own.chain.price) / 2n;
       expect(own.postage.batches.get(batchId)).toMatchObject({ depth: 18, value: own.chain.payout() + left });
       expect(own.postage.issuer(batchId)?.depth).toBe(18);

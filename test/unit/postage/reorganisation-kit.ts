@@ -1,10 +1,9 @@
-/** A chain that takes back blocks, as a node sees it. */
 import { expect } from 'vitest';
 import { type Node, upToDate } from './kit.ts';
 
 export const TERMS = { amount: 10_000_000n, depth: 17, immutable: true };
 
-/** Reads block by block, so that every block is a page of its own. */
+/** Every block is a page of its own. */
 export async function mineSlowly(own: Node, blocks: number): Promise<void> {
   for (let i = 0; i < blocks; i++) {
     own.chain.mine();
@@ -17,14 +16,13 @@ export async function metric({ metrics }: Node, name: string): Promise<number> {
   return Number(lines.find((line) => line.startsWith(`svc_${name} `))?.split(' ')[1]);
 }
 
-/** @returns whether the batch was still awaited each time that batches were given up */
+/** @returns whether the batch was still awaited whenever batches were given up */
 export function endings({ postage }: Node, id: Uint8Array): boolean[] {
   const seen: boolean[] = [];
   postage.onExpired(() => seen.push(postage.awaited(id)));
   return seen;
 }
 
-/** The node has read the branch that the chain has now. */
 export async function settled(own: Node): Promise<void> {
   await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(own.chain.head);
   await new Promise(setImmediate);

@@ -1,4 +1,4 @@
-/** A chain that replaces its newest blocks: what the node shows is, in the end, what the chain has. */
+/** In the end the node must show what the chain has. */
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -48,7 +48,7 @@ describe('what a reorganisation removes', () => {
       expect(postage.usable(issuer)).toBe(false);
       await mineSlowly(own, 2);
       expect(postage.usable(issuer)).toBe(true);
-      // Issued slots stay issued: their chunks may have been pushed.
+      // Their chunks may have been pushed.
       expect(postage.stamper(batchId).stamp(chunk(1)).index).toEqual(first.index);
     });
     expect(own.fatal).toEqual([]);
@@ -106,7 +106,6 @@ describe('what a reorganisation removes', () => {
       chain.mine(4);
       await settled(own);
       expect([postage.batches.get(id)?.id, postage.awaited(id), ended]).toEqual([id, false, []]);
-      // What was stamped is still known.
       expect(postage.stamper(id).stamp(chunk(1)).index).toEqual(first.index);
       await mineSlowly(own, 10);
       expect([postage.batches.get(id), postage.awaited(id), ended]).toEqual([undefined, false, [false]]);
@@ -167,10 +166,10 @@ describe('what a reorganisation removes', () => {
   });
 });
 
-/** A price that soon uses up every batch that there is. */
+/** It soon uses up every batch. */
 const DEAR = 300n;
 
-/** What can happen between two moments, each done as far as the rules of the contract let it. */
+/** As far as the rules of the contract let it. */
 const step = fc.oneof(
   {
     weight: 4,
@@ -247,7 +246,7 @@ function actOnChain(chain: FakeChain, act: ChainStep): void {
     case 'price':
       return chain.setPrice(act.price);
     case 'create': {
-      // The contract sells no batch that does not outlive some blocks, and none twice.
+      // A batch must outlive some blocks, and exists once.
       if (act.amount < 4n * chain.price || chain.batches.size > act.batch) return;
       const owner = act.own ? signer.address : OTHER;
       chain.createBatch(owner, id32(chain.batches.size), { ...TERMS, amount: act.amount });
@@ -275,12 +274,12 @@ function actOnChain(chain: FakeChain, act: ChainStep): void {
   }
 }
 
-/** Everything that follows from the chain, of the batches that it has. */
+/** What follows from the chain, of the batches that it has. */
 function shown({ postage }: Node): unknown {
   const batches = postage.batches.all().sort((a, b) => (toHex(a.id) < toHex(b.id) ? -1 : 1));
   const own = batches.flatMap(({ id }) => {
     const issuer = postage.issuer(id);
-    // The id names the payer, not the owner of the batch: that may differ between two branches.
+    // The id names the payer: the owner may differ between branches.
     if (issuer === undefined || postage.gone(issuer)) return [];
     const { amount, depth, blockNumber, immutable } = issuer;
     return [{ id: toHex(id), amount, depth, blockNumber, immutable, usable: postage.usable(issuer) }];
@@ -294,7 +293,7 @@ function shown({ postage }: Node): unknown {
   };
 }
 
-/** Batches that may come back, but not because their creation has vanished: only what the chain has decides on these. */
+/** Not those whose creation has vanished: what the chain has decides on these. */
 function inDoubt(of: Node, own = of): string[] {
   return [...of.chain.batches]
     .filter(([hex, { id }]) => of.postage.awaited(id) && !own.state.disk.has(`vanished/${hex}`))
@@ -305,7 +304,7 @@ const turns = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
 
-/** Starts end early in a process that stops or dies, and refuse a chain that is shorter for the moment. */
+/** A start may stop, die, or refuse a chain that is shorter for the moment. */
 function endedEarly(error: unknown): void {
   if (error instanceof CrashError) return;
   if (error instanceof PostageSyncError && error.code === 'CHAIN_RESET') return;

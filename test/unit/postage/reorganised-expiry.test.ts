@@ -38,7 +38,7 @@ describe('an expired batch', () => {
     await running(own, async () => {
       await upToDate(own);
       const ended = endings(own, id);
-      // One block at the first price, five at the second: it is used up in the sixth instead of the tenth.
+      // One block at the first price, five at the second: used up in the sixth instead of the tenth.
       await mineSlowly(own, 5);
       expect([own.postage.batches.get(id), own.postage.awaited(id), ended]).toEqual([undefined, true, []]);
       await mineSlowly(own, 3);
@@ -161,7 +161,7 @@ describe('a batch whose creation is removed', () => {
 });
 
 describe('a reorganisation deeper than what is remembered', () => {
-  /** A node that has read a long chain block by block: two batches early, one late. */
+  /** It has read block by block: two batches early, one late. */
   async function longHistory(own: Node): Promise<{ early: Uint8Array; vanishing: Uint8Array; base: number }> {
     const { chain } = own;
     const amount = 100_000_000n;
@@ -181,7 +181,7 @@ describe('a reorganisation deeper than what is remembered', () => {
       const height = postage.batches.chainState().block;
       chain.reorganise(base);
       const other = chain.createBatch(OTHER, id32(3), { ...TERMS, amount: 90_000_000n });
-      // More than one page of blocks, so that reading takes several looks.
+      // More than a page: reading takes several looks.
       chain.mine(6000);
       const seen = new Set<string>();
       while (postage.batches.get(vanishing) !== undefined) {

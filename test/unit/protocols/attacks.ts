@@ -1,4 +1,3 @@
-/** What a hostile peer sends on a stream: arbitraries of byte sequences, and how they are cut and ended. */
 import { fc } from '@fast-check/vitest';
 import {
   BAD_LENGTHS,
@@ -20,15 +19,14 @@ import type { ManualClock } from './manual-clock.ts';
 export type Ending = 'end' | 'reset' | 'silence';
 
 export interface Attack {
-  /** In the order in which they are sent. */
   readonly bytes: Uint8Array;
-  /** Bytes that are sent at once; with a rest between them when `slow`. */
+  /** With a rest between them when `slow`. */
   readonly piece: number;
   readonly slow: boolean;
   readonly ending: Ending;
 }
 
-/** A field of a message, as protobuf has it, with any number and any kind of value. */
+/** As protobuf has it, with any number and kind of value. */
 const anyField: fc.Arbitrary<Uint8Array> = fc.oneof(
   fc
     .tuple(fieldNumbers(), fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }))
@@ -52,10 +50,9 @@ function fieldNumbers(): fc.Arbitrary<number> {
   );
 }
 
-/** Any message: fields in any order and number. */
 const anyMessage = fc.array(anyField, { maxLength: 6 }).map((fields) => join(...fields));
 
-/** Values of `bytes` fields that should have one length: shorter, longer, empty, and the right one. */
+/** Shorter, longer, empty and right, for fields that have one length. */
 export function bytesAbout(size: number): fc.Arbitrary<Uint8Array> {
   return fc.oneof(
     { weight: 3, arbitrary: fc.uint8Array({ minLength: size, maxLength: size }) },
@@ -145,7 +142,7 @@ const headers = fc.oneof(
   { weight: 1, arbitrary: fc.constant(new Uint8Array(0)) },
 );
 
-/** @param messages good and hostile first messages of a protocol, not framed @param options.headers false: it has none */
+/** @param messages good and hostile first messages, not framed @param options.headers false: the protocol has none */
 export function anyAttack(
   messages: { readonly good: fc.Arbitrary<Uint8Array>; readonly hostile: fc.Arbitrary<Uint8Array> },
   options: { readonly headers: boolean } = { headers: true },
@@ -161,14 +158,13 @@ export function anyAttack(
 
 const PIECES_MAX = 2_000;
 
-/** Sends it all, and leaves the stream as the attack says. */
 export async function carryOut(attack: Attack, stream: HostileStream, clock: ManualClock): Promise<void> {
   const { bytes, slow } = attack;
-  // Long ones in no more pieces than that: the node has seen what it is to see.
+  // Long ones in no more pieces than that.
   const piece = Math.max(attack.piece, Math.ceil(bytes.length / PIECES_MAX));
   for (let at = 0; at < bytes.length; at += piece) {
     stream.send(bytes.subarray(at, at + piece));
-    // Not after every byte: what matters is that the node has looked at a part.
+    // It matters that the node has looked at a part.
     if (slow && at % (16 * piece) === 0) await clock.settle();
   }
   if (slow) await clock.settle();
@@ -177,7 +173,7 @@ export async function carryOut(attack: Attack, stream: HostileStream, clock: Man
   await clock.settle();
 }
 
-/** Whole frames at the start of `bytes`, decoded as these tables in turn (the last one repeats), up to the first invalid one. */
+/** Decoded as these tables in turn (the last one repeats), up to the first invalid frame. */
 export function messagesIn<T extends MessageTable>(
   bytes: Uint8Array,
   table: T,
@@ -196,7 +192,7 @@ export function messagesIn<T extends MessageTable>(
   return { messages, rest: reader.buffered === 0 ? 'nothing' : 'part' };
 }
 
-/** What comes after the headers, or undefined when they are not acceptable or not whole. */
+/** Undefined if the headers are not acceptable or not whole. */
 export function afterHeaders(bytes: Uint8Array): Uint8Array | undefined {
   const reader = new FrameReader();
   reader.push(bytes);
@@ -218,10 +214,8 @@ export function encoded<T extends MessageTable>(
   return message.map((fields) => encodeMessage(table, fields));
 }
 
-/** How a piece of work ended. */
 export type Ended = { readonly value: unknown } | { readonly error: unknown };
 
-/** Tells at any time whether and how `work` has ended. */
 export function watched(work: Promise<unknown>): () => Ended | undefined {
   let ended: Ended | undefined;
   const watch = async () => {
@@ -235,7 +229,7 @@ export function watched(work: Promise<unknown>): () => Ended | undefined {
   return () => ended;
 }
 
-/** Lengths at which a message breaks off: all in its first and last bytes, some between. */
+/** All in its first and last bytes, some between. */
 export function* cutsOf(whole: Uint8Array): Generator<number> {
   for (let length = 0; length <= whole.length; ) {
     yield length;

@@ -15,7 +15,6 @@ const [a, b, c, d] = [1, 2, 3, 4].map((first) => fakePeer(new Uint8Array(32).fil
 ];
 const nameOf = ({ overlay }: Peer) => 'abcd'[overlay[0]! - 1];
 
-/** Peers are asked in order; each one does what `attempt` says. */
 function asking(
   peers: readonly Peer[],
   attempt: (peer: Peer) => Promise<string>,
@@ -134,7 +133,6 @@ test('the wait for further attempts begins with the first peer that accounting l
   expect(asked).toEqual(['a', 'b', 'c']);
 });
 
-/** Peers that are refused until they are paid. */
 function unpaid(...peers: Peer[]) {
   const refused = new Set(peers);
   const waiting = new Map<Peer, () => void>();

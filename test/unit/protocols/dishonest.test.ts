@@ -1,4 +1,4 @@
-/** What peers that do not pay gain: nothing beyond what time forgives every peer. */
+/** They must gain nothing beyond what time forgives every peer. */
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';
@@ -24,12 +24,11 @@ const RATE = PRODUCTION.refreshRate;
 const LIMIT = 16_875_000n + RATE;
 const MOST = 320_000n;
 
-/** A node with a chunk, and a peer that wants it without paying. */
+/** The peer wants it without paying. */
 async function freeloading() {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
   const [node] = (await exchangeNodes(1, { clock, network, radius: FAR_RADIUS })) as [ExchangeNode];
-  // Its price is that of proximity order 0.
   const chunk = chunkWhere((address) => (address[0]! ^ node.overlay[0]!) >= 0x80);
   node.store.hold(chunk);
   const handler = async () => undefined;
@@ -40,19 +39,18 @@ async function freeloading() {
     node,
     freeloader,
     taken: () => taken,
-    /** Takes the chunk up to so many times, while it is let. */
+    /** Up to so many times, while it is let. */
     take: async (peer: Peer, times: number): Promise<void> => {
       for (let n = 0; n < times && !peer.closed.aborted; n++) {
         const delivered = await ask(freeloader, peer, chunk).catch(thrownOut);
         if (delivered?.data.length !== undefined && delivered.data.length > 0) taken += MOST;
       }
     },
-    /** Undefined while it is refused. */
     join: (): Promise<Peer | undefined> => connect(freeloader, node, clock).catch(thrownOut),
   };
 }
 
-/** The errors of a peer that is refused or whose connection has ended; anything else is a fault. */
+/** The expected errors; anything else is a fault. */
 function thrownOut(error: unknown): undefined {
   if (error instanceof HostError || error instanceof StreamError) return undefined;
   throw error;

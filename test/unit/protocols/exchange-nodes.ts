@@ -1,4 +1,4 @@
-/** Nodes over memory hosts that trade chunks: accounting, time settlement, retrieval and pushsync, one manual clock. */
+/** They trade chunks by accounting, time settlement, retrieval and pushsync, with one manual clock. */
 
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -21,7 +21,6 @@ import type { Topology } from '../../../node/topology/topology.ts';
 import { memoryNode, memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 import type { ManualClock } from './manual-clock.ts';
 
-/** The public network's values. */
 export const PRODUCTION: PaymentTerms = {
   paymentThreshold: 13_500_000n,
   tolerancePercent: 25,
@@ -40,7 +39,7 @@ export const PRODUCTION: PaymentTerms = {
   growthLinearSeconds: 1_800n,
 };
 
-/** Deeper than any two addresses of a test: no node is in the neighbourhood of any chunk. */
+/** No node is in the neighbourhood of any chunk. */
 export const FAR_RADIUS = 30;
 
 export const never = new AbortController().signal;
@@ -56,15 +55,12 @@ export interface ExchangeNode {
   readonly pushsync: Pushsync;
   readonly store: FakeStore;
   readonly underlay: () => string;
-  /** Why peers were lost, in order. */
   readonly losses: readonly string[];
   /** Bits; changes count at once. */
   radius: number;
-  /** Peers that it rates so. */
   readonly unhealthy: Set<string>;
   /** Called for every stored chunk; throws to refuse. */
   validate: (chunk: Stampable, stamp: Stamp) => void;
-  /** Chunks that pushsync has seen delivered. */
   readonly seen: Chunk[];
 }
 
@@ -80,12 +76,10 @@ export interface ExchangeOptions {
   readonly state?: (subsystem: string) => KeyValueStore;
 }
 
-/** What the protocols use of a store, in maps. */
 class FakeStore {
   readonly held = new Map<string, Chunk>();
   readonly reserved = new Map<string, Stamp>();
   readonly cached = new Map<string, Chunk>();
-  /** Whether the reserve takes what it does not hold yet. */
   hasRoom = true;
   readonly chunks = {
     heal: () => undefined,
@@ -170,7 +164,6 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
   return node;
 }
 
-/** Nodes 1..count, started, not connected. */
 export async function exchangeNodes(count: number, options: ExchangeOptions): Promise<ExchangeNode[]> {
   const network = options.network ?? new MemoryNetwork();
   const nodes = Array.from({ length: count }, (_, i) => exchangeNode(i + 1, { ...options, network }));
@@ -178,7 +171,6 @@ export async function exchangeNodes(count: number, options: ExchangeOptions): Pr
   return nodes;
 }
 
-/** A peer that speaks one protocol, in the way the test says. */
 export interface Stranger {
   readonly host: Host;
   readonly overlay: Uint8Array;
@@ -207,7 +199,6 @@ export async function connect(from: Reachable, to: Reachable, clock: ManualClock
   return peer;
 }
 
-/** Every node connected to its successor. */
 export async function line(count: number, options: ExchangeOptions): Promise<ExchangeNode[]> {
   const nodes = await exchangeNodes(count, options);
   for (const [i, node] of nodes.entries()) {
@@ -230,7 +221,7 @@ export function byDistance<T extends { overlay: Uint8Array }>(nodes: readonly T[
   return [...nodes].sort((a, b) => closerTo(chunk.address, b.overlay, a.overlay));
 }
 
-/** Closest connected full peer, healthy ones first, as the real table chooses in a neighbourhood. */
+/** Healthy ones first, as the real table in a neighbourhood. */
 function topologyOf(
   host: Host,
   {
@@ -254,7 +245,7 @@ function topologyOf(
   };
 }
 
-/** The same host with a network that takes time: on the way there when a stream opens, back before each message. */
+/** Time passes on the way there when a stream opens, and back before each message. */
 export function delayed(host: Host, latencyMs: number, clock: ManualClock): Host {
   return new Proxy(host, {
     get(target, name) {
@@ -284,7 +275,7 @@ function withSlowReads(stream: MessageStream, latencyMs: number, clock: ManualCl
   };
 }
 
-/** A content-addressed chunk that satisfies `wanted`; number `n` of its kind. */
+/** @param n of its kind */
 export function chunkWhere(wanted: (address: Uint8Array) => boolean, n = 0): Chunk {
   for (let i = 0, found = 0; i < 100_000; i++) {
     const payload = new TextEncoder().encode(`chunk ${i}`);
@@ -294,7 +285,6 @@ export function chunkWhere(wanted: (address: Uint8Array) => boolean, n = 0): Chu
   throw new Error('no such chunk among 100,000');
 }
 
-/** A chunk whose closest node is `winner`. */
 export function chunkNear(
   winner: { overlay: Uint8Array },
   others: readonly { overlay: Uint8Array }[],
@@ -307,7 +297,6 @@ export function chunkNear(
   );
 }
 
-/** A stamp of the right shape. */
 export function someStamp(batch = 1): Stamp {
   return {
     batchId: new Uint8Array(32).fill(batch),

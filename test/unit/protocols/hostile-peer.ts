@@ -1,6 +1,6 @@
 /**
- * A peer that can do anything to the node under test: the other end of its connection, byte by byte, above negotiation
- * and encryption. The node's own end counts what it holds, so that a test can tell what stays behind.
+ * The peer is the other end of the node's connection, byte by byte, above negotiation and encryption. The node's own end
+ * counts what it holds.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -17,16 +17,14 @@ import { Inbox } from '../../../node/p2p/stream/inbox.ts';
 import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 import { NETWORK_ID, testKey, ZERO_NONCE } from '../p2p/memory-nodes.ts';
 
-/** What a sender may have in flight unread, as on a real connection. */
+/** Bytes in flight unread, as on a real connection. */
 const WINDOW = 262_144;
 const TARGET_ID = '12D3KooWK99VoVxNE7XzyBwXEzW7xhK7Gpv85r9F3V3fyKSUKPH5';
 const TARGET_ADDRESS = '/ip4/10.0.0.1/tcp/1634';
 
-/** The hostile end of one stream. */
 export class HostileStream {
   readonly protocolId: string;
   readonly #node: NodeStream;
-  /** Everything that the node wrote. */
   readonly written: Uint8Array[] = [];
   #unread = 0;
   /** False: the node finds no room after the first window. */
@@ -56,7 +54,6 @@ export class HostileStream {
     this.#node.fail(new StreamError('STREAM_RESET', 'the other side reset the stream'));
   }
 
-  /** What the node has done with the stream. */
   get state(): 'open' | 'ended' | 'reset' {
     return this.#node.state;
   }
@@ -76,7 +73,6 @@ export class HostileStream {
     return this.#unread > WINDOW;
   }
 
-  /** Bodies of the whole frames that the node wrote. */
   frames(): Uint8Array[] {
     const reader = new FrameReader(Number.MAX_SAFE_INTEGER);
     for (const bytes of this.written) reader.push(bytes);
@@ -86,7 +82,6 @@ export class HostileStream {
   }
 }
 
-/** The node's end. */
 class NodeStream implements RawStream {
   readonly #other: HostileStream;
   readonly #inbox = new Inbox((count) => {
@@ -167,13 +162,11 @@ class NodeStream implements RawStream {
 
 export type Behaviour = (stream: HostileStream) => void;
 
-/** A connection as the node sees it, in the hands of a hostile peer. */
 export class HostileLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
   readonly direction: Link['direction'];
   readonly #owner: HostileTransport;
-  /** Every stream there ever was. */
   readonly streams: HostileStream[] = [];
   /** What happens to streams that the node opens, by protocol; others are not spoken. */
   readonly behaviours = new Map<string, Behaviour>();
@@ -214,7 +207,6 @@ export class HostileLink implements Link {
     this.#owner.gone(this);
   }
 
-  /** Opens a stream to the node. */
   accost(protocolId: string): HostileStream {
     const stream = new HostileStream(protocolId);
     this.streams.push(stream);
@@ -222,7 +214,6 @@ export class HostileLink implements Link {
     return stream;
   }
 
-  /** Streams that the node has not let go of. */
   get left(): HostileStream[] {
     return this.streams.filter(({ nodeEnd }) => nodeEnd.open);
   }
@@ -239,7 +230,6 @@ function peerIdOfNumber(n: number): string {
   return PEER_IDS[n % PEER_IDS.length] as string;
 }
 
-/** The network of the node under test: every peer on it is hostile. */
 export class HostileTransport implements Transport {
   readonly localId = TARGET_ID;
   readonly links: HostileLink[] = [];
@@ -270,7 +260,6 @@ export class HostileTransport implements Transport {
     for (const link of this.links) link.close(new StreamError('STREAM_RESET', 'the host is closed'));
   }
 
-  /** A stranger connects to the node. */
   connect(n: number): HostileLink {
     return this.#link(n, 'inbound');
   }
@@ -292,7 +281,6 @@ export class HostileTransport implements Transport {
   }
 }
 
-/** The identity that the hostile peer rightly claims. */
 export function credentials(
   n: number,
   clock: Clock,
@@ -305,10 +293,8 @@ export function credentials(
   return ackMessage({ record, networkId: NETWORK_ID, fullNode: true, welcomeMessage: '' });
 }
 
-/** Where the hostile peer sees the node. */
 export const OBSERVED = encodeUnderlays([`${TARGET_ADDRESS}/p2p/${TARGET_ID}`]);
 
-/** Introduces the peer as an honest one would. */
 export function introduce(link: HostileLink, n: number, clock: Clock, generation: Generation): void {
   const dialect = HANDSHAKE_DIALECTS.find((one) => one.generation === generation);
   const stream = link.accost((dialect ?? HANDSHAKE_DIALECTS[0]).id);

@@ -7,10 +7,10 @@ interface Timer {
 }
 
 const EPOCH_MS = 1_700_000_000_000;
-/** Turns of the event loop after which everything woken by a timer has come to rest; hosts in memory need one. */
+/** After so many turns everything that a timer woke has come to rest; hosts in memory need one. */
 const TURNS = 3;
 
-/** Time moves only by `advance`, from timer to timer, and everything that a timer wakes comes to rest before the next. */
+/** `advance` moves time from timer to timer; what a timer wakes comes to rest before the next. */
 export class ManualClock implements Clock {
   readonly #time: { ms: number; timers: Timer[] };
   #offsetMs: number;
@@ -26,12 +26,12 @@ export class ManualClock implements Clock {
     this.#offsetMs = offsetMs;
   }
 
-  /** The same time on another machine, whose wall clock is ahead by `offsetMs`. */
+  /** Same time, wall clock ahead by `offsetMs`. */
   shifted(offsetMs: number): ManualClock {
     return new ManualClock(this.#time, this.#offsetMs + offsetMs);
   }
 
-  /** Sets this wall clock wrong by `offsetMs`, or right; monotonic time goes on as before. */
+  /** Monotonic time goes on as before. */
   set(offsetMs: number): void {
     this.#offsetMs = offsetMs;
   }
@@ -66,7 +66,6 @@ export class ManualClock implements Clock {
     return this.#rest.deadline(ms, parent);
   }
 
-  /** Timers that are running: what is still being waited for. */
   get running(): number {
     return this.#time.timers.length;
   }
@@ -86,12 +85,10 @@ export class ManualClock implements Clock {
     this.#time.ms = Math.max(this.#time.ms, until);
   }
 
-  /** Lets everything that needs no time come to rest. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < TURNS; turn++) await setImmediate();
   }
 
-  /** The oldest of those that are due first. */
   #earliest(): Timer | undefined {
     let first: Timer | undefined;
     for (const timer of this.#time.timers) if (first === undefined || timer.at < first.at) first = timer;

@@ -1,4 +1,4 @@
-/** Floods of what no honest node sends: their sender is disconnected before they cost much, and no other peer is. */
+/** The sender must be disconnected before a flood costs much, and no other peer. */
 import { describe, expect, test } from 'vitest';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -35,7 +35,6 @@ async function world(count: number, radius = 0) {
   return { clock, network, nodes, mallory };
 }
 
-/** Undefined for a peer that is disconnected. */
 async function pushes(from: Stranger, peer: Peer, delivery: object): Promise<string | undefined> {
   try {
     const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
@@ -135,7 +134,6 @@ describe('a flood of deliveries', () => {
     expect(one.host.blocklisted()).toMatchObject([{ overlay: mallory.id }]);
     expect(other.host.blocklisted()).toEqual([]);
     expect(other.host.peer(one.id)).toBeDefined();
-    // The storer was asked until the forwarder knew better.
     expect(other.seen.length).toBeLessThan(5);
   });
 });
@@ -191,7 +189,7 @@ test('requests for chunks that no node has are searched for at a bounded rate, a
   const all = MISSES.peer.burst + 10 * MISSES.peer.perSecond;
   await asked(all);
   const atOnce = answered;
-  // Those of the first burst, and what was under way when it was used up.
+  // The first burst, and what was under way then.
   expect(atOnce).toBeLessThan(MISSES.peer.burst + 100);
   await clock.advance(3_000);
   expect(answered - atOnce).toBeLessThan(5 * MISSES.peer.perSecond);

@@ -3,11 +3,11 @@ import { makeCac } from '../../../formats/chunk/cac.ts';
 import { connect, exchangeNodes, never, PRODUCTION, someStamp } from './exchange-nodes.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** A quarter of the network's price, so that the debt of the whole is forgiven in some twenty seconds. */
+/** A quarter of the network's: time forgives the whole debt in some twenty seconds. */
 const TERMS = { ...PRODUCTION, pricePerProximity: 2_500n };
 const EACH_WAY = 500;
 const STEP_MS = 50;
-/** Far more virtual time than the refresh rate needs. */
+/** Far more than the refresh rate needs. */
 const PATIENCE_MS = 120_000;
 
 const chunks = Array.from({ length: 2 * EACH_WAY }, (_, n) => {
@@ -48,7 +48,6 @@ test.each([0, 30])(
 
     expect(open.size).toBe(0);
     await Promise.all(transfers);
-    // The limit was what held them up.
     expect(mostOwed).toBeGreaterThan(TERMS.paymentThreshold - 32n * TERMS.pricePerProximity);
     await clock.advance(2_000);
     expect(asking.accounting.balance(serving.id)?.consumedBalance).toBe(

@@ -1,4 +1,4 @@
-/** All protocols of a full node on any host, with a store in memory: what a test needs of a node to talk to others. */
+/** All protocols of a full node on any host, with a store in memory. */
 
 import { closerTo } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -22,9 +22,8 @@ import { PRODUCTION } from './exchange-nodes.ts';
 
 export interface ProtocolSetOptions {
   readonly networkId: bigint;
-  /** Of the node's place in the network, bits; chunks outside are passed on. */
+  /** In bits; chunks outside are passed on. */
   readonly radius: number;
-  /** What the node says of itself. */
   readonly snapshot: () => StatusSnapshot;
   /** Speaks pull sync 2.0.0, too (default: false). */
   readonly bySum?: boolean;
@@ -57,7 +56,7 @@ export async function protocolSet(
     refresh: (peer, amount) => pseudosettle.settle(peer, amount),
     announce: () => undefined,
   });
-  // The order of the connect hooks: an account first, then what we grant.
+  // An account first, then what we grant.
   const pseudosettle = createPseudosettle(PRODUCTION, { ...deps, accounting, state: memoryRecords() });
   const pricing = createPricing(PRODUCTION, { ...deps, accounting });
   const hive = createHive(

@@ -1,4 +1,4 @@
-/** Every protocol asked of a peer that follows no rules: the asker gets an answer or an error of its own in time, and nothing stays behind. */
+/** The asker must get an answer or an error of its own in time, and nothing may stay behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { encodeStamp } from '../../../formats/chunk/stamp.ts';
@@ -47,7 +47,6 @@ import {
 
 const chunk = chunkWhere(() => true);
 const stamp = someStamp();
-/** 21 times the highest price of a chunk. */
 const DEBT = 6_720_000n;
 const NOTHING = new Uint8Array(0);
 
@@ -68,7 +67,7 @@ interface Row<T extends MessageTable> {
   readonly reply: T;
   readonly good: fc.Arbitrary<Uint8Array>;
   readonly hostile: fc.Arbitrary<Uint8Array>;
-  /** Time within which the asker has its answer or error, milliseconds. */
+  /** In milliseconds, to the asker's answer or error. */
   readonly withinMs: number;
   /** The peer answers a request as often as it is asked. */
   ask(target: Target, intruder: Intruder): Promise<unknown>;
@@ -233,7 +232,7 @@ const rows = [
       if ('value' in ended) expect([signed, ended.value]).toMatchObject([true, { outcome: 'synced' }]);
       if (ending !== 'reset') {
         expectPaid(target, intruder, taken ? 1 : 0);
-        // No other peer is there to push to, and the chunk belongs to the intruder rather than to the node.
+        // The chunk belongs to the intruder, and no other peer is there.
         if ('error' in ended)
           expect(ended.error).toMatchObject({ code: signed ? 'SHALLOW_RECEIPT' : 'PUSH_FAILED' });
       }
@@ -314,7 +313,7 @@ const rows = [
       const good = accepted === DEBT && timely;
       const paid = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance === 0n;
       const reasons = target.losses;
-      // A reset may come before or after what was sent ahead of it was read.
+      // It may come before or after the earlier bytes were read.
       if (ending !== 'reset') expect(paid).toBe(good);
       if (paid) expect([good, reasons]).toEqual([true, []]);
       else
@@ -352,7 +351,6 @@ function expectPaid({ accounting }: Target, { peer }: Intruder, chunks: number):
 }
 
 const thirds = new WeakMap<Target, ReturnType<typeof chunkNear>>();
-/** A chunk whose closest node is the intruder. */
 function nearIntruder(target: Target): ReturnType<typeof chunkNear> {
   const known = thirds.get(target);
   if (known !== undefined) return known;
@@ -362,7 +360,7 @@ function nearIntruder(target: Target): ReturnType<typeof chunkNear> {
   return found;
 }
 
-/** What an honest third peer gets to read from the node. */
+/** From the node, as an honest third peer. */
 async function asked<T extends MessageTable>(
   target: Target,
   id: string,

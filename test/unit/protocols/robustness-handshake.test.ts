@@ -1,4 +1,4 @@
-/** Introductions by strangers that follow no rules: only a peer that proves its identity is let in, and nothing stays of the others. */
+/** Only a peer that proves its identity may be let in, and nothing may stay of the others. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -36,7 +36,6 @@ const N = 2;
 const STRANGER = toHex(overlayOf(N));
 const UNDERLAY = '/ip4/10.0.1.2/tcp/1634';
 
-/** A full close, and a pricing stream that is accepted. */
 const honestPricing: Behaviour = (stream) => {
   stream.send(NO_HEADERS);
   stream.end();
@@ -73,7 +72,6 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     observedUnderlay: fc.oneof(fc.constant(OBSERVED), bytesAbout(50), bytesAbout(2049)),
   });
 
-  /** Syn and Ack as an honest dialler sends them. */
   const goodDialler = join(framed(goodSyn), framed(goodAck));
 
   async function introduceToNode(attack: Attack): Promise<Target> {

@@ -1,4 +1,3 @@
-/** What a node serves, and what is sent to it there. */
 import { fc } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
@@ -48,9 +47,8 @@ const now = 1_700_000_000n;
 
 /** The outcome of an attack whose headers were accepted. */
 interface Outcome<T extends MessageTable> {
-  /** Whole messages that the peer sent, up to the first invalid one. */
+  /** Whole ones, up to the first invalid one. */
   readonly messages: readonly MessageOf<T>[];
-  /** Nothing but what the protocol has in this direction. */
   readonly whole: boolean;
   readonly ending: Attack['ending'];
   readonly stream: HostileStream;
@@ -59,7 +57,6 @@ interface Outcome<T extends MessageTable> {
   readonly target: Target;
   readonly intruder: Intruder;
   readonly connected: boolean;
-  /** Debt of the peer before. */
   readonly debt: bigint;
 }
 
@@ -70,12 +67,11 @@ export interface Row<T extends MessageTable> {
   readonly hostile: fc.Arbitrary<Uint8Array>;
   /** One message on every stream, or any number. */
   readonly rounds: 'one' | 'many';
-  /** A stream whose request is whole may stay silent without an end. */
+  /** Without an end, once its request is whole. */
   readonly waits?: boolean;
-  /** Attacks that one connection may see, when they use up what the peer is granted. */
+  /** Of one connection, if they use up what the peer is granted. */
   readonly attacksMax?: number;
   judge(outcome: Outcome<T>): void;
-  /** Called before every attack. */
   prepare?(target: Target, intruder: Intruder): Promise<void>;
 }
 
@@ -143,7 +139,7 @@ export const rows = [
     ),
     judge({ messages: [first], connected, target, intruder, ending }) {
       const threshold = first && decodeAmount(first.paymentThreshold);
-      // A message whose stream is reset before the node has looked at it does not count.
+      // The node may not have looked at a message before its stream is reset.
       if (connected && ending === 'reset') return;
       expect(connected).toBe(threshold === undefined || threshold >= MINIMUM_THRESHOLD);
       if (threshold !== undefined && connected) {
@@ -315,7 +311,7 @@ export const rows = [
     spec: PULLSYNC,
     table: Get,
     rounds: 'one',
-    // Of the bin with the chunk: what follows is a Want, or is invalid.
+    // The chunk's bin: what follows is a Want, or is invalid.
     good: fc.constant(encodeMessage(Get, { bin: heldBin, start: 1n })),
     hostile: fc.oneof(
       encoded(
@@ -333,7 +329,7 @@ export const rows = [
     judge({ messages: [first], answers, connected, stream, ending }) {
       expect(connected).toBe(true);
       if (first === undefined || first.bin !== heldBin || first.start > 1n) {
-        // Nothing to offer: the peer waits as long as it likes, but must not say anything meanwhile.
+        // The peer waits as long as it likes, but must say nothing meanwhile.
         expect(answers).toEqual([]);
         if (ending === 'end') expect(stream.state).toBe('reset');
       }

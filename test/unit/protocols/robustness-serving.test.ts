@@ -1,4 +1,4 @@
-/** Every protocol served to a peer that follows no rules: it gets the answer of the specification or a reset, and nothing stays behind. */
+/** The peer must get the specified answer or a reset, and nothing may stay behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -22,10 +22,9 @@ import {
 
 const MAX_MESSAGE = 131_072;
 
-/** Accounting writes what has changed after this time. */
 const BALANCES_WRITTEN_MS = 5_000;
 
-/** Targets are used for many attacks, until one has changed them too much. */
+/** A target serves many attacks, until one has changed it too much. */
 class Range {
   #current: { target: Target; intruder: Intruder; attacks: number } | undefined;
 
@@ -43,7 +42,6 @@ class Range {
     return { target, intruder: await intrude(target) };
   }
 
-  /** After an attack that went as it should. */
   give(pair: { target: Target; intruder: Intruder }): void {
     const attacks = 'attacks' in pair ? (pair.attacks as number) : 0;
     this.#current = { ...pair, attacks: attacks + 1 };
@@ -86,7 +84,7 @@ async function attackOnce(
     if (attack.ending !== 'reset') expect(stream.state).toBe('reset');
   } else {
     const { messages, rest } = messagesIn(body, given.table);
-    // Bytes after the last message do not revoke the answer, but are still an error.
+    // Bytes after the last message are still an error.
     const whole = rest === 'nothing' && (given.rounds === 'many' || messages.length === 1);
     const asked = messages.length > 0 || given.rounds === 'many';
     const waiting = given.waits === true && asked;

@@ -1,4 +1,3 @@
-/** A node with all its protocols among hostile peers, and what to look at afterwards. */
 import { getEventListeners } from 'node:events';
 import { expect } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -18,7 +17,7 @@ import { type HostileLink, HostileTransport, introduce } from './hostile-peer.ts
 import { ManualClock } from './manual-clock.ts';
 import { protocolSet } from './protocol-set.ts';
 
-/** After so long everything that a peer has set in motion must have ended, milliseconds. */
+/** In milliseconds: longer than anything that a peer can set in motion. */
 export const ALL_OVER_MS = 130_000;
 const NODE_KEY = 1;
 
@@ -72,7 +71,7 @@ export const SNAPSHOT: StatusSnapshot = {
   metrics: new Map(),
 };
 
-/** A hostile peer that the node takes for an honest one so far. */
+/** The node takes it for an honest one so far. */
 export interface Intruder {
   readonly link: HostileLink;
   readonly peer: Peer;
@@ -100,7 +99,7 @@ export async function intrude(target: Target, n = 2, generation: Generation = '1
   return { link, peer };
 }
 
-/** A logger that keeps errors, all levels on. */
+/** All levels on. */
 function notingLogger(noted: Noted[]): Logger {
   const method = (fields: object | string, message = '') => {
     if (typeof fields === 'object' && 'err' in fields) noted.push({ message, error: fields.err });
@@ -116,7 +115,6 @@ function notingLogger(noted: Noted[]): Logger {
   return log;
 }
 
-/** Nothing of the peer's doings is left. */
 export function expectNothingLeft(target: Target, { link, peer }: Intruder): void {
   expect(link.left.map(({ protocolId, state }) => `${protocolId} ${state}`)).toEqual([]);
   expect(target.clock.running).toBe(0);
@@ -131,7 +129,6 @@ export function expectNothingLeft(target: Target, { link, peer }: Intruder): voi
   link.streams.length = 0;
 }
 
-/** Every resulting error has a code of ours. */
 export function expectOwnErrors(target: Target): void {
   for (const { error } of target.noted) {
     expect(error).toMatchObject({ code: expect.stringMatching(/^(?!ERR_)[A-Z_]+$/) });

@@ -1,4 +1,3 @@
-/** What a node that traces adds to its streams, and one that does not leaves as it was. */
 import { beforeEach, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { streamHeaders } from '../../../node/env/tracing/span-context.ts';
@@ -21,7 +20,6 @@ interface Begun extends SpanOptions {
   readonly name: string;
 }
 
-/** Records the spans that begin. */
 function recording(current?: SpanContext): { tracing: Tracing; begun: Begun[] } {
   const begun: Begun[] = [];
   const span = (context: SpanContext): Span => ({
@@ -54,7 +52,7 @@ beforeEach(async () => {
   await asking.connect(serving.underlays(), new AbortController().signal);
 });
 
-/** Opens a stream on one host and gives the headers that its handler on the other one sees. */
+/** As its handler on the other host sees them. */
 async function sentBy(host: Pick<Host, 'open'>, id = ID): Promise<Headers> {
   const seen = Promise.withResolvers<Headers>();
   serving.handle({ id, inboundStreamsMax: 1 }, async ({ headers }) => seen.resolve(headers));

@@ -12,7 +12,7 @@ import { randomSecret, seal, topicOf } from '../../../node/pss/trojan.ts';
 import { someStamp } from '../protocols/exchange-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 
-// Seeded: a target of three bytes is hit by chance within a slice of mining, once in some hundred runs.
+// By chance, a target of three bytes is hit once in some hundred runs: seeded.
 const random = seededRandom('pss');
 const never = new AbortController().signal;
 const key = ephemeralKey(random);
@@ -64,7 +64,7 @@ function messageTo(text: string, over: Partial<Message> = {}): Message {
   return { topic, payload, recipient: undefined, targets: [Uint8Array.of(7)], stamper, ...over };
 }
 
-/** Time stands still except for the turns that mining and trying give away. */
+/** Only the turns that mining and trying give away. */
 async function pass<T>({ clock }: Node, work: Promise<T>): Promise<T> {
   const state = { ended: false };
   const ended = () => {

@@ -1,7 +1,4 @@
-/**
- * What the package declares, read from the declarations that the compiler writes: the exports of each entry, what each of
- * them refers to, and the text that the API report has of it.
- */
+/** Read from the declarations that the compiler writes: the exports of each entry, and what each refers to. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -17,16 +14,14 @@ interface AstNode {
   readonly [key: string]: unknown;
 }
 
-/** A declaration of one module. */
 export interface Declaration {
-  /** `path#name`, path from the root of the package without extension. */
+  /** `path#name`, from the package's root without extension. */
   readonly id: string;
   readonly name: string;
   readonly node: AstNode;
   readonly module: Module;
 }
 
-/** A name that an entry exports. */
 export interface PublicExport {
   /** `svcnet`, `svcnet/scenario` and so on. */
   readonly entry: string;
@@ -47,7 +42,7 @@ interface Module {
 }
 
 /**
- * Compiles the declarations of the entries as the build does.
+ * As the build does.
  * @param outDir an empty folder
  */
 export function emitDeclarations(outDir: string, entries: readonly string[]): void {
@@ -71,7 +66,6 @@ export function emitDeclarations(outDir: string, entries: readonly string[]): vo
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', project], { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** The declarations below a folder. */
 export class Declarations {
   readonly #folder: string;
   readonly #modules = new Map<string, Module>();
@@ -80,14 +74,14 @@ export class Declarations {
     this.#folder = folder;
   }
 
-  /** @param path of the entry, from the root of the package without extension @param entry name that users import */
+  /** @param path from the package's root without extension @param entry name that users import */
   exportsOf(entry: string, path: string): PublicExport[] {
     return [...this.#exports(this.#module(path), false)]
       .map(([name, { typeOnly, declaration }]) => ({ entry, name, typeOnly, declaration }))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Declarations that one refers to by name, and packages that it takes types from. */
+  /** By name, with packages that it takes types from. */
   referencesOf({ declaration, typeOnly }: Pick<PublicExport, 'declaration' | 'typeOnly'>): {
     readonly declarations: readonly Declaration[];
     readonly packages: readonly string[];
@@ -130,7 +124,7 @@ export class Declarations {
     return { declarations: [...declarations.values()], packages: [...packages] };
   }
 
-  /** Constants that a type is made from by `typeof`: the words of a union are theirs. */
+  /** By `typeof`: the words of a union are theirs. */
   valuesOf({
     declaration,
     typeOnly,
@@ -166,7 +160,6 @@ export class Declarations {
     return { id: `${module.path}#${name}`, name, node, module };
   }
 
-  /** Follows imports and exports of a name to where it is declared. */
   #resolve(path: string, name: string): Declaration {
     const module = this.#module(path);
     const exported = this.#exports(module, false).get(name);
@@ -206,7 +199,7 @@ export class Declarations {
   }
 }
 
-/** The text of an export without comments; of a class that cannot be constructed, without what constructs it. */
+/** Without comments, and without the constructor of a class that users cannot construct. */
 export function textOf({ declaration, typeOnly }: Pick<PublicExport, 'declaration' | 'typeOnly'>): string {
   const { module, node } = declaration;
   const left: { start: number; end: number }[] = module.comments
@@ -234,7 +227,6 @@ export function textOf({ declaration, typeOnly }: Pick<PublicExport, 'declaratio
     .join('\n');
 }
 
-/** The docstring of a declaration; undefined: it has none. */
 export function docOf({ module, node }: Declaration): string | undefined {
   const before = module.comments.filter(({ end }) => end <= node.start).at(-1);
   if (before === undefined || before.type !== 'Block' || !before.value.startsWith('*')) return undefined;

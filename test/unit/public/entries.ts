@@ -1,10 +1,9 @@
-/** The entries of the package that TypeScript declares, and the API report: what each of them exports, as text. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Declarations, emitDeclarations, type PublicExport, textOf } from './declarations.ts';
 
-/** Name that users import → file, from the root of the repository without extension. */
+/** Name that users import → file, without extension. */
 const ENTRIES = {
   svcnet: 'harness/index',
   'svcnet/scenario': 'harness/scenario',
@@ -24,7 +23,6 @@ export interface PublicSurface {
   readonly exports: readonly PublicExport[];
 }
 
-/** Compiles the declarations of every entry. */
 export function readSurface(): PublicSurface {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-api-'));
   try {

@@ -1,4 +1,4 @@
-/** The options of nodes of this package as an interface with a docstring each, written from the table of options. */
+/** With a docstring each, from the table of options. */
 import { RESERVED_OPTIONS } from '../../../harness/flavours/svc-options.ts';
 import { OPTIONS, type OptionName, optionNames } from '../../../node/options.ts';
 

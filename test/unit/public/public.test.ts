@@ -1,4 +1,3 @@
-/** The public surface of the package: nothing changes by accident, leaks, or lacks documentation. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -93,7 +92,7 @@ test('bundled scenarios import only the public entries', () => {
   expect(wrong).toEqual([]);
 });
 
-/** Removes `readonly` at any depth, which the schemas do not have. */
+/** At any depth: the schemas have none. */
 type Plain<T> = T extends (infer E)[] | readonly (infer E)[]
   ? T extends readonly [infer A, infer B]
     ? [A, B]

@@ -1,4 +1,4 @@
-/** What users read and copy: documentation, examples, and the scenarios that ship. */
+/** Documentation, examples, and the scenarios that ship. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** All of it as one text. */
 export function usersText(): string {
   const paths = ['README.md', 'docs/*.md', 'examples/*', 'scenarios/*.ts'];
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...paths], {

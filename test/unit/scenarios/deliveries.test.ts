@@ -18,7 +18,6 @@ function delivery(from: string, fields: TapEvent['fields']): TapEvent {
   };
 }
 
-/** What the condition says once these have been said. */
 async function saidOf(events: readonly TapEvent[]): Promise<unknown> {
   let condition: AlwaysCondition | undefined;
   const nodes = [

@@ -10,7 +10,7 @@ const LEFT = `10${'00'.repeat(31)}`;
 const CHUNK = `11${'00'.repeat(31)}`;
 interface Case {
   readonly about: string;
-  /** Overlay of the node that gave the receipt; absent: the uploader keeps it, and has left. */
+  /** Overlay of the storer; absent: the uploader kept it, and has left. */
   readonly receipt?: string;
   /** From the receipt to when the other node was last seen, ms. */
   readonly stayed: number;
@@ -56,7 +56,6 @@ function storer(clock: VirtualClock, events: readonly object[]) {
   };
 }
 
-/** A chunk as a client has uploaded it. */
 const uploaded = (node: string, acknowledgedAtMs: number, chunk = CHUNK) =>
   ({
     kind: 'chunk',

@@ -1,6 +1,6 @@
 /**
- * Every condition of every scenario can be false: a test shows it something wrong and sees it turn red. Counted from the
- * sources, so that a condition without such a test is noticed.
+ * A test shows each condition something wrong and sees it turn red. Sources are counted, so that a condition without such a
+ * test is noticed.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { WITHOUT_MUTATION } from './without-mutation.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SCENARIOS = join(ROOT, 'scenarios');
-/** A name, or a variable that has it; functions that check a condition for others get it from them. */
+/** A name, or a variable that has it. */
 const CONDITION =
   /[^\w](?<check>expect|expectSuccess|expectNone|expectRefusal|rule)\(\s*(?:context,\s*)?(?:(?<quote>['`])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>|(?<variable>\w+)(?=,))/g;
 /** A condition of a list of them, or one that always holds. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
 
-/** Time, attempts and the pauses between them, memory. */
 const ALLOWANCE =
   /within$|^deadline|retr(y|ies)|max-(attempts|rtt|p99)|^backoff$|^growth$|^memory$|^handles$/;
 const NUMBERS: readonly string[] = ['integer', 'size', 'duration'];

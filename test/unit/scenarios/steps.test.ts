@@ -96,7 +96,7 @@ test('a bucket that has given fewer slots than it has chunks is named', () => {
     buckets: buckets.map(([bucketID, collisions]) => ({ bucketID, collisions })),
   });
   expect(shortBuckets(counted([0xff, 2], [0x8000, 1]), chunks)).toEqual([]);
-  // More stamps than chunks that were acknowledged are no mistake.
+  // More stamps than acknowledged chunks are no mistake.
   expect(shortBuckets(counted([0xff, 3], [0x8000, 1], [1, 1]), chunks)).toEqual([]);
   expect(shortBuckets(counted([0xff, 1]), chunks)).toEqual([
     'bucket 255: 1 slot for 2 chunks',
@@ -106,7 +106,7 @@ test('a bucket that has given fewer slots than it has chunks is named', () => {
 
 describe('chunks that are held by nobody', () => {
   const signal = new AbortController().signal;
-  /** @param looks what each look finds; the last one stays */
+  /** @param looks what each finds; the last one stays */
   const holder = (looks: readonly boolean[]) => {
     const left = [...looks];
     const has = () => Promise.resolve((left.length > 1 ? left.shift() : left[0]) === true);

@@ -8,7 +8,7 @@ import { VirtualClock } from '../onchain/virtual-clock.ts';
 /** Each look at the time is so much later than the one before. */
 const LOOK_MS = 15_000;
 const UPLOADS = 300;
-/** Read at once, so still under way when it is clear that the network does not deliver. */
+/** Still under way when it is clear that the network does not deliver. */
 const AT_ONCE = 4;
 const ENOUGH = 10;
 

@@ -19,7 +19,7 @@ test.each([
   [110, 0, 0, true],
   [108, 2, 0, true],
   [107, 3, 0, false],
-  // As few failures as restarts are no sign of anything, however few requests there were.
+  // As few failures as restarts show nothing.
   [107, 3, 5, true],
   [105, 5, 5, true],
   [104, 6, 5, false],

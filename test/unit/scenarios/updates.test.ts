@@ -9,7 +9,7 @@ import { Updates } from '../../../scenarios/steps/storm/updates.ts';
 const HEAD = Buffer.alloc(105);
 const ANSWER_MS = 10;
 
-/** Operations 0 to 2 write three addresses. @param has what the node has there in the end */
+/** @param has what the node has in the end */
 async function concluded(has: readonly string[], mayHaveTaken: boolean): Promise<unknown[]> {
   using time = new VirtualTime();
   const clock = time.outside;

@@ -1,8 +1,7 @@
 /**
- * Conditions of scenarios that no test turns red, as `file: name` with … for what a run fills in. A new mutation takes
- * its condition out; a new condition does not go in.
+ * As `file: name`, with … for what a run fills in. A new mutation takes its condition out; a new condition does not go in.
  */
 export const WITHOUT_MUTATION: readonly string[] = [
-  // Only a node that speaks over TCP can be introduced to.
+  // Such a node must speak over TCP.
   'known/bee-handshake.ts: …: … (…)',
 ];

@@ -29,7 +29,7 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     const { store } = bench;
     const address = (i: number) => Uint8Array.from({ length: 32 }, (_, at) => (at === 0 ? i >> 8 : i & 0xff));
     const numbered = (i: number) => ({ ...chunk(1), address: address(i), identity: address(i) });
-    // No more at a time than the cache takes while the disk is busy.
+    // The cache takes no more while the disk is busy.
     for (let i = 0; i < 300; i++) {
       store.cache.put(numbered(i));
       if (i % 100 === 0) await committed(store);
@@ -98,7 +98,7 @@ test('chunks that arrive together in a cache that is too large evict a few each,
   await bench.reopen({ cacheCapacity: 10 });
   const before = bench.store.cache.size();
   await put(1000, 1100);
-  // One turn: each of them, and a step of the cache that shrinks by itself.
+  // A step of the cache that shrinks by itself counts, too.
   expect(before - bench.store.cache.size()).toBeOneOf([100, 100 + 64]);
 });
 

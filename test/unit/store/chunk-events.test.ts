@@ -1,4 +1,3 @@
-/** What the local store reports of chunks that come and go. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { ChunkEvents } from '../../../node/env/chunk-events.ts';

@@ -1,4 +1,4 @@
-/** Stores that are copied into another network, where the addresses of their peers are wrong. */
+/** In another network the addresses of their peers are wrong. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,6 @@ async function fill(store: LocalStore): Promise<void> {
   await pin.done(chunks[0]?.address as Uint8Array);
   await store.state('peers').put('a', bytes);
   await store.state('peers').put('b', bytes);
-  // Neither a name that begins the same nor another subsystem.
   await store.state('peers2').put('a', bytes);
   await store.state('batches').put('a', bytes);
 }

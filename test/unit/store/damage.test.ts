@@ -1,5 +1,3 @@
-/** Bytes on the disk that are no longer those that were stored. */
-
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-/** Flips a bit of the last byte of these chunks, behind the store's back. */
+/** A bit of the last byte, behind the store's back. */
 function damage(...chunks: Chunk[]): void {
   const file = openSync(join(path, 'chunks.slots'), 'r+');
   const all = Buffer.alloc(statSync(join(path, 'chunks.slots')).size);

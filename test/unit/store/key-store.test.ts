@@ -33,7 +33,7 @@ test('an empty file counts as missing', async () => {
   const { secret, created } = await loadOrCreateKey(options, { random });
   expect(created).toBe(true);
   expect(secret).toHaveLength(32);
-  // Test vector 1 of RFC 8032 would be a fixed seed; here the file must only name another thing than the seed.
+  // The file must only name another thing than the seed.
   expect(readFileSync(join(folder, 'libp2p.key'), 'utf8')).not.toContain(toHex(secret));
 });
 

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
 
-/** Called after every call of the file system by the lock; what it returns takes the place of the result. */
+/** Follows every call by the lock; its result takes the place of the call's. */
 const between = { calls: (_name: string, _file: unknown): unknown => undefined };
 const unwatched = Object.entries(fs).filter(
   ([name, call]) => name.endsWith('Sync') && typeof call === 'function',
@@ -25,7 +25,6 @@ beforeAll(() => {
   }
   syncBuiltinESMExports();
 });
-// Other files of this process call it as well.
 afterAll(() => {
   Object.assign(fs, Object.fromEntries(unwatched));
   syncBuiltinESMExports();
@@ -44,7 +43,7 @@ test('a folder is free again when its lock is released', () => {
 });
 
 test('the folder of a running process is refused, naming its process id', () => {
-  // The parent of this test process is alive and is not this process.
+  // It is alive, and is not this process.
   writeFileSync(join(folder, 'lock'), `${process.ppid} `);
   expect(() => lockFolder(folder)).toThrow(
     expect.objectContaining({
@@ -83,7 +82,7 @@ test('a start that comes between the look at a stale lock and its removal keeps 
   expect(readFileSync(file, 'utf8')).toBe(other);
 });
 
-/** Fails once with this code after having done its work, except for what is undone. */
+/** After having done its work, except for what is undone. */
 function failing(call: string, code: string, undo = (): void => undefined): void {
   between.calls = (name) => {
     if (name !== call) return;
@@ -118,7 +117,7 @@ test.each([
 test.runIf(process.platform === 'linux')(
   'the lock of a process that ended and was not reaped does not count',
   async () => {
-    // The shell becomes sleep, which never asks how its child ended; only then may the child end.
+    // The shell becomes sleep, which never asks how its child ended.
     const shell = spawn('sh', ['-c', 'cat <&3 >/dev/null & echo $!; exec sleep 60 3<&-'], {
       stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
     });

@@ -1,4 +1,4 @@
-/** Any sequence of operations leaves both backends in the state that the written rules give. */
+/** Both backends must reach the state that the written rules give. */
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
@@ -14,7 +14,7 @@ const FIRST_BYTES = [0x00, 0x01, 0x23, 0x45, 0x80];
 
 const chunks = fc
   .record({ first: fc.constantFrom(...FIRST_BYTES), content: fc.nat(1), soc: fc.boolean() })
-  // One kind per address; only single-owner chunks have other content at the same address.
+  // Only single-owner chunks have several contents per address.
   .map(({ first, content }) => (first % 2 === 0 ? chunk(first) : chunk(first, content, 'soc')));
 const stamps = fc.record({ batch: fc.constantFrom(1, 2), index: fc.nat(2), timestamp: fc.nat(3) }).map(stamp);
 
@@ -85,9 +85,9 @@ const same = (a: Chunk, b: Chunk) => toHex(a.address) === toHex(b.address);
 class Model {
   readonly #bench: Bench;
   readonly #slots: (Session | undefined)[] = [];
-  /** Every session that has put something and was not rolled back, in the order of its first put. */
+  /** Not rolled back, in the order of first puts. */
   #sessions: Session[] = [];
-  /** Chunk and batch → the pushes that wait for it. */
+  /** Pushes that wait, by chunk and batch. */
   readonly #waiting = new Map<string, Push[]>();
   readonly #tags = new Map<
     number,
@@ -158,7 +158,6 @@ class Model {
     await committed(this.#store);
   }
 
-  /** Compares everything that can be asked. */
   async check(): Promise<void> {
     const store = this.#store;
     expect(await store.chunkTotals()).toEqual(this.#chunkTotals());
@@ -243,7 +242,6 @@ class Model {
     this.#write({ chunk, stamp });
   }
 
-  /** A single-owner chunk takes the place of another one that waits. */
   #supersede({ pushes }: Session, waiting: Push, { chunk, stamp }: Holding): void {
     const stored = this.#bytes.get(toHex(chunk.address))!;
     if (toHex(stored.identity) === toHex(chunk.identity)) return;
@@ -333,7 +331,7 @@ class Model {
     this.#under.set(toHex(chunk.address), stamp);
   }
 
-  /** Whether the bytes of a single-owner chunk came under a newer stamp of the same batch. */
+  /** They came under a newer stamp of the same batch. */
   #isOutdated({ chunk, stamp }: Holding): boolean {
     const under = this.#under.get(toHex(chunk.address));
     return (
@@ -397,7 +395,6 @@ class Model {
 
   async #reopen(): Promise<void> {
     const before = this.#store;
-    // What has been read is written down with the next chunk.
     if (this.#cache.length > 0) this.#keep(this.#cache[0]!);
     await this.#bench.reopen();
     if (this.#store === before) return;

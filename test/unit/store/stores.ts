@@ -1,4 +1,3 @@
-/** The two backends behind one interface, and chunks to put into them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +16,7 @@ import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 
 const NOW = 1_700_000_000_123;
-/** Stands still: what is kept for a while is kept to the end of a test. */
+/** What is kept for a while stays to a test's end. */
 const clock = { ...systemClock(), now: () => NOW, monotonic: () => NOW };
 export const OVERLAY = new Uint8Array(32);
 const deps = { clock, log: silentLogger(), overlay: OVERLAY };
@@ -60,7 +59,7 @@ export const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
   ['on disk', onDisk],
 ];
 
-/** A disk that takes no writes between `fail` and `heal`: what is asked for in between fails alone. */
+/** Takes no writes between `fail` and `heal`; what is asked for in between fails alone. */
 export function failingDisk() {
   const disks: Active<DiskFault>[] = [];
   const fault: DiskFault = { layer: 'disk', what: 'read-only' };
@@ -71,28 +70,27 @@ export function failingDisk() {
   };
 }
 
-/** Writes are committed in order, so this one is the last. */
+/** Commits are in order, so this one is the last. */
 export async function committed(store: LocalStore): Promise<void> {
   await store.state('test').put('barrier', new Uint8Array());
 }
 
-/** An invalid chunk, which the store accepts; its first byte decides the bin. */
+/** The store accepts it; its first byte decides the bin. */
 export function chunk(first: number, content = 0, kind: Chunk['kind'] = 'cac'): Chunk {
   const address = new Uint8Array(32).fill(first);
   const data = new Uint8Array(40 + first + content).fill(content + 1);
   return { address, data, kind, identity: kind === 'cac' ? address : keccak256(address, data) };
 }
 
-/** @param bin of the address as seen from the overlay of the tests @param number makes it differ from others, below 2^32 */
+/** @param bin from the overlay of the tests @param number makes it differ, below 2^32 */
 export function addressIn(bin: number, number: number): Uint8Array {
   const address = Buffer.alloc(32);
-  // In bin 31 the first four bytes are those of the overlay, or their last bit is not.
+  // In bin 31 only the last bit of the first four bytes may differ.
   address.writeUInt32BE(2 ** (31 - bin));
   address.writeUInt32BE(number, 28);
   return new Uint8Array(address);
 }
 
-/** A chunk that is invalid at any address. */
 export function chunkAt(address: Uint8Array, content = 0): Chunk {
   return { address, data: new Uint8Array(8).fill(content), kind: 'cac', identity: address };
 }

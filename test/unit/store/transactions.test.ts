@@ -1,5 +1,3 @@
-/** Tables on disk: what a transaction reads of its own writes, and values of all sizes. */
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -25,7 +23,7 @@ const value = (...bytes: number[]) => Uint8Array.from(bytes);
 const namesOf = (entries: readonly (readonly [Uint8Array, Uint8Array])[]) =>
   entries.map(([name]) => Buffer.from(name).toString());
 
-/** Records of the first two are written when their transaction ends. */
+/** These records are written when their transaction ends. */
 test.each(['meta', 'tags', 'pins'] as const)(
   'a transaction sees what it has written to %s',
   async (table) => {

@@ -1,4 +1,4 @@
-/** Transactions of one account on the simulated chain: mined after a block's time, with the effects of the contracts. */
+/** Mined after a block's time, with the effects of the contracts. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes, fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -27,7 +27,7 @@ interface ChainAccountOptions {
   readonly blockMs: number;
 }
 
-/** Outlives the processes of a node, as its stored transactions and the chain do. */
+/** Outlives the processes of a node. */
 export class ChainAccount {
   readonly #options: ChainAccountOptions;
   readonly #book = new SentBook();
@@ -37,7 +37,7 @@ export class ChainAccount {
     this.#options = options;
   }
 
-  /** One at a time: each has a nonce of its own. */
+  /** Each has a nonce of its own. */
   send(request: TransactionRequest): Promise<string> {
     return this.#sending.run(() => this.#send(request));
   }
@@ -60,7 +60,6 @@ export class ChainAccount {
     return this.#book.pending();
   }
 
-  /** Descriptions of what the contracts refused. */
   refused(): string[] {
     return this.#book.all
       .filter(({ outcome }) => outcome?.kind === 'mined' && outcome.receipt.status === 'reverted')

@@ -63,7 +63,7 @@ test('a cheque that is cashed while the chain is asked never makes more availabl
   await book.issue(peer(1), { price: 100n, deduction: 0n }, never);
   const answer = chain.call.bind(chain);
   const turns = new Lock();
-  // One after the other; the block with the cashing comes between the first answer and the second.
+  // The cashing's block comes between the two answers.
   chain.call = (request, signal) =>
     turns.run(async () => {
       const answered = await answer(request, signal);

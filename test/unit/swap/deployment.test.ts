@@ -63,7 +63,7 @@ class World {
     );
   }
 
-  /** Start after start until one succeeds, as an operator restarts a node. */
+  /** As an operator restarts a node. */
   async restarted(): Promise<Uint8Array> {
     this.transactions.crash = undefined;
     this.transactions.sendError = undefined;
@@ -71,7 +71,6 @@ class World {
     return this.start();
   }
 
-  /** One chequebook with one deposit, whatever happened before. */
   async expectOne(book: Uint8Array): Promise<void> {
     expect(this.chain.books.size).toBe(1);
     expect(this.chain.book(book).balance).toBe(DEPOSIT);
@@ -213,7 +212,7 @@ describe('a node without funds', () => {
 });
 
 describe('a chain that returns an invalid answer', () => {
-  /** The world's chain, whose `n`th answer is replaced, and how many it was asked for. */
+  /** Replaces the `n`th answer, and counts all. */
   function spoiled(world: World, spoil: (n: number) => boolean, answer: string) {
     let asked = 0;
     const chain = world.chain.endpoint();
@@ -238,7 +237,6 @@ describe('a chain that returns an invalid answer', () => {
       for (let n = 0; n < honest.asked(); n++) {
         const world = new World();
         const started = world.start({}, spoiled(world, (asked) => asked === n, answer).chain);
-        // A balance of the largest number is one.
         await world.clock.advance(30_000);
         await world.expectOne(await started);
       }

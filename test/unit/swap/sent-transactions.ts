@@ -1,7 +1,4 @@
-/**
- * The port `Transactions` of one account, where the test decides what becomes of each. `ChainAccount` mines by itself,
- * with the effects of the contracts.
- */
+/** The test decides what becomes of each. `ChainAccount` mines by itself, with the effects of the contracts. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type {
@@ -17,13 +14,10 @@ type Fate = 'mined' | 'pending' | 'reverted' | 'cancelled';
 
 export class SentTransactions implements Pick<Transactions, 'send' | 'wait' | 'find' | 'pending'> {
   readonly #book = new SentBook();
-  /** What becomes of the next ones. */
   fate: Fate = 'mined';
-  /** Where the process dies: before the transaction is written down, or before its sender learns of it. */
+  /** Before the transaction is written down, or before its sender learns of it. */
   crash: 'before writing' | 'before answering' | undefined;
-  /** The same at a transaction to this contract. */
   crashAt: { readonly to: string; readonly crash: NonNullable<SentTransactions['crash']> } | undefined;
-  /** What a mined transaction leaves behind. */
   logs: (sent: SentTransaction) => LogEntry[] = () => [];
   sendError: Error | undefined;
 

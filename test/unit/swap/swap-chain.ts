@@ -1,6 +1,6 @@
 /**
- * A chain with a token, a factory, an oracle and chequebooks that do what the contracts do. It stands at the port
- * `Chain` and answers calls alone, because many accounts share it: `ChainAccount` and `SentTransactions` send for one.
+ * With a token, a factory, an oracle and chequebooks that do what the contracts do. Many accounts share it, so it answers
+ * calls alone: `ChainAccount` and `SentTransactions` send for one.
  */
 
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -13,7 +13,7 @@ import { CHAIN_ID, FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 export interface BookOnChain {
   readonly issuer: Uint8Array;
   balance: bigint;
-  /** Set aside for others than the beneficiary that asks. */
+  /** For others than the beneficiary that asks. */
   hardDeposits: bigint;
   readonly paidOut: Map<string, bigint>;
 }
@@ -30,13 +30,11 @@ export class SwapChain {
   readonly strangers = new Set<string>();
   /** Token balances of accounts by hex. */
   readonly tokens = new Map<string, bigint>();
-  /** How the endpoint behaves to a caller that asks here. */
   isDown = false;
   /** Calls end only with their signal. */
   isSilent = false;
   calls = 0;
 
-  /** The same chain through another endpoint. */
   endpoint(): SwapChain {
     const other = Object.create(this) as SwapChain;
     other.isDown = false;
@@ -44,7 +42,7 @@ export class SwapChain {
     return other;
   }
 
-  /** A chequebook of the account with this key. @returns its address */
+  /** @returns its address */
   deploy(key: Uint8Array, balance: bigint): Uint8Array {
     const issuer = createSigner(key).address;
     const address = new Uint8Array(20).fill(0xcb);

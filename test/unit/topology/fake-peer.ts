@@ -1,7 +1,7 @@
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 
-/** A connected full peer without any streams. */
+/** It has no streams. */
 export function fakePeer(overlay: Uint8Array, changes: Partial<Peer> = {}): Peer {
   return {
     overlayHex: toHex(overlay),

@@ -1,4 +1,3 @@
-/** Whatever happens to a table, in whatever order, some things always hold. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -10,7 +9,7 @@ import { id, table, underlayOf } from './table.ts';
 const RETRY_MS = 20_000;
 const REDIAL_MS = 10_000;
 
-/** Peers of the first three bins, most of them in the first, so that it fills. */
+/** Most are in the first bin, so that it fills. */
 const OVERLAYS = [
   ...Array.from({ length: 24 }, (_, i) => id((0x80 + i * 4).toString(16))),
   ...['40', '41', '60', '70', '20', '21', '30', '38'].map(id),
@@ -30,13 +29,13 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('radius' as const), radius: fc.nat({ max: 3 }) }),
 );
 
-/** What is true of a peer outside of the table. */
+/** About a peer outside of the table. */
 interface Truth {
   /** It answers dials. */
   home: boolean;
   /** It answers probes. */
   open: boolean;
-  /** Since when, and how often in a row, dials of it have failed; when it was last dialled successfully; when it left. */
+  /** Since when, and how often in a row, dials have failed; last successful dial; when it left. */
   failedAt: number;
   failures: number;
   dialledAt: number;
@@ -81,7 +80,6 @@ property.prop([fc.array(step, { maxLength: 60 })], { numRuns: 60 })(
     for (const now of steps) {
       switch (now.kind) {
         case 'know':
-          // Known again: counted again.
           if (!isKnown(kademlia, now.overlay))
             Object.assign(of(now.overlay), unknown(), { home: of(now.overlay).home });
           await know([now.overlay]);

@@ -38,7 +38,6 @@ test('a bootnode that ends each connection at once is dialled again after longer
     expect(dialled()).toEqual([]);
     await clock.advance(1);
   }
-  // It stays this time.
   expect(dialled()).toEqual([bootnode]);
   await clock.advance(10_000);
   disconnect(id('80'));
@@ -80,7 +79,6 @@ test('a bootnode that is in the address book is dialled once at the start', asyn
   expect(dialled()).toEqual([bootnode]);
   answer.reject(new HostError('DIAL_FAILED', 'nobody there'));
   await clock.settle();
-  // From now on it is a known peer like any other.
   expect(dialled()).toEqual([underlayOf(id('80'))]);
 });
 
@@ -118,7 +116,6 @@ test('known peers are dialled while a bootnode does not answer', async () => {
   answer.resolve(id('80'));
 });
 
-/** The address of a bootnode whose overlay is `overlayHex`. */
 const bootnodeOf = (overlayHex: string, identity = peerId) =>
   underlayOf(overlayHex).replace(/[^/]+$/, identity ?? '');
 
@@ -171,7 +168,7 @@ test.each([
   const answer = Promise.withResolvers<string>();
   net.dial = () => answer.promise;
   await know(Array.from({ length: others }, (_, i) => id((0x80 + i).toString(16))));
-  // No more than four dials start within a second.
+  // At most four dials start within a second.
   await clock.advance(5_000);
   expect(dialled()).toHaveLength(places);
   answer.reject(new HostError('HOST_CLOSED', 'the test is over'));

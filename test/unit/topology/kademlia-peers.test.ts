@@ -55,7 +55,6 @@ test('peers that were there before a peer proved reachable hear of it then, and 
   const about40 = { to: id('80'), about: [id('40')] };
   expect(announced).toHaveLength(2);
   expect(announced).toEqual(expect.arrayContaining([about80, about40]));
-  // It may have another address now.
   announced.length = 0;
   disconnect(id('40'));
   connect(id('40'));
@@ -255,7 +254,7 @@ test('unreached peers do not fill a bin', async () => {
 test('an overfull bin gives up an unhealthy peer first, then the last unreached one', async () => {
   const { kademlia, clock, net, connect, drops } = table({ storageRadius: () => 1 });
   await kademlia.start();
-  // Slots 0 to 3, two peers too many of which can be reached.
+  // Slots 0 to 3; two peers too many can be reached.
   const overlays = Array.from({ length: 24 }, (_, i) => id((0x80 + i).toString(16)));
   const walled = ['90', '92'].map((prefix) => underlayOf(id(prefix)));
   net.probe = async (underlay) => {

@@ -295,7 +295,7 @@ test('blocklisted peers are not dialled', async () => {
   expect(dialled()).toEqual([]);
 });
 
-/** Twelve of the first bin, eleven of them in one slot and the last in another, and one of the second bin. */
+/** Eleven of the first bin in one slot, one in another; one of the second bin. */
 const CROWDED = [...Array.from({ length: 11 }, (_, i) => 0x8000 + i), 0xf800, 0x4000].map((n) =>
   id(n.toString(16)),
 );
@@ -321,7 +321,6 @@ test('a bin below the radius is balanced first, then filled up to eight, with re
 test('at radius 0 a bin is dialled until four are connected, starting with those that spread over it', async () => {
   const { kademlia, know, dialled } = table();
   await kademlia.start();
-  // No peer answers, so all are tried.
   await know(CROWDED);
   expect(dialled()).toHaveLength(CROWDED.length);
   await kademlia.stop();
@@ -366,7 +365,7 @@ test('stored addresses are dialled in random order', async () => {
   expect(addressBook.overlays()).toHaveLength(3);
   const { kademlia: again, dialled: dialledAgain } = table({}, undefined, { addressBook });
   await again.start();
-  // This table's chance is always zero: the first one changes places with the last one, then with the last but one.
+  // The chance is always zero: the first changes places with the last, then with the last but one.
   expect(dialledAgain()).toEqual(['90', 'c0', '80'].map((peer) => underlayOf(id(peer))));
   await again.stop();
   await kademlia.stop();

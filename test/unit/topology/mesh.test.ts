@@ -8,7 +8,7 @@ import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.ts';
 import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
 
-/** Real time: hosts in memory need some, and a busy machine more. */
+/** Hosts in memory need real time, and a busy machine more. */
 const PATIENCE = { timeout: 120_000 };
 
 function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
@@ -22,7 +22,6 @@ function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
   return createKademlia(options, { ...node, ...env, metrics, hive, state: memoryRecords() });
 }
 
-/** Resolves when every table has `count` connected peers. */
 async function connected(tables: readonly Kademlia[], count: number): Promise<void> {
   await Promise.all(
     tables.map(
@@ -58,7 +57,7 @@ test('every node names the same peer as closest to an address', async () => {
   for (const table of tables) await table.start();
   await connected(tables, 4);
   const address = fromHex('80'.repeat(32));
-  // Peers that are not probed yet come after the others.
+  // Unprobed peers come after the others.
   await vi.waitFor(() => {
     const answers = tables.map((table, i) => {
       const closest = table.closestPeer(address, { skip: new Set(), includeSelf: true });

@@ -1,4 +1,4 @@
-/** Whatever order things happen in, and whatever gets lost while the nodes start: in the end every node has every other one. */
+/** Whatever gets lost while nodes start, every node must end with every other one. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -14,7 +14,7 @@ import { FULL_NODE, memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../p2
 import { SlowNetwork } from '../p2p/slow-network.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
 
-/** After this long everything that went wrong at first has been tried again: a dial takes 45 s, its pause 20 s. */
+/** What went wrong at first has been tried again: a dial takes 45 s, its pause 20 s. */
 const MESHED_AFTER_MS = 180_000;
 const BOOTNODES = 3;
 
@@ -24,9 +24,7 @@ interface Trouble {
   readonly radius: number;
   /** Of the first messages; those after them take a millisecond. */
   readonly latenciesMs: readonly number[];
-  /** Which of the first announcements do not get through. */
   readonly lost: readonly boolean[];
-  /** When each node starts. */
   readonly startsMs: readonly number[];
 }
 
@@ -126,7 +124,7 @@ const examples: [Trouble][] = [
     startsMs: [40, 2_000, 2_000, 2_000, 2_000],
   },
   {
-    // All come before any of them is known to be reachable.
+    // None of them is known to be reachable yet.
     nodes: 5,
     firstKey: 3,
     radius: 4,
@@ -135,7 +133,7 @@ const examples: [Trouble][] = [
     startsMs: [0, 0, 40, 0, 0],
   },
   {
-    // Nodes of one slot, and the node that should announce them to their peers is not heard.
+    // All are of one slot, and the announcing node is not heard.
     nodes: 5,
     firstKey: 114,
     radius: 2,

@@ -1,5 +1,3 @@
-/** A Kademlia table over a host and a hive that are the test's. */
-
 import { onTestFinished } from 'vitest';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
@@ -17,7 +15,7 @@ export const peerId = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
 export const id = (prefix: string) => prefix.padEnd(64, '0');
 /** Of another node. */
 export const otherPeerId = '12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp';
-/** Overlay and underlay say the same, so that a dial shows who is meant. */
+/** They say the same, so that a dial shows who is meant. */
 export const underlayOf = (overlayHex: string, ip = '8.8') =>
   `/ip4/${ip}.${parseInt(overlayHex.slice(0, 2), 16)}.${parseInt(overlayHex.slice(2, 4), 16)}/tcp/1634/p2p/${peerId}`;
 
@@ -26,7 +24,7 @@ interface Announced {
   readonly about: readonly string[];
 }
 
-/** A table whose host and hive are the test's, stopped when the test has finished; own overlay is all zero. */
+/** Stopped when the test has finished; its overlay is all zero. */
 export function table(
   options: Partial<KademliaOptions> = {},
   state = memoryRecords(),
@@ -49,13 +47,13 @@ export function table(
   const announced: Announced[] = [];
   const blocked: BlocklistEntry[] = [];
   let picker = (_overlay: Uint8Array, _full: boolean): boolean => true;
-  /** What a dial does; by default no node answers. */
+  /** By default no node answers. */
   const net = {
     dial: (_underlay: string): string | Promise<string> => {
       throw new HostError('DIAL_FAILED', 'nobody there');
     },
     announce: (_to: string): void => undefined,
-    /** What a probe does; by default every peer can be reached. */
+    /** By default every peer can be reached. */
     probe: async (_underlay: string, _signal: AbortSignal): Promise<void> => undefined,
   };
   const connect = (
@@ -172,7 +170,6 @@ export function table(
   };
 }
 
-/** Every peer answers the dial. */
 export function everybodyHome(net: { dial: (underlay: string) => string | Promise<string> }): void {
   net.dial = (underlay) => {
     const [, , , , a, b] = /ip4\/(\d+)\.(\d+)\.((\d+)\.(\d+))/.exec(underlay)?.slice(0) ?? [];

@@ -8,7 +8,6 @@ const DIALECTS = ['svc', 'swarm'] as const;
 const TOKENS = { api: 'full-full-full-full', apiRead: 'read-read-read-read', debug: 'debug-debug-debug' };
 const EFFECTS = ROUTES.filter((row) => effectOf(row) !== undefined);
 const READS = ROUTES.filter((row) => effectOf(row) === undefined);
-/** What foreign pages make browsers send. */
 const FOREIGN: readonly [what: string, Record<string, string>][] = [
   ['a page of another site', { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }],
   ['an older browser', { origin: 'http://evil.example' }],
@@ -18,7 +17,6 @@ const FOREIGN: readonly [what: string, Record<string, string>][] = [
   ['a request without an origin', { 'sec-fetch-site': 'cross-site' }],
   ['a neighbour without an origin', { 'sec-fetch-site': 'same-site' }],
 ];
-/** What may go on. */
 const OWN: readonly [what: string, Record<string, string>][] = [
   ['a program', {}],
   ['a page of the node', { origin: 'http://localhost:1633', 'sec-fetch-site': 'same-origin' }],
@@ -27,13 +25,12 @@ const OWN: readonly [what: string, Record<string, string>][] = [
 ];
 const HOST = 'localhost:1633';
 
-/** A request to the operation, with a value for every variable of its path. */
+/** With a value for every variable of its path. */
 function requestOf({ method, path }: { method: string; path: string }, headers: Record<string, string> = {}) {
   const url = path.replaceAll(/\{[^}]+\}/g, '1');
   return { method: method as 'GET', url, headers: { host: HOST, ...headers } };
 }
 
-/** What has happened to the node. */
 function deeds({ knobs }: Kit) {
   const { bought, paid, connected, messages, subscriptions, pushed } = knobs;
   return { bought, paid, connected, messages, subscriptions: [...subscriptions], pushed };

@@ -40,7 +40,6 @@ async function get(kit: Kit, url: string, headers: Headers = {}, method: 'GET' |
   return { status: answer.statusCode, body: answer.body, headers: answer.headers, answer };
 }
 
-/** The same content as another node reads it. */
 function as(secret: Uint8Array, kit: Kit): Kit {
   const { clock, random } = kit.services;
   Object.assign(kit.services.accessControl, createAccessControl(secret, { clock, random }));
@@ -101,7 +100,7 @@ describe.each(['svc', 'swarm'] as const)('access control in the %s dialect', (di
       expect(read.status, read.body).toBe(200);
       if (seen !== undefined) expect(read.body).toBe(seen);
       expect((await get(kit, url, asking(history), 'HEAD')).status).toBe(200);
-      // The root that the tag shows is the content's, whatever else was stored for it; single chunks are no roots.
+      // The tag shows the content's root, whatever else was stored for it.
       const shown = toHex(kit.services.store.tags.get(tag.uid)?.address ?? new Uint8Array());
       expect(shown).not.toBe(reference);
       if (up === '/chunks') expect(shown).toBe('');

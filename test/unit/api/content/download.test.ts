@@ -12,7 +12,7 @@ const uploaded = await api.main.post('/svc?name=dir/a%20%22b%22.bin', body, {
 });
 const bytes = await api.main.post('/bytes', body, { 'svc-postage-batch-id': BATCH });
 const content: string = bytes.json().reference;
-/** The same content over both routes: the conditions and ranges are one code. */
+/** Conditions and ranges of both routes are one code. */
 const URLS = [`/bytes/${content}`, `/svc/${uploaded.json().reference}/`, `/svc/${uploaded.json().reference}`];
 
 function get(url: string, headers: Record<string, string> = {}) {
@@ -99,7 +99,7 @@ describe.each(URLS)('GET %s', (url) => {
 });
 
 describe('HEAD is GET without a body', () => {
-  /** Without the id of the request, and with the way in which a body was sent. */
+  /** Without the request's id and the way in which a body was sent. */
   const facts = ({ statusCode, headers }: Response) => {
     const { 'x-request-id': _id, connection: _connection, ...others } = headers;
     return { statusCode, headers: others };

@@ -1,4 +1,3 @@
-/** What all downloads of a node share: places, bytes read ahead, turns of the event loop. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Reads } from '../../../../node/api/content/reads.ts';
 import { errorAnswer } from '../../../../node/api/dispatch.ts';
@@ -17,7 +16,6 @@ const NEVER = new AbortController().signal;
 const READING_MAX = 128;
 const WAITING_MAX = 1024;
 
-/** Its turns of the event loop are counted. */
 class TurnClock extends ManualClock {
   turns = 0;
 
@@ -53,7 +51,7 @@ async function opened(options?: Parameters<typeof begin>[0]): Promise<AsyncItera
   return (await begin(options))[Symbol.asyncIterator]();
 }
 
-/** What a range yields, copied: pieces share memory. */
+/** Copied: pieces share memory. */
 async function all(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const copied: Uint8Array[] = [];
   for await (const piece of pieces) copied.push(new Uint8Array(piece));

@@ -1,4 +1,3 @@
-/** Every header that the document shows for an answer is sent, on a node of the `svc` dialect. */
 import type { InjectOptions } from 'light-my-request';
 import { expect, test } from 'vitest';
 import { updateId } from '../../../../node/feeds/feed.ts';

@@ -1,7 +1,4 @@
-/**
- * What the node declares in the `svc` dialect, held against the document of the interface: `vectors/http-document.json`.
- * Each difference is one line.
- */
+/** Against `vectors/http-document.json`. Each difference is one line. */
 import { dialectOf } from '../../../../node/api/dialect.ts';
 import { openApiDocument } from '../../../../node/api/route/openapi.ts';
 import type { Route } from '../../../../node/api/route/route.ts';
@@ -25,7 +22,6 @@ interface Operation {
   readonly success: readonly number[];
   readonly answer?: 'json' | 'octets' | 'socket';
   readonly shape?: string;
-  /** Names of the headers that it shows. */
   readonly answerHeaders?: readonly string[];
   readonly errors: readonly number[];
 }
@@ -49,7 +45,6 @@ interface Served {
   >;
 }
 
-/** A field: its type, an object of fields, or a list of one kind of element. */
 type Fields = { readonly [name: string]: Fields } | readonly Fields[] | string;
 interface Schema {
   readonly type?: string;
@@ -68,7 +63,6 @@ const served = openApiDocument(ROUTES, dialect, 'main') as {
 const shapes = schemas(dialect) as Readonly<Record<string, Schema>>;
 export const OPERATIONS = document.operations as unknown as readonly Operation[];
 
-/** Operations that the document does not have. */
 export function undocumented(): string[] {
   const known = new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`));
   return ROUTES.filter(({ port }) => port !== 'debug')
@@ -77,7 +71,6 @@ export function undocumented(): string[] {
     .map((name) => `${name}: not in the document`);
 }
 
-/** Where an operation is another than in the document. */
 export function differencesOf(operation: Operation): string[] {
   const { method, path } = operation;
   const row = ROUTES.find((one) => one.method === method && one.path === path && one.port !== 'debug');
@@ -109,7 +102,6 @@ function inputs({ query, headers, body }: Operation, own: Served): string[] {
   ];
 }
 
-/** A keyword's value as text. */
 function said(value: unknown): string {
   return typeof value === 'bigint'
     ? String(value)
@@ -167,7 +159,6 @@ function shapeDifferences(shape: string, response: string): string[] {
   return fieldDifferences(wanted, own, []);
 }
 
-/** @param at names of the fields above */
 export function fieldDifferences(wanted: Fields, own: Schema, at: readonly string[]): string[] {
   const where = `field ${at.join('.') || '(whole)'}`;
   // Null stands for a part that is not there.
@@ -205,7 +196,6 @@ export function fieldDifferences(wanted: Fields, own: Schema, at: readonly strin
   ];
 }
 
-/** The document's word for a schema. */
 function typeOf({ type = 'anything', pattern = '' }: Schema): string {
   const words: Readonly<Record<string, string>> = {
     '^[a-f0-9]{64}$': 'hash',

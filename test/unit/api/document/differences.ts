@@ -1,6 +1,6 @@
 /**
- * Differences between the document of the interface and what the node serves in the `svc` dialect, each with its
- * reason. One that is no longer found fails the test.
+ * Between the document of the interface and what the node serves in the `svc` dialect, each with its reason. One that is no
+ * longer found fails the test.
  */
 export const DIFFERENCES: readonly (readonly [difference: RegExp, reason: string])[] = [
   // Operations.

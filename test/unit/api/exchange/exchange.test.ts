@@ -8,7 +8,6 @@ import { send } from '../../../../node/api/exchange/exchange.ts';
 import { settle } from '../../files/settle.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
 
-/** A connection whose other side takes a write only when it is told to. */
 class SlowConnection extends Duplex {
   readonly taken: Buffer[] = [];
   #take: (() => void) | undefined;
@@ -33,7 +32,6 @@ class SlowConnection extends Duplex {
   }
 }
 
-/** An answer of pieces that share one memory. */
 function answering(count: number, clock: Pick<Clock, 'timer'> = systemClock()) {
   const lost: string[] = [];
   const patience = { idleMs: 120_000, clock, over: (what: string) => void lost.push(what) };
@@ -106,7 +104,6 @@ test('a client that takes nothing of an answer for too long is cut off', async (
   expect(clock.running).toBe(0);
 });
 
-/** What a client gets of an answer that cannot be written. */
 function unwritable(answer: Answer, failed: (error: unknown) => Answer) {
   const request = new IncomingMessage(new SlowConnection() as never);
   const response = new ServerResponse(request);

@@ -1,4 +1,3 @@
-/** Bodies whose client sends nothing for a while, or no more. */
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
@@ -7,7 +6,7 @@ import { ManualClock } from '../../protocols/manual-clock.ts';
 
 const IDLE_MS = 120_000;
 
-/** A request that announces a body, which the test sends. */
+/** The test sends its body. */
 function requestOf(length = 1000) {
   const clock = new ManualClock();
   const raw = new IncomingMessage(new Socket());

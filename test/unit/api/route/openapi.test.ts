@@ -19,14 +19,11 @@ import { socOf } from '../soc-kit.ts';
 const PEER = '07'.repeat(32);
 const PAID = { 'svc-postage-batch-id': BATCH };
 const SOC = socOf('a single owner');
-/** Of the bytes `x`, which the first request uploads. */
 const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
-/** References of a list of grantees that the node has. */
 let list: { readonly ref: string; readonly historyref: string };
-/** Reference of a file that the node has. */
 let file: string;
 
-/** One good request per route that answers JSON; the order is that of the tests. */
+/** One per route that answers JSON, in the order of the tests. */
 const REQUESTS: readonly {
   method: Method;
   path: string;
@@ -161,11 +158,10 @@ const REQUESTS: readonly {
   { method: 'DELETE', path: '/peers/{address}', url: `/peers/${PEER}` },
 ];
 
-/** Where an answer is not what the document says. */
 function problemsOf(dialect: 'svc' | 'swarm', name: SchemaName, answer: unknown): string[] {
   const schema = z.fromJSONSchema({ ...schemas(dialectOf(dialect))[name] });
   const issues = schema.safeParse(answer).error?.issues ?? [];
-  // JSON has integers beyond 2^53, such as amounts; zod has not.
+  // Amounts are integers beyond 2^53, which zod does not take.
   const real = issues.filter((issue) => issue.code !== 'too_big' || issue.origin !== 'int');
   return real.map(({ path }) => path.join('.'));
 }
@@ -245,7 +241,6 @@ test('every route that answers JSON is asked once', () => {
 test('every declared shape is used', () => {
   const used = new Set(ROUTES.flatMap(({ response, body }) => [response, body?.schema]));
   for (const name of Object.keys(schemas(dialectOf('svc')))) {
-    // The shape of errors belongs to every route.
     if (name !== 'Problem') expect(used, name).toContain(name);
   }
 });

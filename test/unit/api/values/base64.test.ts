@@ -19,7 +19,6 @@ describe('base64', () => {
     expect(Buffer.from(decodeBase64('YW\nJ\r\nj\nZA=\n=\n') as Uint8Array).toString()).toBe('abcd');
   });
 
-  // Where the public network's nodes say that it is wrong.
   test.each([
     ['!', 0],
     ['YWJj!', 4],

@@ -237,7 +237,6 @@ describe('the two passes', () => {
   });
 });
 
-/** What HTTP lets a header value hold. */
 const headerValue = fc.oneof(
   fc.string({ unit: 'grapheme-ascii', maxLength: 40 }).map((text) => text.trim()),
   fc.stringMatching(/^[\x21-\x7e\x80-\xff]{0,40}$/),

@@ -1,4 +1,4 @@
-/** The chain in the process: what Anvil, whose clock is the machine's, cannot show. `engines.test.ts` compares the rest. */
+/** What Anvil, whose clock is the machine's, cannot show. `engines.test.ts` compares the rest. */
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createAccount } from '../../../../chain/account.ts';
@@ -17,7 +17,7 @@ const receiver = deployer.contractAt(100);
 const accounts = [{ address: receiver, native: 5n, tokens: 7n }];
 const options = { chainId: CHAIN_ID, networkId: 1n, minimumValidityBlocks: 2, storagePrice: 24_000 };
 
-/** A chain with all contracts, at a time that only the test moves. */
+/** Only the test moves its time. */
 async function start(state?: Uint8Array) {
   const time = { ms: START_MS };
   const computed = { calls: 0 };
@@ -38,7 +38,6 @@ async function start(state?: Uint8Array) {
   return { ...engine, time, computed, token: 'contracts' in deployed ? deployed.contracts.token : '' };
 }
 
-/** A transaction of the deployer. */
 async function mint({ rpc }: Pick<Engine, 'rpc'>, token: string): Promise<unknown> {
   const nonce = Number(await rpc.call('eth_getTransactionCount', deployer.address, 'pending'));
   return rpc.call(

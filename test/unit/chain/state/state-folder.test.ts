@@ -9,7 +9,7 @@ import { readState, writeState } from '../../../../chain/state/state-folder.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, '../../../../chain/state/state-folder.ts')).href;
-/** A limit of the file's size stands in for a full disk: the system stores what fits and says how much that was. */
+/** Stands in for a full disk: the system stores what fits and says how much that was. */
 const FILE_SIZE_MAX_KIB = 1;
 
 test('half a block line is an error, not half a line that the next one follows', () => {

@@ -1,4 +1,3 @@
-/** Spans of one node: which is the parent of which, what is kept, and what a receiver that is away costs. */
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../../../../node/env/logger.ts';
@@ -23,7 +22,6 @@ const QUEUE_MAX = 8192;
 interface Kit {
   readonly tracing: Tracing;
   readonly clock: ManualClock;
-  /** What has been sent. */
   readonly spans: ReadableSpan[];
   readonly logged: string[];
 }

@@ -1,4 +1,3 @@
-/** The context of a span in headers, against vectors. */
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import {

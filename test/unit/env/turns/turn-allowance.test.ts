@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { TurnAllowance } from '../../../../node/env/turns/turn-allowance.ts';
 
-/** Turns come when the test says so. */
 function manualTurns() {
   const pending: (() => void)[] = [];
   return {

@@ -1,4 +1,3 @@
-/** One after the other, at most so many at once, one piece of work for all callers. */
 import { describe, expect, test } from 'vitest';
 import { atMost } from '../../../../node/env/turns/at-most.ts';
 import { InFlight } from '../../../../node/env/turns/in-flight.ts';

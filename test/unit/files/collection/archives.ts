@@ -1,4 +1,4 @@
-/** Writers of archives for tests: bytes as the standards say, with every field open to abuse. */
+/** Bytes as the standards say, with every field open to abuse. */
 import * as fc from 'fast-check';
 import { pack } from 'tar-stream';
 import { expect } from 'vitest';
@@ -11,7 +11,6 @@ export interface TarFile {
   readonly pax?: Record<string, string>;
 }
 
-/** As another implementation writes it. */
 export async function tarOf(files: readonly TarFile[]): Promise<Uint8Array> {
   const archive = pack();
   for (const { name, content = '', type = 'file', pax } of files) {
@@ -28,7 +27,6 @@ export async function tarOf(files: readonly TarFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(archive as AsyncIterable<Uint8Array>)));
 }
 
-/** One header block, with its checksum. */
 export function tarHeader(fields: {
   name: string | Uint8Array;
   size: string | Uint8Array;
@@ -55,7 +53,6 @@ export function tarHeader(fields: {
   return block;
 }
 
-/** Content up to a whole number of blocks. */
 export function tarBody(content: Uint8Array | string): Buffer {
   const bytes = Buffer.from(content);
   return Buffer.concat([bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)]);
@@ -63,10 +60,8 @@ export function tarBody(content: Uint8Array | string): Buffer {
 
 export const TAR_END = Buffer.alloc(1024);
 
-/** A size or another number of a header. */
 export const octal = (value: number) => `${value.toString(8).padStart(11, '0')}\0`;
 
-/** One file with its content, or an entry of another type. */
 export function tarEntry(
   name: string | Uint8Array,
   content: Uint8Array | string = '',
@@ -86,7 +81,7 @@ export function paxRecord(key: string, value: string | Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(String(length)), rest]);
 }
 
-/** Attributes of pax for the entry that follows, or, with the type `g`, of all. */
+/** For the entry that follows, or, with the type `g`, for all. */
 export function paxEntry(records: Readonly<Record<string, string | Uint8Array>>, type = 'x'): Buffer {
   const content = Object.entries(records).map(([key, value]) => paxRecord(key, value));
   return tarEntry('pax_global_header', Buffer.concat(content), { type });
@@ -106,7 +101,7 @@ export function multipartOf(boundary: string, parts: readonly Part[]): Uint8Arra
   return new Uint8Array(Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]));
 }
 
-/** Whatever bytes of the archive are changed, it is read or refused with an error that says why. */
+/** Whatever bytes are changed, the error says why. */
 export async function expectReadOrRefused(
   whole: Uint8Array,
   read: (archive: Uint8Array) => Promise<unknown>,

@@ -32,7 +32,7 @@ const cases = (vectors.cases as Case[]).filter(({ input }) => input?.steps !== u
 const collections = cases.filter(({ name }) => name.startsWith('collection: '));
 const singles = cases.filter(({ name }) => name.startsWith('single file'));
 
-/** Content as the vectors describe it: literally, or as a text repeated. */
+/** As the vectors describe it: literally, or repeated. */
 function contentOf(step: Step): Buffer {
   const [, text, size] = /^"(.*)" repeated to (\d+) bytes$/.exec(step.content ?? '') ?? [];
   return size === undefined ? Buffer.from(step.content ?? '') : Buffer.alloc(Number(size), text);
@@ -154,7 +154,7 @@ describe('a body that is not wanted any more', () => {
     throw new Error('batch is full');
   };
 
-  /** A head and the first part of a long content; its client sends the next part when it is told to. */
+  /** The client sends the next part of a long content when it is told to. */
   function sending(head: Uint8Array) {
     const state = { ended: false, send: () => undefined as void };
     async function* parts() {

@@ -69,7 +69,7 @@ describe('a multipart body', () => {
     ['form-data; filename*0=a; filename*1="b c"; filename*2*=%C3%A9', 'ab cé'],
     ["form-data; filename*0*=UTF-8''%41; filename*1=b", 'Ab'],
     ['form-data; name=a; name=a;', 'a'],
-    // Nothing is left of a disposition with a mistake in it, and the part has no name.
+    // A disposition with a mistake leaves nothing, and the part has no name.
     ['form-data; name=a; name=b', ''],
     ['form-data; name=é', ''],
     ['form-data; name="a', ''],

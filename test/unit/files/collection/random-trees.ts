@@ -1,6 +1,6 @@
 /**
- * Random directory trees, each from its seed: names of any bytes, links, sparse and empty files, deep paths, pipes. The
- * same tree is put on a disk for programs that archive it, and written here in the shapes of their archives.
+ * From a seed: names of any bytes, links, sparse and empty files, deep paths, pipes. Programs archive the tree from a disk;
+ * here it is also written in the shapes of their archives.
  */
 import { seededRandom } from '../../../../formats/random.ts';
 
@@ -10,7 +10,7 @@ export interface Extent {
   readonly data: Uint8Array;
 }
 
-/** What a tree has at a path, which is relative and of any bytes; directories come before what is in them. */
+/** Paths are relative and of any bytes; directories come before what is in them. */
 export type TreeEntry = { readonly path: Buffer } & (
   | { readonly kind: 'directory' | 'pipe' }
   | { readonly kind: 'file'; readonly size: number; readonly extents: readonly Extent[] }
@@ -22,7 +22,7 @@ const SIZES = [0, 0, 1, 511, 512, 513, 4095, 4096, 4097, 9000];
 const DISK_BLOCK = 4096;
 const SEPARATOR = Buffer.from('/');
 const EXTENSIONS = ['', '', '', '.html', '.css', '.png', '.json', '.HTML', '.', '.unknown'];
-/** No end of a name is an extension by chance: the machine's own tables give a Bee the type of those. */
+/** No end of a name may be an extension: the machine's own tables give a Bee its type. */
 const WORDS = [
   'a',
   'index',
@@ -110,7 +110,7 @@ function randomName(random: Draw): Buffer {
   const ascii = Buffer.from(random.bytes(length).map((byte) => 0x61 + (byte % 26)));
   if (kind < 3) return Buffer.concat([ascii, extension]);
   if (kind < 6) return Buffer.concat([Buffer.from(pick(random, WORDS)), ascii.subarray(0, 3), extension]);
-  // Latin-1 and any bytes; Git does not take its own folder, and its names are not made of dots.
+  // Git does not take its own folder, and its names are not made of dots.
   const bytes = Buffer.from(random.bytes(length));
   const any =
     kind === 6

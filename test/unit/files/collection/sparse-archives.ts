@@ -1,4 +1,3 @@
-/** Sparse files as archives hold them: in the format of GNU and in the three forms of pax. */
 import { octal, paxRecord, tarBody, tarEntry } from './archives.ts';
 
 export interface SparseFile {
@@ -6,12 +5,12 @@ export interface SparseFile {
   readonly extents: readonly { readonly offset: number; readonly data: Uint8Array }[];
 }
 
-/** A number of a header; the largest ones take the place of the NUL as well. */
+/** The largest numbers take the place of the NUL as well. */
 const field = (value: number) => octal(value).slice(0, 12);
 const dataOf = ({ extents }: SparseFile) => Buffer.concat(extents.map(({ data }) => data));
 const numbersOf = ({ extents }: SparseFile) => extents.flatMap(({ offset, data }) => [offset, data.length]);
 
-/** How a sparse file is written, by its format; an entry whose name is too long for a header needs more in front of it. */
+/** By format; a name too long for a header needs more in front. */
 export const SPARSE_FORMATS: Readonly<Record<string, (name: Buffer, file: SparseFile) => Buffer>> = {
   gnu: gnuSparse,
   'pax 0.0': (name, file) => {
@@ -52,7 +51,7 @@ export const SPARSE_FORMATS: Readonly<Record<string, (name: Buffer, file: Sparse
     ),
 };
 
-/** As GNU tar writes it: four extents in the header, 21 in each block after it. */
+/** As GNU tar: four extents in the header, 21 in each block after it. */
 function gnuSparse(name: Buffer, file: SparseFile): Buffer {
   const numbers = numbersOf(file).map(field);
   const data = dataOf(file);

@@ -217,7 +217,7 @@ describe('a tar archive', () => {
         magic: 'ustar  \0',
       }),
       tarBody(`${long}\0`),
-      // The name that is cut off in the middle of a character does not matter.
+      // The cut name, within a character, does not matter.
       tarHeader({ name: Buffer.from(long).subarray(0, 100), size: octal(1), magic: 'ustar  \0' }),
       tarBody('g'),
     ]);

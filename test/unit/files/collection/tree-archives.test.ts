@@ -7,7 +7,7 @@ import { ChunkMap, inParts } from '../chunk-map.ts';
 import { randomTree } from './random-trees.ts';
 import { archivesOf } from './tree-archives.ts';
 
-/** As uploads to a Bee have it that name none. */
+/** For uploads to a Bee that name none. */
 const LEVEL = 1;
 
 describe('random trees, archived in the shapes of the programs', () => {

@@ -1,4 +1,4 @@
-/** Random trees as archives, in the shapes of the programs that write them; without any of these programs. */
+/** In the shapes of the programs that write them; without these programs. */
 import { paxEntry, TAR_END, tarEntry } from './archives.ts';
 import { contentOf, type TreeEntry } from './random-trees.ts';
 import { SPARSE_FORMATS, type SparseFile } from './sparse-archives.ts';
@@ -27,7 +27,7 @@ function ended({ size, extents }: FileEntry): SparseFile {
   return { size, extents: [...extents, { offset: size, data: new Uint8Array(0) }] };
 }
 
-/** Entries of GNU in front of one whose names are too long. */
+/** In front of an entry whose names are too long. */
 function longNames(entry: TreeEntry): Buffer[] {
   const names = [
     ['L', entry.path],
@@ -51,7 +51,7 @@ function withPax(sparse: string): Writer {
   };
 }
 
-/** With a prefix where a name is too long; what does not fit either is left out, as by the programs. */
+/** A name that is too long gets a prefix; what does not fit either is left out, as by the programs. */
 function ustar(entry: TreeEntry): Buffer[] {
   const { path } = entry;
   if (path.length < LONG) return [plain(entry)];
@@ -61,7 +61,7 @@ function ustar(entry: TreeEntry): Buffer[] {
   return [plain({ ...entry, path: rest }, { prefix: path.subarray(0, cut) })];
 }
 
-/** A shape → how one entry is written, and what comes in front of all. */
+/** How one entry is written, and what comes in front of all. */
 const SHAPES: Readonly<Record<string, { readonly writer: Writer; readonly first?: Buffer }>> = {
   v7: {
     writer: (entry) => {
@@ -86,7 +86,7 @@ const SHAPES: Readonly<Record<string, { readonly writer: Writer; readonly first?
     first: paxEntry({ comment: '0123456789abcdef'.repeat(2) }, 'g'),
     writer: (entry) => {
       if (entry.kind === 'pipe') return [];
-      // Git has no hard links; a tree of Git has files.
+      // Git has no hard links.
       const file: TreeEntry =
         entry.kind === 'link' ? { ...entry, kind: 'file', size: 0, extents: [] } : entry;
       return entry.path.length < LONG ? [plain(file)] : [paxEntry({ path: entry.path }), plain(file)];
@@ -94,7 +94,6 @@ const SHAPES: Readonly<Record<string, { readonly writer: Writer; readonly first?
   },
 };
 
-/** Every shape of the tree: name and archive. */
 export function archivesOf(tree: readonly TreeEntry[]): [shape: string, archive: Buffer][] {
   return Object.entries(SHAPES).map(([shape, { writer, first = Buffer.alloc(0) }]) => [
     shape,

@@ -28,7 +28,7 @@ import { contentKeys } from '../fixed-encryption.ts';
 
 const LEAF = 4096;
 
-/** Every leaf differs, so every leaf has an address of its own. */
+/** Every leaf has an address of its own. */
 function contentOf(length: number): Uint8Array {
   const content = Uint8Array.from({ length }, (_, i) => i % 251);
   for (let at = 0; at + 4 <= length; at += LEAF) new DataView(content.buffer).setUint32(at, at);
@@ -38,7 +38,6 @@ function contentOf(length: number): Uint8Array {
 class Network extends ChunkMap {
   readonly clock = new ManualClock();
   readonly kept: Chunk[] = [];
-  /** Chunks that never answer. */
   readonly silent = new Set<string>();
   aborted = 0;
 

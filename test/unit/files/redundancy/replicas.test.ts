@@ -8,7 +8,6 @@ import { ManualClock } from '../../protocols/manual-clock.ts';
 
 const ROOT = makeCac(5n, Buffer.from('hello'));
 
-/** A network whose answers the test gives. */
 class Network {
   readonly clock = new ManualClock();
   readonly kept: Chunk[] = [];

@@ -1,4 +1,3 @@
-/** Nodes of one process that share what they have found out: each still refuses what is wrong. */
 import { beforeEach, expect, test, vi } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
@@ -16,7 +15,6 @@ beforeEach(() => {
   nodes = [0, 1, 2].map(() => new Power(() => undefined, shared));
 });
 
-/** What `work` comes to as code of that node. */
 function on<T>(node: number, work: () => T): T {
   let outcome: (() => T) | undefined;
   nodes[node]?.run(() => {

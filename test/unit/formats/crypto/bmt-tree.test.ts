@@ -7,7 +7,7 @@ import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import vectors from '../../../vectors/bmt.json' with { type: 'json' };
 import { type PayloadInput, payloadOf } from './payload.ts';
 
-/** Not ours, and in WebAssembly, which the counting of coverage does not slow down. */
+/** Not ours, and in WebAssembly: counting coverage does not slow it down. */
 const keccak = await createKeccak(256);
 const keccakOf = (bytes: Uint8Array) => keccak.init().update(bytes).digest('binary');
 
@@ -22,10 +22,9 @@ const cases = (vectors.cases as Case[]).filter(
 );
 const payloads = fc.uint8Array({ maxLength: 4096, size: 'max' });
 const spans = fc.uint8Array({ minLength: 8, maxLength: 8 });
-/** As long as an anchor, or not. */
 const prefixes = fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 32, maxLength: 32 }));
 
-/** The rule as it is written: zero padded to 4096 bytes, the prefix before every hash. */
+/** As the rule is written: zero padded to 4096 bytes, the prefix before every hash. */
 function keyedByTheBook(prefix: Uint8Array, span: Uint8Array, payload: Uint8Array): Uint8Array {
   const hash = (...parts: Uint8Array[]) => keccakOf(Buffer.concat([prefix, ...parts]));
   let level = new Uint8Array(4096);
@@ -38,7 +37,6 @@ function keyedByTheBook(prefix: Uint8Array, span: Uint8Array, payload: Uint8Arra
   return hash(span, level);
 }
 
-/** What a verifier does with a proof. */
 function addressFrom(
   { segment, sisters }: ReturnType<typeof proveSegment>,
   { index, span, prefix }: { index: number; span: Uint8Array; prefix: Uint8Array },

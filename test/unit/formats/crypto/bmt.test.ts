@@ -7,7 +7,7 @@ import { keccak256 } from '../../../../formats/crypto/keccak.ts';
 import vectors from '../../../vectors/bmt.json' with { type: 'json' };
 import { type PayloadInput, payloadOf } from './payload.ts';
 
-/** Not ours, and in WebAssembly, which the counting of coverage does not slow down. */
+/** Not ours, and in WebAssembly: counting coverage does not slow it down. */
 const keccak = await createKeccak(256);
 const keccakOf = (bytes: Uint8Array) => keccak.init().update(bytes).digest('binary');
 
@@ -22,7 +22,7 @@ const hashed = cases.filter(
   ({ input, expected }) => expected.bmtRoot !== undefined && input?.prefix === undefined,
 );
 
-/** The rule as it is written: zero padded to 4096 bytes, seven levels, one hash at a time. */
+/** As the rule is written: zero padded to 4096 bytes, seven levels, one hash at a time. */
 function rootByTheBook(payload: Uint8Array): Uint8Array {
   let level = new Uint8Array(4096);
   level.set(payload);

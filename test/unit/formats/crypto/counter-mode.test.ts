@@ -14,7 +14,7 @@ interface Case {
 
 const cases = vectors.cases as Case[];
 
-/** The rule as it is written, one segment at a time. */
+/** As the rule is written, one segment at a time. */
 function byTheBook(key: Uint8Array, bytes: Uint8Array, counter: number): Uint8Array {
   return bytes.map((byte, i) => {
     const number = Buffer.alloc(4);

@@ -17,7 +17,7 @@ interface Case {
 
 const cases = vectors.cases as Case[];
 
-/** The field as it is defined: carry-less multiplication modulo x^8 + x^4 + x^3 + x^2 + 1. */
+/** As the field is defined: carry-less multiplication modulo x^8 + x^4 + x^3 + x^2 + 1. */
 function times(a: number, b: number): number {
   let product = 0;
   for (let bit = 0; bit < 8; bit++) if ((b >> bit) & 1) product ^= a << bit;

@@ -19,7 +19,7 @@ const cases = (vectors.cases as Case[]).filter(({ name }) => name.startsWith('ke
 const written = cases.filter(({ expected }) => expected.file !== undefined);
 const refused = cases.filter(({ input }) => input.file !== undefined);
 const random = systemRandom();
-/** The least that scrypt can do, so that a test is quick. */
+/** The least that scrypt can do: quick. */
 const scrypt = { n: 2, r: 1, p: 1 };
 const secret = fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c093371017ff44aa9ae6564cdd');
 const encrypt = () => encryptKey(secret, { password: 'p', random, address: 'a1', scrypt });
@@ -49,7 +49,7 @@ test('a written key has the scrypt cost of the network and can be read back with
 });
 
 test('a file whose MAC is the NIST variant of the hash is read', () => {
-  // Made with SHA3-256 over the second half of the derived key and the ciphertext, password "p", scrypt 2/1/1.
+  // SHA3-256 over the second half of the derived key and the ciphertext; password "p", scrypt 2/1/1.
   const file = {
     address: 'a1',
     crypto: {
@@ -92,7 +92,7 @@ test('a changed character never gives another secret', () => {
     fc.property(fc.nat(text.length - 1), fc.integer({ min: 32, max: 126 }), (at, code) => {
       const changed = text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1);
       try {
-        // What the MAC does not cover: the address, the id and the initialisation vector.
+        // The MAC does not cover address, id and initialisation vector.
         const read = decryptKey(changed, 'p');
         if (ivOf(changed) === ivOf(text)) expect(read).toEqual(secret);
       } catch (error) {

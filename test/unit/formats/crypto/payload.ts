@@ -1,6 +1,6 @@
 import { fromHex } from '../../../../formats/crypto/hex.ts';
 
-/** How vectors describe bytes: as text, as hex, or by a rule for the byte at offset i. */
+/** As text, as hex, or by a rule for the byte at offset i. */
 export interface PayloadInput {
   readonly dataUtf8?: string;
   readonly dataHex?: string;

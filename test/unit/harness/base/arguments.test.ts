@@ -1,4 +1,3 @@
-/** What the caller of a library method reads when an argument is not accepted. */
 import { expect, test } from 'vitest';
 import {
   DIGITS,

@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { requestDirectly, requestForeign } from '../../../../harness/base/direct.ts';
 
-/** It listens, and takes no connection any more. */
 const PROGRAM = `
   const server = require('node:net').createServer();
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
@@ -15,7 +14,7 @@ const PROGRAM = `
   });
 `;
 
-/** @returns the port of a listener whose queue is full, so that nobody connects any more */
+/** @returns its port; its queue is full, so nobody connects any more */
 async function fullListener(): Promise<number> {
   const child = spawn(process.execPath, ['--eval', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(async () => {

@@ -1,5 +1,3 @@
-/** What a person reads when the testbed cannot write: which folder, why, and what to do. */
-
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { forTerminal, inLine, inLines, inMarkdown } from '../../../../harness/base/foreign-text.ts';
 import { consoleStyle, paint } from '../../../../harness/report/console.ts';
 
-/** What a terminal obeys, or what nobody sees: it colours, moves, renames, breaks lines, turns the direction. */
+/** It colours, moves, renames, breaks lines, turns the direction. */
 const HOSTILE: readonly (readonly [what: string, text: string, shown: string])[] = [
   ['a colour', 'a\u001b[31mb', 'a\\u001b[31mb'],
   ['a title', 'a\u001b]0;owned\u0007b', 'a\\u001b]0;owned\\u0007b'],

@@ -1,4 +1,3 @@
-/** The client of a node whose main API serves only data, and of one whose debug API is unknown. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { listen } from '../../../../node/api/listen.ts';

@@ -1,14 +1,12 @@
-/** Every method of a node's client checks its arguments before it sends anything, and says what it got and what it accepts. */
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 
-/** Nothing listens there: a request that is sent would fail in another way. */
+/** Nothing listens there: a sent request would fail in another way. */
 const client = new NodeClient({ node: 'node-0', api: 'http://127.0.0.1:1' });
 const HASH = 'ab'.repeat(32);
 const ID = new Uint8Array(32);
 const OWNER = 'ab'.repeat(20);
-/** Calls that the types would not allow. */
 const wrong = (value: unknown) => value as never;
 const DATA = 'a Uint8Array, a string, a Readable or an async iterable of Uint8Arrays';
 const REFERENCE = '64 or 128 hex digits';

@@ -1,4 +1,3 @@
-/** What is heard of nodes that never stop talking, and of a tap that answers late or has forgotten. */
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { ownProcess } from '../../../../harness/base/machine/processes.ts';
@@ -26,7 +25,6 @@ const event = (stream: string, at = 0): TapEvent => ({
 
 const stateDir = temporaryFolder('svcnet-heard');
 
-/** Of the cluster on disk. */
 function writeToken(token: string): void {
   const definition = { nodes: [{ flavour: 'svc', count: 1 }] };
   const owner = ownProcess();
@@ -34,7 +32,6 @@ function writeToken(token: string): void {
   writeRecord(stateDir, { ...record, definition } as unknown as ClusterRecord);
 }
 
-/** @param read how the tap answers */
 function heard(read: TapRing['tapped'], options: TapOptions, clock = new ManualClock()) {
   const cluster = {
     clock,
@@ -45,7 +42,7 @@ function heard(read: TapRing['tapped'], options: TapOptions, clock = new ManualC
   return tapped(cluster as unknown as Parameters<typeof tapped>[0], options);
 }
 
-/** A cluster whose tap takes a second for each answer, and the clock of both. */
+/** Its tap takes a second for each answer. */
 function slow(ring: TapRing): { readonly net: Cluster; readonly clock: ManualClock } {
   const clock = new ManualClock();
   const read = async (after: number) => {
@@ -144,7 +141,7 @@ test('what was said before a given time is not looked at, kept or not', async ()
   await clock.advance(1000);
   const since = clock.now();
   await timed(clock, expect(net).not.toSee({ ...PING, since, within: 0 }));
-  // What is not kept is known to be older than this.
+  // What is not kept is known to be older.
   for (let n = 0; n < 20_007; n++) ring.add(event(`s${n}`, since - 1));
   await timed(clock, expect(net).not.toSee({ ...PING, since, within: 0 }));
   // Others may have been said in that very millisecond.
@@ -180,7 +177,7 @@ test('a tap that does not answer has ended with its cluster, if that is removed 
   await expect(timed(clock, events())).rejects.toBe(unanswered);
   const removed = events();
   await clock.advance(1000);
-  // Another cluster has its name by then.
+  // Another cluster has the name by then.
   writeToken('two');
   await expect(timed(clock, removed)).rejects.toMatchObject({
     code: 'CLUSTER_GONE',

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { startedTwice } from '../../../../harness/commands/compare-flavours.ts';
 
-/** Fails as often as there are errors. */
 function failing(...errors: readonly Error[]) {
   const left = [...errors];
   const reasons: string[] = [];

@@ -1,4 +1,3 @@
-/** What `svcnet diff` prints of the differences of two networks. */
 import { expect, test } from 'vitest';
 import { linesOf } from '../../../../harness/commands/diff-lines.ts';
 import type { Difference } from '../../../../harness/inspect/differences/compare.ts';

@@ -1,5 +1,3 @@
-/** Removing many clusters when some cannot be removed. */
-
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -15,7 +13,7 @@ import { contextOf } from './kit.ts';
 let stateDir: string;
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-down')));
 
-/** @param driver of a cluster that runs; default: it is being started by this process */
+/** @param driver of a cluster that runs; default: this process is starting it */
 async function cluster(name: string, driver?: 'attached' | 'process'): Promise<void> {
   const definition = parseDefinition({}, 'test');
   const record = await claimCluster(stateDir, {
@@ -56,7 +54,7 @@ test('prints an error as the only document with --json', async () => {
   expect(context.printed()).toBe('');
 });
 
-/** A folder that something has made again after its cluster was removed. */
+/** Something made it again after its cluster was removed. */
 function remains(name: string): string {
   markedPath(stateDir, 'clusters');
   const { path } = clusterFolder(stateDir, name);

@@ -1,4 +1,3 @@
-/** What `eval "$(svcnet env)"` makes of a failure. */
 import { expect, test } from 'vitest';
 import { env } from '../../../../harness/commands/env.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';

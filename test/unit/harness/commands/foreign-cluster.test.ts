@@ -11,7 +11,6 @@ import { temporaryFolder } from '../../../temporary-folder.ts';
 import { claimed } from '../cluster/state/claimed.ts';
 import { contextOf } from './kit.ts';
 
-/** Commands that ask a running cluster, as they are called. */
 const ASKING = [
   'status',
   'ui',
@@ -117,7 +116,7 @@ async function record(address: string): Promise<string> {
   return join(stateDir, 'clusters', 'one', 'cluster.json');
 }
 
-/** How the record came to be what it is; each leaves it in `stateDir`. */
+/** Each leaves its record in `stateDir`. */
 const WAYS: Readonly<Record<string, () => Promise<void>>> = {
   async 'is a copy of a cluster that svcnet made here'() {
     await record(url);

@@ -1,4 +1,3 @@
-/** Input of commands in tests, what they have printed, and the flags that they get for a command line. */
 import type { Command } from 'commander';
 import { commandLine } from '../../../../harness/commands/command-line.ts';
 import type { CommandContext } from '../../../../harness/commands/context.ts';
@@ -21,7 +20,7 @@ export function contextOf(
   };
 }
 
-/** Flags that the command gets for `line`. @throws CommanderError when the line is refused */
+/** @throws CommanderError when the line is refused */
 export async function flagsOf(...line: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
   let seen: Readonly<Record<string, unknown>> = {};
   const program = await commandLine((flags) => {

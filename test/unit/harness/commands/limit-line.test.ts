@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { flagsOf } from './kit.ts';
 
-// A runtime's timer of more than 24.8 days fires at once: `--timeout 30d` would give up before the start.
+// A runtime's timer of more than 24.8 days fires at once.
 test.each([
   ['--timeout', (time: string) => flagsOf('up', '--timeout', time), 'timeout'],
   ['--budget', (time: string) => flagsOf('minimise', 'last', '--budget', time), 'budget'],

@@ -1,5 +1,3 @@
-/** The template of a scenario is written once, and is a scenario. */
-
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -17,7 +15,7 @@ test('writes the template and says how to run it', async () => {
   const path = join(folder, 'deep', 'er', 'two-readers.ts');
   expect(readFileSync(path, 'utf8')).toBe(scenarioTemplate('two-readers'));
   expect(context.printed()).toContain(`run ${path} --driver embedded`);
-  // It is not installed above that folder: the command came from elsewhere.
+  // Above that folder it is not installed.
   expect(context.printed()).toContain('npm install --save-dev svcnet\n');
 });
 
@@ -31,7 +29,6 @@ test('leaves an existing file alone', async () => {
 });
 
 test('the template is a scenario with the given name and its parameters', async () => {
-  // The package is installed where the file is.
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(join(import.meta.dirname, '../../../..'), join(folder, 'node_modules', 'svcnet'));
   const path = join(folder, 'loaded.ts');

@@ -1,4 +1,3 @@
-/** The nodes of a cluster on terminals of different widths. */
 import { expect, test } from 'vitest';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { CommandContext } from '../../../../harness/commands/context.ts';

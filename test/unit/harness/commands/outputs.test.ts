@@ -1,4 +1,4 @@
-/** Where a command writes what its user names: what svcnet has not written there stays. */
+/** What svcnet has not written must stay. */
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -10,7 +10,6 @@ import { expectPages } from '../../../../harness/report/folder.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
-/** Options and commands that name what is written. */
 const WRITTEN = [
   'new scenario --folder',
   'export --output',

@@ -1,5 +1,3 @@
-/** Listing clusters when one of them cannot be read. */
-
 import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';

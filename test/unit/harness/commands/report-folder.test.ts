@@ -28,7 +28,6 @@ const lay = (path: string) => {
   mkdirSync(join(folder, path, '..'), { recursive: true });
   writeFileSync(join(folder, path), CONTENT[basename(path)] ?? '{}');
 };
-/** What svcnet writes, in short. */
 const CONTENT: Readonly<Record<string, string>> = {
   'report.json': '{"schema":2,"run":"upload","scenarios":[]}',
   'recipe.json': '{"schema":1,"scenarios":[],"versions":{"svcnet":"0.1.0"}}',

@@ -1,4 +1,3 @@
-/** Which nodes `svcnet upgrade --rolling` changes. */
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { becomeText, changesText } from '../../../../harness/commands/changing.ts';

@@ -14,7 +14,7 @@ beforeEach(() => void (folder = temporaryFolder('svcnet-repeated')));
 const written = (): RepeatedRun =>
   JSON.parse(readFileSync(join(folder, 'repeat.json'), 'utf8')) as RepeatedRun;
 
-/** Runs with the seeds 1 to 3; one of them ends with an error. */
+/** One of the seeds 1 to 3 ends with an error. */
 function withError(of: bigint, error: unknown): Repetition {
   return {
     seeds: [1n, 2n, 3n],

@@ -1,5 +1,3 @@
-/** What cannot be chosen for a network that continues from a snapshot, and what starts report. */
-
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeJson } from '../../../../harness/base/json-file.ts';

@@ -1,15 +1,13 @@
-/** How an answer that is as expected can be wrong. */
 import type { Expectation } from '../../../../harness/conformance/http/expectation.ts';
 import type { HttpAnswer } from '../../../../harness/conformance/http/messages.ts';
 import { misfits, parseShape, type Shape } from '../../../../harness/conformance/http/shape.ts';
 
-/** A change to an expected answer, after which it must no longer be accepted. */
+/** It must make an expected answer unacceptable. */
 export interface Mutation {
   readonly about: string;
   readonly answer: HttpAnswer;
 }
 
-/** Every claim of the expectation, broken by itself. */
 export function* mutationsOf(answer: HttpAnswer, expected: Expectation): Generator<Mutation> {
   yield { about: 'another status', answer: { ...answer, status: 299 } };
   for (const [name, wanted] of Object.entries(expected.headers ?? {})) {
@@ -55,7 +53,7 @@ function* jsonMutations(answer: HttpAnswer, expected: Expectation): Generator<Mu
   }
 }
 
-/** Copies of a value that fits the shape, each wrong in one field: no checker may accept them. */
+/** Each is wrong in one field of the shape. */
 function* wrongCopies(shape: Shape, value: unknown): Generator<{ about: string; value: unknown }> {
   switch (shape.kind) {
     case 'word':

@@ -18,7 +18,7 @@ type Kept =
   | { readonly answer: HttpAnswer; readonly expected: Expectation }
   | { readonly transcript: Transcript };
 
-/** Keeps what rows are answered, without what they ask to set something up. */
+/** Without what rows ask to set something up. */
 export class KeepingTransport implements Transport {
   kept: Kept[] = [];
   #replayed: Kept[] | undefined;
@@ -40,7 +40,7 @@ export class KeepingTransport implements Transport {
     const next = this.#next('answer');
     if (next !== undefined) return next.answer;
     const answer = await this.#inner.send(request, signal, expected);
-    // What a wait has seen before it was as expected shows nothing.
+    // Until an answer is as expected, it shows nothing.
     if (differences(answer, expected, this.#form).length === 0) this.kept.push({ answer, expected });
     return answer;
   }
@@ -56,14 +56,13 @@ export class KeepingTransport implements Transport {
     return transcript;
   }
 
-  /** From now on rows are given these. */
   replay(kept: Kept[]): void {
     this.#replayed = kept;
   }
 
   #next<K extends 'answer' | 'transcript'>(kind: K): Extract<Kept, Record<K, unknown>> | undefined {
     if (this.#replayed === undefined) return undefined;
-    // A message may have come before the answer to the request that led to it.
+    // A message may come before the answer that led to it.
     const at = this.#replayed.findIndex((one) => kind in one);
     const [next] = at === -1 ? [] : this.#replayed.splice(at, 1);
     if (next === undefined) throw new Mismatch('the node says nothing more');
@@ -71,7 +70,7 @@ export class KeepingTransport implements Transport {
   }
 }
 
-/** Every list of answers in which one claim about one of them does not hold. */
+/** In each list one claim about one answer does not hold. */
 export function* brokenCopies(kept: readonly Kept[]): Generator<{ about: string; kept: Kept[] }> {
   for (const [i, one] of kept.entries()) {
     for (const { about, changed } of 'answer' in one ? brokenAnswers(one) : brokenTranscripts(one))

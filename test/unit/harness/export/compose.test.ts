@@ -8,7 +8,7 @@ import { prepare } from '../../../../harness/export/prepare.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { requestFor } from './kit.ts';
 
-/** Document of the compose file; merge keys are resolved as Compose does. */
+/** Merge keys are resolved as Compose does. */
 function composeOf(...given: Parameters<typeof requestFor>) {
   const [file] = exportCompose(requestFor(...given)).files;
   return parse(file?.content ?? '', { merge: true }) as {
@@ -17,7 +17,6 @@ function composeOf(...given: Parameters<typeof requestFor>) {
   };
 }
 
-/** What the first container of the file writes, given these variables. */
 async function prepared(environment: Record<string, string>): Promise<string> {
   const folder = temporaryFolder('svcnet-export');
   await prepare({ ...environment, SVCNET_FOLDER: folder });
@@ -125,7 +124,7 @@ test('every container lacks privileges, writes to its volume and /tmp alone, and
       pids_limit: 1024,
     });
     expect(service['tmpfs'], name).toContain('/tmp:rw,noexec,nosuid,nodev,mode=1777,size=67108864');
-    // The images of Prometheus and Grafana have users of their own.
+    // Prometheus and Grafana have users of their own.
     expect(service['user'], name).toBe(service['profiles'] === undefined ? '1000:1000' : undefined);
   }
 });
@@ -138,7 +137,7 @@ test('a container has a volume of its own: keys and the seed are in none of anot
   const filled = ['chain', 'dashboards', 'node-0', 'node-1', 'node-2'];
   expect(mountsOf('init')).toEqual(filled.map((name) => `${name}:/volumes/${name}`));
   expect(Object.keys(volumes)).toEqual(filled);
-  // The image declares a volume there: it would get a nameless one, and `down` leaves those.
+  // `down` leaves the nameless volume that the image would get there.
   expect(services['init']?.['tmpfs']).toContainEqual(expect.stringMatching(/^\/data:/));
   expect(JSON.stringify({ ...services, init: undefined })).not.toContain('SVCNET_SEED');
 });

@@ -13,7 +13,6 @@ export function requestFor(input: DefinitionInput, more: Partial<ExportRequest> 
   };
 }
 
-/** Two kinds of nodes, one of them with limits. */
 export const MIXED: DefinitionInput = {
   name: 'demo',
   nodes: [

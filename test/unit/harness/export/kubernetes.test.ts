@@ -1,4 +1,4 @@
-/** No API server is involved: the manifests are compared with the client's models, and with each other. */
+/** No API server: the manifests are compared with the client's models, and with each other. */
 import * as kubernetes from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -39,7 +39,7 @@ const containersOf = ({ spec }: kubernetes.V1StatefulSet) => [
 ];
 const selects = (selector: Labels = {}, labels: Labels = {}) =>
   Object.keys(selector).length > 0 && Object.entries(selector).every(([key, value]) => labels[key] === value);
-/** Pods by name with the labels that the cluster gives them. */
+/** With the labels that the cluster gives them. */
 const pods = sets.flatMap((set) =>
   Array.from({ length: set.spec?.replicas ?? 0 }, (_, ordinal) => {
     const name = `${set.metadata?.name}-${ordinal}`;

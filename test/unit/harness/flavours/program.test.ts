@@ -1,4 +1,3 @@
-/** What programs of others say of themselves. */
 import { expect, test, vi } from 'vitest';
 import { optionsListed, programOutput } from '../../../../harness/flavours/program.ts';
 

@@ -1,4 +1,3 @@
-/** Another program of our node: what it is asked, configured with and refused for. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +12,7 @@ const MAIN = fileURLToPath(new URL('../../../../node/main.ts', import.meta.url))
 const folder = temporaryFolder('svcnet-svc-binary');
 const OPTIONS = ['full-node', 'swap-endpoint', 'postage-stamp-address', 'api-dialect', 'debug-api-addr'];
 
-/** @returns path of a program whose help lists these options */
+/** @returns path of a program with this help */
 function program(name: string, options: readonly string[]): string {
   const path = join(folder, name);
   const help = options.map((option) => `  --${option} <value>  what it is`).join('\\n');

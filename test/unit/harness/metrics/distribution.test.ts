@@ -9,7 +9,7 @@ function of(...samples: readonly number[]): Distribution {
 }
 
 test('no percentile lies outside the range of the samples', () => {
-  // 1234.567 ms lies in a bucket whose upper edge is 1235.
+  // It lies in a bucket whose upper edge is 1235.
   const { p50Ms, p95Ms, p99Ms, minMs, maxMs } = of(...Array.from({ length: 100 }, () => 1234.567)).summary();
   expect([p50Ms, p95Ms, p99Ms, minMs, maxMs]).toEqual([1234.567, 1234.567, 1234.567, 1234.567, 1234.567]);
 });

@@ -41,7 +41,6 @@ function fakeNode(name: string, text: string, about: Partial<Fake> = {}): Fake {
 const counter = (name: string, value: number, labels = '') =>
   `# TYPE ${name} counter\n${name}${labels} ${value}\n`;
 
-/** A scraper, what it has read, and a way to wait for readings. */
 function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'] = { active: [] }) {
   const scrapes: Scrape[] = [];
   let known: readonly SeriesId[] = [];
@@ -57,7 +56,6 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
   return {
     scraper,
     testbed,
-    /** What it has read so far, in columns. */
     columns: (): SeriesColumns => ({
       times: Float64Array.from(scrapes, ({ at }) => at),
       series: known.map((id, number) => ({

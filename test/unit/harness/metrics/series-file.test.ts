@@ -68,7 +68,7 @@ test('an hour of fifty busy nodes is some tens of megabytes', async () => {
   }));
   const scrapes = 20;
   for (let n = 0; n < scrapes; n++) {
-    // Under load, more than half of the series of a node change between readings.
+    // Under load, more than half of the series change.
     const values = ids.map((_, i): [number, number] => [
       i,
       i % 2 === 0 ? i : 1_000_000 + n * (i + 1) + n / 7,

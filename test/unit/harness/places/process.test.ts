@@ -1,4 +1,3 @@
-/** What a process is started from: the files in its data directory. */
 import { expect, test } from 'vitest';
 import type { Flavour, NodePlan } from '../../../../harness/flavours/flavour.ts';
 import { isTampered, writeFault, writeTampered } from '../../../../harness/flavours/tampered/settings.ts';

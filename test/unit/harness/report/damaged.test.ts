@@ -1,5 +1,3 @@
-/** Runs whose folder is damaged, or was made to harm. */
-
 import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -18,7 +18,7 @@ test("removes an earlier run's report and parts, and nothing else", () => {
   const kept = [join(folder, 'part-9', 'mine.txt'), join(folder, 'parts', REPORT_FILE)];
   const removed = [
     join(folder, REPORT_FILE),
-    // Left there, a green verdict would be taken for that of a run that could not begin.
+    // It would be taken for the verdict of a run that could not begin.
     join(folder, JUNIT_FILE),
     join(folder, REPORT_TEXT),
     join(folder, SCHEDULE_FILE),

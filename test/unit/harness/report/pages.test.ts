@@ -1,5 +1,3 @@
-/** The content of `report.html` and `report.md`: figures, failures with their log lines, charts, markup. */
-
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -170,7 +170,7 @@ test('JUnit counts failures and errors and escapes what nodes answered', () => {
 
 test('every character of a text is in the XML, or its number is', () => {
   expect(escapeXml(`a'"<>&`)).toBe('a&apos;&quot;&lt;&gt;&amp;');
-  // A parser would make a blank of each of these in an attribute.
+  // A parser would make a blank of each.
   expect(escapeXml('\t\n\r')).toBe('&#9;&#10;&#13;');
   expect(escapeXml('\u001b[31mred\u0000\ud800 😀')).toBe('\\u001b[31mred\\u0000\\ud800 😀');
 });

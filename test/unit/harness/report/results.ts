@@ -1,4 +1,3 @@
-/** A scenario's result and a run's, as a report has them. */
 import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
 
 export function scenarioResult(more: Partial<ScenarioResult> = {}): ScenarioResult {

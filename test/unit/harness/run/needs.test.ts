@@ -7,7 +7,6 @@ import { lackingCapability, type Present, unmetNeed } from '../../../../harness/
 
 const NODES: Present['nodes'] = [{ flavour: 'svc', mode: 'full' }];
 
-/** A driver that can do less than any real one. */
 const driverWith = (...capabilities: Capability[]): Present['driver'] => ({
   name: 'embedded',
   capabilities: new Set(capabilities),

@@ -4,7 +4,7 @@ import { kindWanted } from '../../../../harness/run/kinds.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
 import { SUITES, scenariosOfSuite, scenariosWithTag, tagsOf } from '../../../../harness/run/suites.ts';
 
-/** They need another program, or are run by the load command. */
+/** They need another program, or the load command. */
 const ELSEWHERE = ['load', 'mixed'];
 
 test.each(Object.keys(SUITES))('every value of suite %s is accepted by its scenario', async (name) => {

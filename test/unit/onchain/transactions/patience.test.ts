@@ -16,7 +16,7 @@ const TOKEN = `0x${'70'.repeat(20)}`;
 const request = { to: CONTRACT, data: '0x01020304', description: 'a purchase' };
 const forever = new AbortController().signal;
 
-/** An account on a chain that mines nothing until it is told to. */
+/** Nothing is mined until the test says so. */
 function stuckChain() {
   const endpoint = new FakeEndpoint();
   endpoint.mining = false;

@@ -1,6 +1,6 @@
 /**
- * A process that dies at any of its steps. A step is the moment before or after a write to the disk or a call to the
- * endpoint; from the chosen one on the process does nothing any more. What is left is the disk and the chain.
+ * A step is the moment before or after a write or a call to the endpoint; from the chosen one on the process does nothing.
+ * Disk and chain are left.
  */
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
@@ -22,16 +22,14 @@ const signer = createSigner(fromHex('634fb5a872396d9693e5c9f9d7233cfa93f395c0933
 const forever = new AbortController().signal;
 const OPERATIONS = ['0x01', '0x02', '0x03'];
 
-/** Counts the steps of one process. */
 class Life {
-  /** Rejects at the last step: what waits for the process would wait for ever. */
+  /** Rejects at the last step. */
   readonly end = Promise.withResolvers<never>();
   readonly #last: number;
   #taken = 0;
 
   constructor(last: number) {
     this.#last = last;
-    // A process that has done its work is not waited for.
     this.end.promise.catch((error: unknown) => expect(error).toBeInstanceOf(CrashError));
   }
 
@@ -81,7 +79,7 @@ function mortal({ disk, endpoint }: World, life: Life): Process {
   return { transactions, state };
 }
 
-/** As an operation that must not happen twice does it: its hash is noted first, and looked for after a restart. */
+/** It must not happen twice: its hash is noted first, and looked for after a restart. */
 async function pay({ transactions, state }: Process, data: string): Promise<Receipt> {
   const note = `note/${data}`;
   const noted = state.get(note);
@@ -96,7 +94,7 @@ async function pay({ transactions, state }: Process, data: string): Promise<Rece
   return transactions.wait(known ? before : await transactions.send(request, forever), forever);
 }
 
-/** @returns whether the process got to its end */
+/** @returns whether it got to its end */
 async function live(
   world: World,
   life: Life,
@@ -121,7 +119,6 @@ function expectOnceEach({ endpoint, disk }: World): void {
   const mined = endpoint.mined();
   expect(mined.map(({ data }) => data).sort()).toEqual(OPERATIONS);
   expect(mined.map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
-  // No nonce was ever given to a second transaction.
   expect(endpoint.taken.length).toBe(new Set(endpoint.taken.map(({ nonce }) => nonce)).size);
   expect([...disk.keys()].filter((key) => key.startsWith('pending/'))).toEqual([]);
   expect([...disk.keys()].filter((key) => key.startsWith('stored/')).sort()).toEqual(

@@ -26,7 +26,7 @@ function setUp(disk = new Map<string, Uint8Array>(), endpoint = new FakeEndpoint
   return { disk, endpoint, transactions, send, outcome, metrics };
 }
 
-/** Rounds go on by themselves; ends with the deadline of the test at the latest. */
+/** Ends with the test's deadline at the latest. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }

@@ -8,7 +8,7 @@ import { MultiaddressError } from '../../../../node/p2p/address/multiaddress-val
 const PEER = '12D3KooWJaLoT9G8U15XVpLKfP1RvQgMNZArhy6TuUraQggnFqEk';
 const HASHED = 'QmcgpsyWgH8Y8ajJz1Cu72KnS5uo2Aa2LpzU7kinSupNKC';
 
-/** What js-multiaddr, an independent implementation, makes of a text. */
+/** js-multiaddr is an independent implementation. */
 const theirs = (text: string) => ({ bytes: multiaddr(text).bytes, text: multiaddr(text).toString() });
 
 test.each([

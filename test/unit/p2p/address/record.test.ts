@@ -207,7 +207,7 @@ test('a record signed while the clock was ahead is not shown until its time has 
   expect(shown.timestamp).toBe(seconds());
   parseRecord(shown, networkId);
   expect(await right.current(underlays)).toBe(shown);
-  // As a clock that is behind for a while must not replace the record that peers know.
+  // A clock that is behind must not replace the record that peers know.
   nowMs += HOUR_MS - 60_000;
   expect(await right.current(underlays)).toEqual(ahead);
   expect(await new OwnRecord(identity, deps).current(underlays)).toEqual(ahead);

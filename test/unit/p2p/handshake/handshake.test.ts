@@ -41,7 +41,7 @@ test('a valid introduction identifies the peer', () => {
 
 const broken = { ...ack, address: { ...record(), signature: new Uint8Array(65) } };
 
-/** Each row is wrong in its own way and in those of all later rows: the first one counts. */
+/** It is also wrong in the ways of all later rows: the first one counts. */
 test.each([
   ['no address', { ...broken, address: undefined, networkId: 1n }, 'ACK_INVALID'],
   ['another network, before the picker', { ...broken, networkId: 1n }, 'NETWORK_ID_INCOMPATIBLE'],
@@ -77,7 +77,7 @@ test.each([
   expect(() => checkAck(message, context)).toThrow(expect.objectContaining({ code: 'PEER_ID_MISMATCH' }));
 });
 
-/** A list of a known address and one whose protocol has the code 0x3fb3. */
+/** One address is known, the other's protocol has the code 0x3fb3. */
 const withUnknown = (known: Uint8Array) =>
   Uint8Array.of(0x99, known.length, ...known, 4, 0xb3, 0x7f, 0x0a, 0x0b);
 

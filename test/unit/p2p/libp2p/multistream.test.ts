@@ -4,7 +4,6 @@ import { acceptProtocol, ProposedStream, proposeInTurn } from '../../../../node/
 import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
 import type { RawStream } from '../../../../node/p2p/transport.ts';
 
-/** A stream whose other end is the test. */
 function scripted(...arrivals: string[]) {
   const inbox = new Inbox(() => undefined);
   for (const text of arrivals) inbox.push(Buffer.from(text, 'latin1'));

@@ -1,4 +1,3 @@
-/** A secured connection in the hands of a hostile peer: what it opens, answers and leaves open. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
@@ -21,7 +20,7 @@ const REMOTE_ADDRESS = '/ip4/127.0.0.1/tcp/9';
 const ALL_OVER_MS = 100_000;
 const Identify = { listenAddrs: [2, ['repeated', 'bytes']] } as const;
 
-/** The node's link, and the multiplexer of the other side, which does as the test says. */
+/** The other side's multiplexer does as the test says. */
 function linked({ frames, served }: { frames?: TurnAllowance; served?: () => void } = {}) {
   const clock = new ManualClock();
   const inbox = new Inbox(() => undefined);
@@ -48,9 +47,7 @@ function linked({ frames, served }: { frames?: TurnAllowance; served?: () => voi
     closeWrite: () => inbox.end(),
     reset: (reason) => inbox.fail(reason),
   };
-  /** Every time that the node has stopped or resumed reading. */
   const paused: boolean[] = [];
-  /** Why the node has cut the connection. */
   const aborted: Error[] = [];
   let hungUp: (error?: Error) => void = () => undefined;
   const connection: TcpConnection = {
@@ -161,7 +158,7 @@ test('a peer that answers identify and does not close leaves no stream', async (
   const listenAddrs = [encodeMultiaddress('/ip4/127.0.0.1/tcp/77')];
   stream?.write(Buffer.concat([proposalOf(IDENTIFY_ID), encodeFrame(Identify, { listenAddrs })]));
   await settle();
-  // More parts of the answer may come until the time is up.
+  // More parts of the answer may come.
   await clock.advance(2_000);
   expect(await listening).toEqual([`/ip4/127.0.0.1/tcp/77/p2p/${REMOTE_ID}`]);
   await clock.advance(ALL_OVER_MS);
@@ -266,14 +263,13 @@ property.prop(
   async (openings) => {
     const { other, clock, accepted, ended, settle } = linked();
     for (const [bytes, cut, ending] of openings) {
-      // A stream about which nothing was sent is unknown to the other side.
+      // The other side knows no stream without bytes.
       if (bytes.length === 0) continue;
       const stream = other.open();
       for (let at = 0; at < bytes.length; at += cut ? 1 : bytes.length) {
         try {
           stream.write(bytes.subarray(at, cut ? at + 1 : undefined));
         } catch (error) {
-          // The node has given the stream up meanwhile.
           expect(error).toMatchObject({ code: 'STREAM_RESET' });
         }
       }

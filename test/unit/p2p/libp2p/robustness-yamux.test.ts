@@ -1,4 +1,3 @@
-/** The multiplexer against another side that follows no rules. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { StreamError } from '../../../../node/p2p/host.ts';
@@ -34,7 +33,7 @@ function data(id: number, body: Uint8Array, flags = 0): Uint8Array {
   return frame({ type: TYPE.data, flags, id, length: body.length, body });
 }
 
-/** A listening session. What it writes is dropped while `channel.open`, and kept from it otherwise. */
+/** What it writes is dropped while `channel.open`, and kept from it otherwise. */
 function listener() {
   const accepted: YamuxStream[] = [];
   const broken: Error[] = [];
@@ -168,7 +167,7 @@ test('a few waiting bytes do not keep the large packet alive that carried them',
   data(1, Uint8Array.of(1, 2, 3), FLAG.syn).forEach((byte, i) => {
     packet[i] = byte;
   });
-  // The rest of the packet is for a stream that does not exist.
+  // The rest is for a stream that does not exist.
   packet.set(frame({ type: TYPE.data, flags: 0, id: 99, length: packet.length - 15 - 12 }), 15);
   session.receive(packet);
   const piece = accepted[0]?.take() as Uint8Array;
@@ -193,7 +192,6 @@ const anyFrame: fc.Arbitrary<FrameFields> = fc.record({
   body: fc.uint8Array({ maxLength: 40 }),
 });
 
-/** What our side does between two packets. */
 const anyMove = fc.constantFrom('read', 'write', 'close', 'reset', 'open', 'nothing');
 
 property.prop(
@@ -221,7 +219,6 @@ property.prop(
   },
 );
 
-/** Settles when the stream has, with what came of it. */
 async function act(stream: YamuxStream, move: string): Promise<unknown> {
   try {
     if (move === 'read') stream.take();

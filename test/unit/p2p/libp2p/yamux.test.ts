@@ -16,7 +16,7 @@ interface End {
   writes: Uint8Array[];
 }
 
-/** Two sessions, each write of one delivered to the other in pieces of `pieceSize`. @param held of both; absent: of each alone */
+/** Each write arrives at the other in pieces of `pieceSize`. @param held of both; absent: of each alone */
 function pair(pieceSize = Number.MAX_SAFE_INTEGER, held?: HeldBytes) {
   const ends: End[] = [];
   const deferred: (() => void)[] = [];
@@ -40,7 +40,7 @@ function pair(pieceSize = Number.MAX_SAFE_INTEGER, held?: HeldBytes) {
     ends.push({ session, accepted, broken, writes });
   }
   const [a, b] = ends as [End, End];
-  /** Runs turns of the event loop until neither side has anything to say. */
+  /** Until neither side has anything to say. */
   const settle = () => {
     for (;;) {
       for (const flush of deferred.splice(0)) flush();
@@ -54,7 +54,7 @@ function pair(pieceSize = Number.MAX_SAFE_INTEGER, held?: HeldBytes) {
   return { a, b, settle, deferred };
 }
 
-/** Resolves when nothing that is ready is left to run. */
+/** Until nothing ready is left to run. */
 async function rest(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }

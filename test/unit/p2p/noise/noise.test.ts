@@ -31,7 +31,7 @@ function rsaProtobuf(modulusLength: number): Uint8Array {
   return Uint8Array.of(8, 0, 18, (spki.length & 0x7f) | 0x80, spki.length >> 7, ...spki);
 }
 
-/** Two ends of a connection; `tamper` sees everything that the first end writes. */
+/** `tamper` sees everything that the first end writes. */
 function pair(tamper: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes): [RawStream, RawStream] {
   const [toFirst, toSecond] = [new Inbox(() => undefined), new Inbox(() => undefined)];
   const end = (own: Inbox, other: Inbox, change: (bytes: Uint8Array) => Uint8Array): RawStream => ({

@@ -23,7 +23,7 @@ test('only a limited number of peers is blocklisted at a time: the entry that ex
   await clock.advance(2_000);
   await blocklist.add(entry(10_001, 60_000));
   await blocklist.add(entry(10_002, 90_000));
-  // The first found room where one had expired.
+  // The first had room from an expired one.
   expect([has(0), has(1), has(3), has(10_001), has(10_002)]).toEqual([true, false, false, true, true]);
   expect(blocklist.list()).toHaveLength(10_000);
   expect(new Blocklist({ state, clock }).list()).toHaveLength(10_000);

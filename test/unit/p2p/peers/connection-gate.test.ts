@@ -62,6 +62,5 @@ test('sources beyond those that can be remembered are refused until others are f
   }
   expect(gate.enter(source(10_000), 0)).toBe(false);
   expect(gate.enter(source(10_000), 1_000)).toBe(true);
-  // One with an open connection is still known.
   expect(entered(gate, source(0), SOURCE_BURST + 1, 1_000)).toBe(SOURCE_BURST);
 });

@@ -4,7 +4,7 @@ import { Dialling } from '../../../../node/p2p/peers/dialling.ts';
 import type { Link, Transport } from '../../../../node/p2p/transport.ts';
 import { OWN_ID, THEIR_ID } from '../scripted-transport.ts';
 
-/** Addresses that strangers tell a node to dial, and that no peer can have. */
+/** No peer can have them. */
 const NOBODYS = [
   '/ip4/169.254.169.254/tcp/80',
   '/ip4/0.0.0.0/tcp/1634',

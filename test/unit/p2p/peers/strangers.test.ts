@@ -9,7 +9,7 @@ import {
 /** Public address `i`. */
 const source = (i: number) => `/ip4/8.8.${i >> 8}.${i & 0xff}/tcp/1634`;
 
-/** The stranger that made room for each of these. */
+/** What made room for each of these. */
 function added(strangers: Strangers<number>, from: string, first: number, count: number) {
   return Array.from({ length: count }, (_, i) => strangers.add(first + i, from));
 }

@@ -11,7 +11,7 @@ const meterOf = (): StreamMeter => ({
   reset: { value: 0 },
 });
 
-/** Gives these pieces, then its end; remembers what is written. */
+/** Remembers what is written. */
 function rawStream(pieces: Uint8Array[]): RawStream & { readonly written: Uint8Array[] } {
   const written: Uint8Array[] = [];
   return {

@@ -24,7 +24,7 @@ test('the stream of a peer over its budget is cut off, the peer stays connected'
   await send(1);
 });
 
-/** Sends all `records`, thirty at a time, each time over a new connection. @returns records learned */
+/** Thirty at a time, each over a new connection. @returns records learned */
 async function toldAnew(
   { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
   records: readonly AddressRecord[],
@@ -42,7 +42,6 @@ async function toldAnew(
   return learned.flat().length - before;
 }
 
-/** As many records as wanted, each of another node. */
 function manyRecords(count: number): AddressRecord[] {
   return Array.from({ length: count }, (_, i) => {
     const underlay = encodeUnderlays([`/ip4/10.9.${i >> 8}.${i & 0xff}/tcp/1634/p2p/${peerId}`]);

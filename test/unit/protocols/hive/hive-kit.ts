@@ -1,4 +1,3 @@
-/** Two nodes that gossip, and records. */
 import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
@@ -18,7 +17,6 @@ export const clock = new ManualClock();
 
 export const nowSeconds = BigInt(Math.floor(clock.now() / 1000));
 
-/** A record of key `n`. */
 export function recordOf(n: number, change: { timestamp?: bigint; address?: string } = {}): AddressRecord {
   const { timestamp = nowSeconds, address = `/ip4/10.9.0.${n}/tcp/1634` } = change;
   const underlay = encodeUnderlays([`${address}/p2p/${peerId}`]);
@@ -26,7 +24,7 @@ export function recordOf(n: number, change: { timestamp?: bigint; address?: stri
   return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
 }
 
-/** @param generations of both nodes; both all of them when absent */
+/** @param generations default: all, on both nodes */
 export async function gossips(
   options: { allowPrivateCidrs?: boolean; bootnodeMode?: boolean } = {},
   nodes: { generations?: readonly Generation[] } = {},

@@ -50,7 +50,7 @@ test('a record with an invalid signature names no node, not even one that we kno
   expect(learned).toEqual([]);
 });
 
-/** A record signed with one address of a kind that this node does not know beside the known one. */
+/** One of its addresses is of a kind unknown here. */
 function recordOfTomorrow(n: number, address: string): AddressRecord {
   const known = encodeUnderlays([`${address}/p2p/${peerId}`]);
   const underlay = Uint8Array.of(0x99, 4, 0xb3, 0x7f, 0x0a, 0x0b, known.length, ...known);
@@ -138,7 +138,7 @@ test.each([
 });
 
 test('a proof is not checked a second time, and a record that differs from a proved one is not accepted in its place', () => {
-  // A proof that would fail shows whether it is looked at.
+  // A proof that would fail shows whether it is read.
   const stored = { ...recordOf(2), signature: new Uint8Array(65) };
   const context = known(stored);
   expect(judge(stored, '15.0.0', context)).toEqual({ drop: 'TIMESTAMP_NOT_NEWER' });
@@ -267,7 +267,7 @@ test.each([
     const verdict = judge(wire, generation, recordedAt);
     const record = 'take' in verdict ? verdict.take : undefined;
     expect(toHex(record?.overlay ?? new Uint8Array(0))).toBe(toHex(wire.overlay));
-    // The sender had nothing to leave out, so that here the older signature can be checked, too.
+    // The sender left nothing out, so the older signature can be checked.
     expect(parseRecord(wire, networkId, { generation }).record).toEqual(record);
   }
   // Passed on as it came.
@@ -302,7 +302,7 @@ test('any gossiped record is either taken in full or dropped with a reason', () 
   );
 });
 
-/** Anything in place of the message, also messages that are cut or too long. */
+/** Also cut messages and too long ones. */
 const Anything = { peers: [1, ['repeated', 'bytes']] } as const;
 
 test('any message of gossip leaves the peer connected, and the next message is read', async () => {

@@ -13,7 +13,6 @@ import { ManualClock } from '../manual-clock.ts';
 const never = new AbortController().signal;
 const TERMS = { refreshRate: 4_500_000n, thresholdMinimum: 0n };
 
-/** Two nodes that grant these thresholds. */
 async function traders(granted: readonly [bigint, bigint]) {
   const clock = new ManualClock();
   const nodes = (await startedNodes(2, { clock })) as [MemoryNode, MemoryNode];

@@ -19,7 +19,6 @@ import { ManualClock } from '../manual-clock.ts';
 
 const RATE = PRODUCTION.refreshRate;
 
-/** `debtor` uses services of `creditor` for `amount`. */
 function owe(debtor: ExchangeNode, creditor: ExchangeNode, amount: bigint): void {
   const debit = creditor.accounting.prepareDebit(creditor.host.peer(debtor.id)!, amount);
   debit.apply();
@@ -79,7 +78,6 @@ describe('an honest pair', () => {
       await connect(a, b, clock);
       for (const pauseMs of pausesMs) {
         await clock.advance(pauseMs);
-        // A debtor that uses its limit to the full, every time.
         for (let n = 0; n < 5 && mayOwe(a, b); n++) owe(a, b, 300_000n);
       }
       await clock.advance(10_000);

@@ -10,7 +10,6 @@ test('only a limited number of peers is remembered: those that never paid are fo
   const note = (n: number, total: bigint) => store.noteReceived(`peer ${n}`, { timestamp: BigInt(n), total });
   const known = (n: number) => store.total(`peer ${n}`)?.received;
   for (let n = 0; n < 10_000; n++) note(n, n === 5_000 ? 0n : 7n);
-  // Settled with again, so no longer the oldest.
   note(0, 8n);
   note(10_000, 7n);
   expect([known(0), known(1), known(5_000)]).toEqual([8n, 7n, undefined]);

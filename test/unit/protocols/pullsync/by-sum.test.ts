@@ -39,7 +39,7 @@ import {
 const OWNER = createSigner(new Uint8Array(32).fill(3));
 const NOTHING = new Uint8Array();
 
-/** A single-owner chunk at always the same address. */
+/** Always at the same address. */
 function owned(content: string) {
   const payload = new TextEncoder().encode(content);
   return signSoc(new Uint8Array(32), makeCac(BigInt(payload.length), payload).data, OWNER);
@@ -71,7 +71,6 @@ function payloadAt({ store }: PullNode): string {
   return toHex(store.chunks.get(ADDRESS)!.data);
 }
 
-/** Nodes of one neighbourhood, all connected. */
 async function neighbours(count: number, bySum: boolean) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
@@ -80,7 +79,7 @@ async function neighbours(count: number, bySum: boolean) {
   for (const [n, node] of nodes.entries())
     for (const other of nodes.slice(0, n)) await connect(node, other, clock);
   const next = new Map<string, bigint>();
-  /** Each pulls at once what it has not seen of every other. @returns pages */
+  /** What it has not seen. @returns pages */
   const round = async (): Promise<number> => {
     const pages = nodes.flatMap((to) =>
       to.host.peers().flatMap((peer) => {
@@ -185,7 +184,6 @@ describe('the version is', () => {
   });
 });
 
-/** A node that pulls from a peer that says what the test wants. */
 async function pulling(handler: (stream: MessageStream) => Promise<void>) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();

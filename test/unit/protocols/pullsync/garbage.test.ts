@@ -1,5 +1,3 @@
-/** Bytes that no peer in its right mind would send: every conversation ends, and nothing wrong is stored. */
-
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
@@ -19,7 +17,6 @@ import { type RawEnd, rawHost, rawStream } from './raw-streams.ts';
 
 const OWN = new Uint8Array(32);
 const PEER = new Uint8Array(32).fill(0xff);
-/** Longer than any deadline of the protocol. */
 const LONG_MS = 3_600_000;
 
 const [RECORDED] = vectors.cases;
@@ -48,7 +45,6 @@ async function node() {
   return { clock, end, serve, reserve, pullsync, peer: end.stream.peer };
 }
 
-/** Pieces in which bytes arrive. */
 function arrive(end: RawEnd, bytes: Uint8Array, size: number): void {
   for (let at = 0; at < bytes.length; at += size) end.push(bytes.subarray(at, at + size));
 }
@@ -173,7 +169,7 @@ property.prop([bytes, pieces])(
     arrive(end, given, size);
     await clock.advance(LONG_MS);
     const waits = given.length > 0 && end.written.length === 0 && Object.keys(served).length === 0;
-    // A whole Get for what is not there is waited for; everything else has ended.
+    // A whole Get for what is not there is waited for.
     if (!waits) expect(Object.keys(served)).toHaveLength(1);
   },
 );

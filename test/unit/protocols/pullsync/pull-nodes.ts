@@ -1,4 +1,3 @@
-/** Nodes over memory hosts that pull from each other, each with a real reserve in memory. */
 import { proximityOrder } from '../../../../formats/chunk/address.ts';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
@@ -25,12 +24,11 @@ export interface PullNode {
   readonly underlay: () => string;
   readonly store: LocalStore;
   readonly pullsync: Pullsync;
-  /** What the protocol uses; a test may replace a function. */
+  /** A test may replace a function. */
   readonly reserve: PullsyncDeps['reserve'];
   readonly metrics: Metrics;
   /** Called for every delivery; throws to refuse. */
   validate: (chunk: Chunk, stamp: Stamp) => void;
-  /** What `onDelivered` was given. */
   readonly seen: Chunk[];
 }
 
@@ -136,13 +134,12 @@ export function delivered({ chunk, stamp }: Stamped) {
   return { address: chunk.address, data: chunk.data, stamp: encodeStamp(stamp) };
 }
 
-/** Value of a metric without labels. */
 export async function metric({ metrics }: Pick<PullNode, 'metrics'>, name: string): Promise<number> {
   const line = new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(await metrics.expose());
   return Number(line?.[1]);
 }
 
-/** How a conversation ended, without an unhandled rejection while the test waits for other things. */
+/** No rejection goes unhandled while the test waits for other things. */
 export function outcome<T>(work: Promise<T>): { value?: T; error?: unknown } {
   const seen: { value?: T; error?: unknown } = {};
   work.then(

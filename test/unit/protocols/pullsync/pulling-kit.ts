@@ -1,4 +1,3 @@
-/** A node that pulls from a peer that follows a script. */
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { bitsOf } from '../../../../node/protocols/pullsync/rules.ts';
@@ -10,10 +9,9 @@ import { chunksInBin, delivered, offered, type PullNode, pullNode, type Stamped 
 export const NO_CURSORS = Array.from({ length: 32 }, () => 0n);
 
 export interface Script {
-  /** What is offered for every Get; `topmost` is the number of chunks. */
+  /** For every Get; `topmost` is the number of chunks. */
   readonly offer: readonly Stamped[];
   readonly topmost?: bigint;
-  /** Instead of the wanted chunks. */
   readonly deliver?: (stream: MessageStream, wanted: readonly Stamped[]) => Promise<void>;
 }
 
@@ -27,7 +25,6 @@ export async function deliverAll(stream: MessageStream, wanted: readonly Stamped
   for (const one of wanted) await stream.write(Delivery, delivered(one));
 }
 
-/** A node that pulls, and peers that serve as the test says. */
 export async function pulling(options: { radius?: number; latencyMs?: number } = {}) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();

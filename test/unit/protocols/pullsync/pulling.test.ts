@@ -106,7 +106,7 @@ test('a chunk that the peer has lost is passed over', async () => {
   expect(await metric(node, 'pullsync_received_zero_address')).toBe(1);
 });
 
-/** What is wrong with the second of three deliveries. */
+/** The second of three deliveries. */
 const BAD: readonly (readonly [string, (good: Stamped, other: Stamped) => object, object])[] = [
   [
     'of another chunk',

@@ -1,5 +1,3 @@
-/** Streams whose other end is bytes: for recordings, and for what no peer in its right mind would send. */
-
 import type { Clock } from '../../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import type { Host, Peer, ProtocolHandler, ProtocolSpec } from '../../../../node/p2p/host.ts';
@@ -10,7 +8,6 @@ import { Inbox } from '../../../../node/p2p/stream/inbox.ts';
 export interface RawEnd {
   /** Bytes written so far, a hex text per write. */
   readonly written: string[];
-  /** Why it was reset from our side. */
   readonly resets: Error[];
   push(bytes: Uint8Array): void;
   end(): void;
@@ -41,13 +38,12 @@ export function rawStream(peer: Peer, clock: Clock): RawEnd {
   };
 }
 
-/** Pushes a whole recording in pieces of `size` bytes. */
 export function pushHex(end: RawEnd, frames: readonly string[], size = 7): void {
   const bytes = fromHex(frames.join(''));
   for (let at = 0; at < bytes.length; at += size) end.push(bytes.subarray(at, at + size));
 }
 
-/** What the protocol needs of a host: streams come from `open`, handlers can be called. */
+/** Streams come from `open`, handlers can be called. */
 export function rawHost(overlay: Uint8Array, open: () => RawEnd) {
   const handlers = new Map<string, ProtocolHandler>();
   const host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'> = {

@@ -1,5 +1,3 @@
-/** What nodes of the public network really said, byte for byte. */
-
 import { expect, test } from 'vitest';
 import { decodeStamp, stampHash } from '../../../../formats/chunk/stamp.ts';
 import { chunkFrom } from '../../../../formats/chunk/validate.ts';

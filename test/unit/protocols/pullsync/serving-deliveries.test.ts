@@ -160,7 +160,7 @@ test.each([
 
 test('a peer that does not read its deliveries is given up after three minutes', async () => {
   const { clock, node, ask } = await served({ filled: 250 });
-  // Large enough that the transport has no room for all of them.
+  // The transport has no room for all of them.
   node.reserve.load = (...given) => {
     const held = node.store.reserve.load(...given);
     return held && { ...held, chunk: { ...held.chunk, data: new Uint8Array(4104) } };

@@ -1,4 +1,3 @@
-/** A node that serves its reserve. */
 import type { MessageStream } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { Get, PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
@@ -7,7 +6,6 @@ import { connect, never } from '../exchange-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { chunksInBin, fill, type PullNode, pullNode } from './pull-nodes.ts';
 
-/** A serving node, and a peer that says what the test wants. */
 export async function served(options: { filled?: number; bin?: number } = {}) {
   const { filled = 0, bin = 0 } = options;
   const clock = new ManualClock();

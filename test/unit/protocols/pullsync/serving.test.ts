@@ -33,7 +33,7 @@ describe('a peer that says which cursors it knows', () => {
   const NOTHING = { cursors: [], epoch: 0n, from: 0, to: 31 };
   const OUTDATED = { ...NOTHING, epoch: 1n };
 
-  /** Cursors that the node has told, and a question for what is beyond them. */
+  /** The question is for what is beyond them. */
   async function told(filled = 0) {
     const context = await served({ filled });
     const { clock } = context;
@@ -117,7 +117,7 @@ describe('a peer that says which cursors it knows', () => {
   });
 
   describe('beside others that wait', () => {
-    /** How long five more peers, or streams, make it wait while an entry of bin 0 comes every 50 ms. */
+    /** While an entry of bin 0 comes every 50 ms. */
     async function toldAfter(others: { from?: number; to?: number; samePeer?: boolean; leaving?: boolean }) {
       const context = await told();
       const { clock, node, ask, known } = context;

@@ -11,7 +11,6 @@ function pausing() {
   /** @returns whether one of them was news */
   const fail = (neighbourhood: string, count = 1, reason = 'full') =>
     Array.from({ length: count }, () => pauses.failed(neighbourhood, reason)).includes(true);
-  /** Lets a pause end and makes the next push fail. */
   const failAfter = async (neighbourhood: string, ms: number) => {
     await clock.advance(ms);
     return fail(neighbourhood);

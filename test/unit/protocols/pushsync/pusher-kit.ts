@@ -1,4 +1,3 @@
-/** A pusher, and what its pushes end with. */
 import { onTestFinished } from 'vitest';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../../formats/chunk/stamp.ts';
@@ -37,7 +36,7 @@ export function stamped(n: number): Stamp {
   return { ...someStamp(), index: new Uint8Array([0, 0, 0, 0, 0, 0, n >> 8, n & 255]) };
 }
 
-/** A pusher over a memory store; `push` is what pushsync does, and notes which chunks it was given. */
+/** `push` stands for pushsync, and notes its chunks. */
 export async function pusherWith(
   push: Push,
   given: {

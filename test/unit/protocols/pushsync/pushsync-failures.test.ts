@@ -35,17 +35,16 @@ import {
   stamp,
 } from './pushsync-kit.ts';
 
-/** Sets a radius and returns a chunk such that no stranger is in its neighbourhood and none of their receipts is shallow. */
+/** No stranger is in the chunk's neighbourhood, and no receipt of theirs is shallow. */
 function outside(node: ExchangeNode): Chunk {
   node.radius = 1;
   return chunkWhere(([first = 0]) => first >= 128);
 }
 
-/** A storer without room, and the error that it answers with. */
 const fullStorer = (stream: MessageStream) =>
   stream.write(Receipt, { err: `handler: ${new NoRoomError('0110').message}` });
 
-/** What a storer says that holds another chunk at the index of the stamp. */
+/** It holds another chunk at the index of the stamp. */
 const replaced = {
   err: 'reserve put: reserve putter.Put: overwrite same chunk. prev 2 cur 1: overwriting chunk with newer timestamp',
 };
@@ -136,7 +135,7 @@ test('a storer without room names its neighbourhood when it refuses a chunk, and
   expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', address: someChunk.address });
   const otherIndex = encodeStamp({ ...stamp, index: new Uint8Array(8).fill(1) });
   expect((await receiptFrom(from, peer, { ...parcel, stamp: otherIndex })).err).toBe(refused);
-  // It would replace what is there, and needs no more room than that.
+  // It would replace what is there, and needs no more room.
   const newerStamp = encodeStamp({ ...stamp, timestamp: new Uint8Array(8).fill(1) });
   expect((await receiptFrom(from, peer, { ...parcel, stamp: newerStamp })).err).toBe('');
 });

@@ -1,4 +1,3 @@
-/** Nodes that push chunks, and their receipts. */
 import { closerTo } from '../../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import { encodeStamp } from '../../../../formats/chunk/stamp.ts';
@@ -29,7 +28,6 @@ export const stamp = someStamp();
 
 export const idle: ProtocolHandler = async () => undefined;
 
-/** A receipt of the node with key `n`. */
 export function receiptOf(
   n: number,
   address: Uint8Array,
@@ -46,7 +44,7 @@ export function inLowerHalf(n: number): boolean {
   return overlayOf(n) < '8';
 }
 
-/** One node and strangers of the lower half that serve pushsync with `handler`, all connected to it. */
+/** The strangers have overlays of the lower half. */
 export async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number, n: number) => Promise<void>,
@@ -74,19 +72,17 @@ export async function amongStrangers(
   return { clock, network, node: node!, strangers, asked: () => asked };
 }
 
-/** A chunk to which every stranger is closer than the node. */
 export function chunkBeyond(node: ExchangeNode, strangers: readonly Stranger[]): Chunk {
   return chunkWhere((address) => strangers.every((one) => closerTo(address, one.overlay, node.overlay) < 0));
 }
 
-/** Delivers to `peer` as a client that is not a node of ours. */
+/** As a client that is not a node of ours. */
 export async function receiptFrom(from: Stranger, peer: Peer, delivery: Partial<MessageOf<typeof Delivery>>) {
   const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
   await stream.write(Delivery, delivery);
   return await stream.read(Receipt);
 }
 
-/** A client connected to one node of ours. */
 export async function client(
   radius = 0,
 ): Promise<{ node: ExchangeNode; from: Stranger; peer: Peer; clock: ManualClock }> {

@@ -39,7 +39,6 @@ import {
   stamp,
 } from './pushsync-kit.ts';
 
-/** Number of a key whose node lies where it should. */
 function keyWhere(wanted: (overlay: Uint8Array) => boolean): number {
   for (let n = 1_000; n < 2_000; n++) if (wanted(fromHex(overlayOf(n)))) return n;
   throw new Error('no such node among 1,000');
@@ -342,7 +341,7 @@ test('a node that others cannot reach passes on chunks within its radius, but no
   for (const { host } of [hidden, other]) await host.start();
   const from = await stranger(9, { clock, network, protocol: PUSHSYNC, handler: idle });
   const peer = await connect(from, hidden, clock);
-  // No other peer is there: what it does not take is lost.
+  // What it does not take is lost.
   expect(await receiptFrom(from, peer, parcel)).toMatchObject({ err: '', address: someChunk.address });
   expect(hidden.store.held.size).toBe(1);
 

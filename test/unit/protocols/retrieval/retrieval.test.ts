@@ -21,7 +21,6 @@ import { ManualClock } from '../manual-clock.ts';
 
 const someChunk = chunkWhere(() => true);
 
-/** One node and `count` strangers that serve retrieval by `handler`, all connected to it. */
 async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number) => Promise<void>,
@@ -49,7 +48,7 @@ async function deliver(stream: MessageStream, chunk: Chunk): Promise<void> {
   await stream.write(Delivery, { data: chunk.data });
 }
 
-/** Asks `peer` as a client that is not a node of ours. */
+/** As a client that is not a node of ours. */
 async function answerTo(from: Stranger, peer: Peer, address: Uint8Array) {
   const stream = await from.host.open(peer, RETRIEVAL.id, { signal: never });
   await stream.write(Request, { addr: address });

@@ -1,14 +1,13 @@
-/** A node that dies at any write of its state while it pays or is paid, and comes back with what was committed. */
+/** It must come back with what was committed. */
 import { describe, expect, test } from 'vitest';
 import { PAYMENT_TIMEOUT_MS } from '../../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../../node/store/ports.ts';
 import { memoryRecords, testKey } from '../../p2p/memory-nodes.ts';
 import { FUNDS, meet, type SwapNode, swapNode, world } from './swap-nodes.ts';
 
-/** More writes than one payment makes on either side. */
 const WRITES_MAX = 4;
 
-/** The process dies after so many writes: the last one is committed and never answered, later ones do not happen. */
+/** The last write is committed and never answered, later ones do not happen. */
 function dying(records: KeyValueStore, writes: number): KeyValueStore {
   let left = writes;
   const write = async (work: () => Promise<void>): Promise<void> => {
@@ -48,10 +47,10 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     const dead = who === 'payer' ? payer : payee;
     await dead.host.stop();
     await clock.advance(PAYMENT_TIMEOUT_MS + 1_000);
-    // Dead before it has the cheque, it resets the stream; after that the payer knows.
+    // Dead before it has the cheque, it resets the stream.
     if (who === 'payee') expect(await paying).toBe(writes < 2 ? 'STREAM_RESET' : 'paid');
 
-    // A peer never has a cheque that its issuer does not know after the crash.
+    // Its issuer must know every cheque that the peer has.
     const reborn = await start(who === 'payer' ? 1 : 2);
     if (who === 'payer') payer = reborn;
     else payee = reborn;
@@ -59,12 +58,12 @@ describe.each(['payer', 'payee'] as const)('the %s dies', (who) => {
     const received = () => payee.services.settlement(payer.id)?.received ?? 0n;
     expect(received()).toBeLessThanOrEqual(sent());
 
-    // When they meet again both count the same, and this session credits what it pays, no more and no less.
+    // Both must count the same, and this session credits what it pays.
     const before = total(payee);
     const peer = await meet(payer, payee, clock);
     await clock.settle();
     expect(received()).toBe(sent());
-    // What was handed over once more is shown by both as paid ahead.
+    // Both show the repeated cheque as paid ahead.
     expect(payer.ahead.get(payee.id) ?? 0n).toBe(total(payee) - before);
     await payer.protocol.pay(peer, 2_000n);
     await clock.settle();

@@ -35,7 +35,6 @@ test('a cheque in doubt is not written off while the creditor cannot look at the
 });
 
 describe('the creditor', () => {
-  /** A debtor that sends what a test says. */
   async function debtor() {
     const parts = world();
     const b = await swapNode(2, parts);
@@ -200,7 +199,7 @@ describe('the creditor', () => {
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
   });
 
-  /** One look at a time; the block with a cashing comes after the `nth` at what is there or paid. */
+  /** The block comes after the `nth` look at what is there or paid. */
   function cashAfterLook(nth: number, { b, chain, book }: Debtor, cashed: bigint): void {
     const answer = b.chain.call.bind(b.chain);
     const looks = [SWAP_FUNCTIONS.paidOut, SWAP_FUNCTIONS.liquidBalanceFor].map((name) => selectorOf(name));

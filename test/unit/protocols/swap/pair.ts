@@ -1,4 +1,3 @@
-/** Two nodes that pay each other by cheques. */
 import type { Peer } from '../../../../node/p2p/host.ts';
 import { meet, type SwapNode, swapNode, type World, world } from './swap-nodes.ts';
 

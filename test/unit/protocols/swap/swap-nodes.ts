@@ -1,4 +1,4 @@
-/** Nodes over memory hosts that pay each other by cheques on a simulated chain; accounting only counts. */
+/** Accounting only counts. */
 
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../../formats/crypto/signer.ts';
@@ -19,7 +19,7 @@ import { ManualClock } from '../manual-clock.ts';
 
 export const RATE = 100_000n;
 export const DEDUCTION = 100n;
-/** In every chequebook at first, base units. */
+/** In base units. */
 export const FUNDS = 10n ** 15n;
 
 export interface SwapNode {
@@ -31,10 +31,9 @@ export interface SwapNode {
   readonly protocol: SwapProtocol;
   /** Accounting units of accepted cheques, by peer. */
   readonly credited: { readonly peer: string; readonly amount: bigint }[];
-  /** Accounting units that a peer was paid before they were owed. */
+  /** In accounting units: paid before they were owed. */
   readonly ahead: ReadonlyMap<string, bigint>;
   readonly metrics: Metrics;
-  /** Its endpoint of the chain. */
   readonly chain: SwapChain;
 }
 
@@ -50,11 +49,10 @@ export function world(): World {
 
 interface NodeOptions {
   readonly state?: KeyValueStore;
-  /** Of its own: deployed with `FUNDS` unless it is given; false: it sends no cheques. */
+  /** Default: one deployed with `FUNDS`; false: it sends no cheques. */
   readonly chequebook?: Uint8Array | false;
-  /** Sends its transactions; by default none can be sent. */
+  /** By default none can be sent. */
   readonly send?: () => Promise<string>;
-  /** Told of every accepted cheque, beside the list of them. */
   readonly accounting?: (host: Host) => PaymentLedger;
 }
 
@@ -148,7 +146,7 @@ export async function meet(
   return peer;
 }
 
-/** The state of a promise once everything that needs no time has happened. */
+/** Once everything that needs no time has happened. */
 export async function outcome(work: Promise<unknown>, clock: ManualClock): Promise<string> {
   let seen = 'pending';
   void work

@@ -94,7 +94,6 @@ describe('an honest pair', () => {
       let a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
       let b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
       let peer = await meet(a, b, parts.clock);
-      /** What the debtor counts as paid in this session. */
       let paid = 0n;
       for (const { kind, ...rest } of steps) {
         if (kind === 'pay' && 'amount' in rest) {
@@ -125,7 +124,7 @@ describe('an honest pair', () => {
       paid += 2_000_000n;
       expect(b.services.settlement(a.id)?.received).toBe(a.services.settlement(b.id)?.sent);
       const credited = sums(b).reduce((sum, amount) => sum + amount, 0n);
-      // Base units below one accounting unit are lost in a division for each cheque in doubt.
+      // Each division for a cheque in doubt loses base units.
       expect(credited).toBeGreaterThanOrEqual(paid - BigInt(steps.length));
     },
   );
@@ -199,7 +198,7 @@ describe('through a slow endpoint', () => {
 });
 
 describe('the debtor', () => {
-  /** A creditor that answers these headers and keeps what it is sent. */
+  /** It keeps what it is sent. */
   async function creditor(
     headers: Record<string, Uint8Array> | undefined,
     then?: (stream: MessageStream) => Promise<void>,
@@ -276,7 +275,6 @@ describe('the debtor', () => {
     const both = [a.protocol.pay(peer, 60n), a.protocol.pay(peer, 60n)].map((work) => outcome(work, clock));
     expect(await Promise.all(both)).toEqual(['done', expect.stringMatching(/^chequebook out of funds/)]);
     expect(sums(b)).toEqual([60n]);
-    // Cashing changes nothing: what is paid out was promised.
     chain.book(bookOf(a)).balance -= 60n * RATE + DEDUCTION;
     chain.book(bookOf(a)).paidOut.set(toHex(b.signer.address), 60n * RATE + DEDUCTION);
     expect(await outcome(a.protocol.pay(peer, 40n), clock)).toBe('done');
@@ -336,7 +334,7 @@ describe('the debtor', () => {
       peer = await meet(a, b, parts.clock);
     }
     b.chain.isDown = false;
-    // The one that was lost is taken first, and counts towards what is paid now.
+    // The lost one is taken first, and counts towards what is paid now.
     await a.host.disconnect(b.id, 'again');
     await parts.clock.settle();
     peer = await meet(a, b, parts.clock);

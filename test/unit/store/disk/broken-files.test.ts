@@ -1,5 +1,3 @@
-/** Files that were damaged, exchanged, cut short or replaced while the node was away. */
-
 import { randomBytes } from 'node:crypto';
 import {
   copyFileSync,
@@ -45,7 +43,6 @@ const uploaded = [
 const pinned = Array.from({ length: 50 }, (_, i) => leaf(2000 + i));
 const PAGE = 4096;
 
-/** A store with something in every table. */
 async function fill(path: string, overlay = OVERLAY): Promise<void> {
   const store = await open(path, overlay);
   await Promise.all(reserved.map((chunk, index) => store.reserve.put(chunk, stamp({ index }))));
@@ -109,7 +106,7 @@ describe('an index with one overwritten page', () => {
       writeFileSync(file(path, 'index.mdb'), bytes);
       const isUsed = walkIndex(file(path, 'index.mdb')).length > 0;
       const store = await open(path);
-      // Bytes lie in the slots: with their records gone they are found there.
+      // Without records, bytes are found in the slots.
       expect(reserved.filter(isReserved(store))).toHaveLength(300);
       expect(uploaded.filter(isReadable(store))).toHaveLength(21);
       expect(store.uploads.pending(0, 100)).toHaveLength(21);
@@ -166,7 +163,7 @@ describe('of a replaced single-owner chunk the newer version comes back from the
     const path = mkdtempSync(join(root, 'replaced-'));
     const store = await open(path);
     await put(store, 1);
-    // A slot is not given out again by the transaction that has freed it: this one is the second.
+    // A transaction does not give out a slot that it freed.
     await put(store, 2);
     await store.close();
     rmSync(file(path, 'index.mdb'));
@@ -213,7 +210,7 @@ test('chunks lost with an index and its slots together are damaged, not wrong', 
   await store.close();
 });
 
-/** Wipes the page of the table of chunks that has this record; the reserve still knows the chunk. */
+/** The reserve still knows the chunk. */
 function loseRecordOf(address: Uint8Array, path: string): void {
   const bytes = readFileSync(file(path, 'index.mdb'));
   for (let at = bytes.indexOf(address); at >= 0; at = bytes.indexOf(address, at + 1)) {
@@ -260,7 +257,7 @@ describe('foreign files are refused by name', () => {
       code: 'STORE_FOREIGN',
       message: expect.stringMatching(message),
     });
-    // Nothing was touched: with its own file back the store is what it was.
+    // With its own file back the store is what it was.
     copyFileSync(file(original, name), file(path, name));
     const store = await open(path);
     expect(store.reserve.size()).toBe(300);
@@ -282,7 +279,6 @@ describe('foreign files are refused by name', () => {
   test('a store of the previous format', async () => {
     const path = copyOf(original);
     const bytes = readFileSync(file(path, 'index.mdb'));
-    // The older index had no such record.
     for (let at = bytes.indexOf('identity'); at !== -1; at = bytes.indexOf('identity', at + 1)) {
       bytes.write('idenuity', at);
     }
@@ -362,7 +358,7 @@ test('a bin of the reserve whose entries are all lost is empty afterwards, and i
   const isLost = (key: Uint8Array) => Buffer.compare(key.subarray(33, 65), lost!.address) === 0;
   for (const key of [...table('reserve').getKeys()].filter(isLost)) await table('reserve').remove(key);
   await index.close();
-  // The pages of table `bins`, which is derived from the others.
+  // `bins` is derived from the other tables.
   losePagesWith(Buffer.concat([kept[0]!.address, stamp().batchId, stampHash(stamp({ index: 1 }))]), path);
   const rebuilt = await open(path);
   expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(true);

@@ -1,5 +1,3 @@
-/** `db check`: what it finds in a store, and that it leaves the store as it is. */
-
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -181,7 +179,7 @@ test('flipped bytes are found, with their chunk and slot, and are not marked', (
   const path = copy();
   const { address } = reserved[7]!;
   const slot = placeOf(path, address);
-  // The last byte of the chunk, and the stamp of another one.
+  // The chunk's last byte, and the stamp of another one.
   flip(path, slot, 118 + 39 + 15);
   const other = placeOf(path, reserved[8]!.address);
   flip(path, other, 40);
@@ -274,7 +272,7 @@ describe('refused', () => {
   test('a store that a node uses, naming its process', async () => {
     const path = join(root, 'in-use');
     const store = await open(path);
-    // Our own process may take its own lock again.
+    // Our process may take its own lock again.
     const [, started] = readFileSync(join(path, 'lock'), 'utf8').split(' ');
     writeFileSync(join(path, 'lock'), `${process.ppid} `);
     expect(() => checkFiles(path)).toThrow(

@@ -1,5 +1,3 @@
-/** `db compact`: every chunk is kept, space is given back, and it may end at any moment. */
-
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -19,7 +17,6 @@ const root = temporaryFolder('svcnet-compact');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const open = (path: string) =>
   openLmdbStore({ cacheCapacity: 10, reserveCapacity: 5000, radius: 0, path }, deps);
-/** Of different lengths. */
 const leaf = (n: number) => makeCac(BigInt(8 + (n % 500)), Buffer.alloc(8 + (n % 500), `${n} `));
 const COUNT = 1500;
 /** Every third one stays. */

@@ -3,7 +3,6 @@ import { deferredState } from '../../../../node/store/disk/deferred-state.ts';
 import type { KeyValueChange } from '../../../../node/store/ports.ts';
 import { memoryRecords } from '../../p2p/memory-nodes.ts';
 
-/** Records on a disk that fails on demand. */
 function records() {
   const base = memoryRecords();
   const disk: { failure: Error | undefined } = { failure: undefined };

@@ -1,4 +1,4 @@
-/** A power cut: of the slots only what was there at the last sync is left. */
+/** Only what slots held at the last sync is left. */
 
 import { copyFileSync, fdatasyncSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const root = temporaryFolder('svcnet-durable');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const chunkOf = (n: number) => makeCac(4n, Buffer.from([n >> 8, n & 255, 0, 0]));
 
-/** A store whose power can be cut: what has not been synced is gone. */
+/** What has not been synced is gone. */
 async function cuttable(durability: 'process' | 'disk') {
   const path = mkdtempSync(join(root, 'store-'));
   const after = mkdtempSync(join(root, 'after-'));
@@ -47,7 +47,6 @@ test('with durability: disk, everything that was confirmed survives a power cut'
   for (const n of numbers.slice(0, 50)) await session.put(chunkOf(1000 + n), stamp({ batch: 2, index: n }));
   await session.done(chunkOf(1000).address);
   await store.state('cheques').put('peer', Uint8Array.of(1));
-  // A group of writes waits once.
   expect(syncs()).toBeLessThan(100);
   // On its way when the power goes.
   const unconfirmed = store.reserve.put(chunkOf(2000), stamp({ index: 2000 }));

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../temporary-folder.ts';
 
 const folder = realpathSync(temporaryFolder('svcnet-mapped'));
 
-/** Numbers of filesystems: ext4, and FUSE; some FUSE ones share files in memory and some do not. */
+/** Some FUSE ones share files in memory and some do not. */
 const [EXT4, FUSE] = [0xef53, 0x65735546];
 
 test('a filesystem that cannot share files in memory is refused by folder and name, before the index is opened', () => {
@@ -26,7 +26,7 @@ test('a usual filesystem is not tried out, another one is, and nothing stays the
   expect(tried).toEqual([]);
   expectMappable(folder, { typeOf: () => FUSE, maps });
   expect(tried).toEqual([folder]);
-  // Files of a start that was cut off do not matter either.
+  // A start that was cut off leaves them.
   writeFileSync(join(folder, 'mapped'), 'not a database');
   expectMappable(folder, { typeOf: () => FUSE });
   expect(readdirSync(folder)).toEqual([]);

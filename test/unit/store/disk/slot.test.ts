@@ -20,7 +20,6 @@ const chunkOf = (length: number): Chunk => ({
   identity: address,
 });
 const held: Held = { by: 'upload', stamp: stamp({ index: 5 }) };
-/** What is behind it was there before. */
 function slotOf(chunk: Chunk, by?: Held): Uint8Array {
   const slot = new Uint8Array(SLOT_SIZE).fill(0xee);
   slot.set(encodeSlot(chunk, by));

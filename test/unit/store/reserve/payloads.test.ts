@@ -1,4 +1,4 @@
-/** Stores in which every node keeps the same payload of a single-owner address. `p2p-protocols.md` 4.11. */
+/** Every node must keep the same payload. `p2p-protocols.md` 4.11. */
 import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
@@ -25,7 +25,7 @@ const [LOW, HIGH] = ['one', 'other']
   .map(owned)
   .sort((a, b) => Buffer.compare(wrappedAddressOf(a.data), wrappedAddressOf(b.data))) as [Chunk, Chunk];
 
-/** Stamps of two batches at the same time, lower hash first. */
+/** At the same time, lower hash first. */
 const [FIRST, SECOND] = [stamp({ batch: 1, timestamp: 5 }), stamp({ batch: 2, timestamp: 5 })].sort((a, b) =>
   Buffer.compare(stampHash(a), stampHash(b)),
 ) as [Stamp, Stamp];
@@ -103,7 +103,7 @@ describe.each(BACKENDS)('a convergent store %s', (_name, open) => {
       const { store } = bench;
       for (const [chunk, under] of order) await store.reserve.put(chunk, under);
       expect(toHex(store.chunks.get(kept.address)!.data)).toBe(toHex(kept.data));
-      // An entry is found by its stamp and the payload that is kept.
+      // By its stamp and the kept payload.
       for (const [, under] of puts) {
         expect(isFound(store, kept, under)).toBe(true);
         expect(isFound(store, kept === LOW ? HIGH : LOW, under)).toBe(false);
@@ -215,7 +215,7 @@ test('entries that came while they were not found by their sums are found when t
   expect([isFound(store, ...left!), isFound(store, left![0], newer)]).toEqual([false, true]);
 });
 
-/** A disk that cannot read the chunks of these slots until they are written again; their stamps it can. */
+/** Until they are written again; stamps can be read. */
 function breaking(disk: Backend, broken: Set<number>): Backend {
   return {
     get: (...given) => disk.get(...given),

@@ -16,12 +16,11 @@ function entry({ address }: Chunk, under: Stamp): ReserveEntry {
   return { address, batchId: under.batchId, stampHash: stampHash(under) };
 }
 
-/** The entry that a chunk under a stamp is in its bin. */
 function item(binId: number, chunk: Chunk, under: Stamp): ReserveItem {
   return { binId: BigInt(binId), ...entry(chunk, under) };
 }
 
-/** The overlay of the tests is all zeros: 0x80 is in bin 0, 0x01 in bin 7. */
+/** The overlay is all zeros: 0x80 is in bin 0, 0x01 in bin 7. */
 describe.each(BACKENDS)('the reserve %s', (_name, open) => {
   test('numbers the chunks of each bin from 1', async () => {
     await using bench = await open();
@@ -217,7 +216,6 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     expect([1, 2].map((first) => store.chunks.has(chunk(first).address))).toEqual([false, true]);
     expect(held(store, chunk(1), stamp({ batch: 1, timestamp: 9 }))).toBeUndefined();
     expect(held(store, chunk(2), stamp({ batch: 2 }))?.chunk).toEqual(chunk(2));
-    // The same index with an earlier time is free again.
     await store.reserve.put(chunk(3), stamp({ batch: 1, timestamp: 1 }));
     expect(store.reserve.size()).toBe(2);
   });
@@ -230,7 +228,6 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
     const given = [
       entry(chunk(0x80), stamp({ index: 0x80 })),
       entry(chunk(0x40), stamp({ index: 0x40 })),
-      // Another chunk, another batch, another time.
       entry(chunk(0x82), stamp({ index: 0x80 })),
       entry(chunk(0x81), stamp({ batch: 2, index: 0x81 })),
       entry(chunk(0x81), stamp({ index: 0x81, timestamp: 2 })),
@@ -285,7 +282,6 @@ describe.each(BACKENDS)('the reserve %s', (_name, open) => {
       false,
     ]);
     expect(held(store, twice, stamp({ batch: 2 }))?.chunk).toEqual(twice);
-    // The same index with an earlier time is free again.
     await store.reserve.put(chunk(0x83), stamp({ index: 3, timestamp: 1 }));
     expect(store.reserve.size()).toBe(2);
   });

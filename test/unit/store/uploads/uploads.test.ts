@@ -12,7 +12,6 @@ async function upload(store: LocalStore, chunks: Chunk[]): Promise<number> {
   return uid;
 }
 
-/** As many different chunks as asked for. */
 function manyChunks(count: number): Chunk[] {
   return Array.from({ length: count }, (_, i) => {
     const address = new Uint8Array(32);
@@ -29,7 +28,7 @@ async function uploadAs(store: LocalStore, chunk: Chunk, under: Stamp): Promise<
   return uid;
 }
 
-/** Two single-owner chunks at one address. */
+/** At one address. */
 const versions = (): [Chunk, Chunk] => [chunk(1, 0, 'soc'), chunk(1, 1, 'soc')];
 
 const firstBytes = (store: LocalStore) => store.uploads.pending(0, 100).map(({ chunk }) => chunk.address[0]);

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 test('the tail of a log has as many lines as were asked for, however long they are', () => {
-  // Some megabytes: more than is read at once.
+  // More than is read at once.
   const lines = Array.from({ length: 20_000 }, (_, n) => `line ${n} ${'é'.repeat(80)}`);
   writeFileSync(log, `${lines.join('\n')}\n`);
   expect(tail(log, 0)).toEqual([]);
@@ -35,7 +35,6 @@ test('a log followed from its last lines misses none that is added meanwhile, an
   const lines = follow(log, new AbortController().signal, 2);
   const next = async () => (await lines.next()).value;
   expect(await next()).toBe('b');
-  // As a node does while the first lines are printed.
   appendFileSync(log, 'ished\nd\n');
   expect([await next(), await next(), await next()]).toEqual(['c', 'unfinished', 'd']);
 });

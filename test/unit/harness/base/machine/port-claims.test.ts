@@ -18,7 +18,6 @@ import { temporaryFolder } from '../../../../temporary-folder.ts';
 const PORT = 20_123;
 let home: string;
 let claims: string;
-/** Of two clusters. */
 let keeper: string;
 let other: string;
 beforeEach(() => {

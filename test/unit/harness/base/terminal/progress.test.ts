@@ -33,7 +33,7 @@ test('on a terminal a start that fails ends its list and nothing else', async ()
     view.update({ step: 'chain', done: true, detail: '7 contracts', ms: 600 });
     view.update({ step: 'nodes', done: false, detail: '0 of 5 ready' });
     await view.end();
-    // Node reports rejections that nobody handles when the promises that are due have run.
+    // Node reports them when the promises that are due have run.
     await new Promise((resolve) => setImmediate(resolve));
   } finally {
     for (const spy of spies) spy.mockRestore();

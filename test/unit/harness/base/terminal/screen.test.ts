@@ -1,4 +1,3 @@
-/** What drawing a picture writes to the terminal. */
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { Screen } from '../../../../../harness/base/terminal/screen.ts';

@@ -8,7 +8,6 @@ import {
   violations,
 } from '../../../../../harness/cluster/books/books.ts';
 
-/** Overlays and accounts that are easy to read in messages. */
 const PEERS = { a: 'a'.repeat(64), b: 'b'.repeat(64), c: 'c'.repeat(64) };
 const ACCOUNTS = { a: '0a'.repeat(20), b: '0b'.repeat(20), c: '0c'.repeat(20) };
 const BOOK = { a: 'ba'.repeat(20), b: 'bb'.repeat(20), c: 'bc'.repeat(20) };
@@ -31,7 +30,7 @@ function node(name: Name, ...links: Link[]): NodeBooks {
   return { name, overlay: PEERS[name], account: ACCOUNTS[name], chequebook: BOOK[name], wipes: 0, links };
 }
 
-/** `a` has promised 70 to `b`, which has cashed 50 of it; 10 staked, a batch of 4 x 2^2, a pot of 3. */
+/** `a` promised 70 to `b`, which cashed 50; 10 staked, a batch of 4 x 2^2, a pot of 3. */
 function books(more: { nodes?: NodeBooks[]; chain?: Partial<Books['chain']> } = {}): Books {
   return {
     nodes: more.nodes ?? [

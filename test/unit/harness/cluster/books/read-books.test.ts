@@ -6,14 +6,14 @@ import { readBooks } from '../../../../../harness/cluster/books/read-books.ts';
 const SUPPLY = 1000n;
 const HOLDERS = [`0x${'aa'.repeat(20)}`, `0x${'bb'.repeat(20)}`];
 
-/** Each block moves a token from the first holder to the second; one block comes while the second is asked for. */
+/** Each block moves a token between the holders; one comes while the second is asked for. */
 function movingChain() {
   let height = 5;
   const asked: number[] = [];
   const balanceOf = (holder: string | undefined, block: number) => {
     if (holder !== HOLDERS[0] && holder !== HOLDERS[1]) return 0n;
     if (block === 5 && height === 5 && holder === HOLDERS[1]) height = 6;
-    // As Anvil does, when it has found the block to be the newest just before.
+    // As Anvil does, if the block was the newest just before.
     const state = asked.length < 2 ? height : block;
     asked.push(block);
     return holder === HOLDERS[0] ? SUPPLY - BigInt(state) : BigInt(state);

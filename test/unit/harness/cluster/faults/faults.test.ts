@@ -15,7 +15,6 @@ import { temporaryFolder } from '../../../../temporary-folder.ts';
 let folder = '';
 beforeEach(() => void (folder = temporaryFolder('faults')));
 
-/** What the kinds below have done, in order. */
 let done: string[] = [];
 const slow: FaultKind<{ node: string; ms: number }> = {
   name: 'slow',
@@ -47,7 +46,7 @@ const blink: FaultKind<{ node: string }> = {
   text: ({ node }) => `makes ${node} blink`,
   begin: (_context, { node }) => Promise.resolve({ node }),
 };
-/** Takes three nodes away, one after another; `stop` is called when the second one is away. */
+/** One after another; calls `stop` when the second is away. */
 let stop: () => void = () => undefined;
 const tour: FaultKind<{ node: string }> = {
   ...blink,
@@ -200,7 +199,7 @@ describe('faults of a cluster', () => {
 
   it('of different nodes are healed side by side, of one node the latest first', async () => {
     const first = Promise.withResolvers<void>();
-    /** Of these the latest ends only after the end of the first one has begun. */
+    /** The latest ends only after the end of the first has begun. */
     const waiting: FaultKind<{ node: string; ms: number }> = {
       ...slow,
       async end(context, handle) {

@@ -1,5 +1,3 @@
-/** Clusters that were left to stay, when nothing of them runs any more. */
-
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -21,7 +19,7 @@ import { temporaryFolder } from '../../../../temporary-folder.ts';
 let stateDir: string;
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-again')));
 
-/** A process that cannot exist: the pid is ours, the start time is not. */
+/** The pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 const TIMINGS = { chainMs: 1, nodesMs: 1, meshedMs: 1, batchUsableMs: 1, totalMs: 4 };
 
@@ -29,7 +27,7 @@ function claim(name: string, definition = parseDefinition({ nodes: 1 }, 'test'))
   return claimCluster(stateDir, { clock: MACHINE_CLOCK, name, seed: 1n, ephemeral: false, definition });
 }
 
-/** A cluster that ran and was left to stay, when its processes are gone. */
+/** It was left to stay, and its processes are gone. */
 async function down(name: string, more: Partial<ClusterRecord> = {}): Promise<ClusterRecord> {
   const node = { name: 'node-0', flavour: 'svc', mode: 'full', dialect: 'svc', api: '', debug: '', p2p: '' };
   const rest = { overlay: '', ethereum: '', dataDir: '', log: '' };

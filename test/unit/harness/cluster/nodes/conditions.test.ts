@@ -18,7 +18,7 @@ import { ManualClock } from '../../../protocols/manual-clock.ts';
 const SIGNAL = new AbortController().signal;
 const SEARCH = { clock: new ManualClock(), signal: SIGNAL };
 
-/** Overlays whose first byte tells bins apart: 00.. and 80.. share no bit, 00.. and 40.. share one. */
+/** The first byte tells bins apart: 00.. and 80.. share no bit, 00.. and 40.. share one. */
 const overlay = (first: number, last = 0) =>
   `${first.toString(16).padStart(2, '0')}${'00'.repeat(30)}${last.toString(16).padStart(2, '0')}`;
 
@@ -41,7 +41,6 @@ interface Fake {
   state?: string;
 }
 
-/** The part of a node that the waits look at. */
 function node(fake: Fake): ClusterNode {
   const answer = <T>(value: T | Error) =>
     value instanceof Error ? Promise.reject(value) : Promise.resolve(value);

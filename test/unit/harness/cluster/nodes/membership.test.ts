@@ -4,7 +4,7 @@ import type { NodeSight, NodeState } from '../../../../../harness/cluster/nodes/
 import type { Exit, Observed } from '../../../../../harness/places/driver.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
-/** A node in the state that the test sets; the state at its acceptance is the wanted one. */
+/** The state at its acceptance is the wanted one. */
 class FakeNode {
   readonly name = 'node-0';
   sight: NodeSight = { state: 'running', handle: { pid: 1 }, pid: 1, exit: undefined };

@@ -1,5 +1,3 @@
-/** What the state of a cluster on disk allows its nodes. */
-
 import { existsSync } from 'node:fs';
 import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
@@ -34,7 +32,7 @@ function claim(): Promise<ClusterRecord> {
   });
 }
 
-/** A running node. @param meanwhile happens while the driver changes its state */
+/** @param meanwhile happens while the driver changes its state */
 async function opened(meanwhile: () => unknown = () => undefined): Promise<[ClusterNode, ClusterRecord]> {
   const record = await claim();
   let state: Observed['state'] = 'running';

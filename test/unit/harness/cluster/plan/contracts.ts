@@ -1,4 +1,4 @@
-/** Addresses of contracts, of a cluster whose chain nobody asks. */
+/** Nobody asks the chain. */
 export const CONTRACTS = {
   token: '0x01',
   postageStamp: '0x02',

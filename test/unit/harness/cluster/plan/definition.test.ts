@@ -265,7 +265,6 @@ const INSIDE = {
   prepare: ['uploads', 'cheques', 'height'],
 };
 
-/** The mistakes in an input, if any. */
 function mistakesOf(input: unknown): string {
   try {
     parseDefinition(input, 'options');

@@ -1,4 +1,3 @@
-/** What nodes run now, after some have left or got another program. */
 import { expect, test } from 'vitest';
 import { contradictions } from '../../../../../harness/cluster/plan/contradictions.ts';
 import { parseDefinition, withGroup } from '../../../../../harness/cluster/plan/definition.ts';

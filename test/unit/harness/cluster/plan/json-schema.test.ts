@@ -9,7 +9,7 @@ import {
   keysAt,
 } from '../../../../../harness/cluster/plan/editor/json-schema.ts';
 
-/** Every key that is off is on; examples that need other nodes or another driver stay off. */
+/** Examples that need other nodes or another driver stay off. */
 function complete(): unknown {
   const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods|network): /;
   const lines = CLUSTER_FILE.split('\n').map((line) =>
@@ -80,7 +80,6 @@ test('the starter file names every key, is valid, and shows the defaults', () =>
   }
   const defaults = parseDefinition({ name: 'local' }, 'options');
   expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
-  // Only containers have limits, and dishonest nodes are not containers.
   const { nodes: groups, ...others } = complete() as { nodes: Record<string, unknown>[] };
   const { dishonest, ...honest } = groups[0] as Record<string, unknown>;
   expect(dishonest).toEqual(['wrong-data', 'forged-receipts']);

@@ -19,7 +19,7 @@ const FACTS = {
   chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? '0xaa' : undefined),
 };
 
-/** All nodes on one host, each with its own ports. */
+/** Each node has its own ports. */
 function placed(input: DefinitionInput): NodePlan[] {
   const plan = planOf(input);
   const places = plan.nodes.map(({ name }, index) => ({
@@ -79,7 +79,7 @@ test('accounts of a group have the keys that it names; everything else is still 
     'ab'.repeat(32),
     '11'.repeat(32),
   ]);
-  // The address for a private key of repeated 0x11, as every wallet shows it.
+  // As every wallet shows it, for a private key of repeated 0x11.
   expect(third?.ethereum).toBe('19e7e376e7c213b7e7e7e46cc70a5dd086daff2a');
   expect(third?.overlay).not.toBe(last?.overlay);
   expect([third?.peerId, third?.keys.pss, third?.keys.libp2p]).toEqual([

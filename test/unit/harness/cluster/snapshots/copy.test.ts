@@ -1,5 +1,3 @@
-/** What of a node's data is part of a snapshot. */
-
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

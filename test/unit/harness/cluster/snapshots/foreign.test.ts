@@ -1,5 +1,3 @@
-/** Snapshots that are damaged, or that svcnet has not written. */
-
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

@@ -1,5 +1,3 @@
-/** A cluster that cannot be saved is refused before anything is stopped. */
-
 import fs, { existsSync, readdirSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
@@ -25,7 +23,6 @@ import { temporaryFolder } from '../../../../temporary-folder.ts';
 let stateDir = '';
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-save')));
 
-/** A cluster that must not be touched. */
 function context({
   copies = true,
   flavour = 'svc',
@@ -113,7 +110,7 @@ describe('a cluster that has been removed is not saved, and its folder not made 
     const { record } = context({});
     writeRecord(stateDir, record);
     const { readdirSync: read } = fs;
-    // Once it has looked for other saves, but not yet begun its own.
+    // Once it has looked for other saves.
     const listing = vi.spyOn(fs, 'readdirSync').mockImplementation(((path: string) => {
       const files = read(path);
       if (path !== folder() || readRecord(stateDir, 'net')?.token !== record.token) return files;
@@ -144,13 +141,12 @@ describe('a snapshot that is complete', () => {
     expect(kept()).toEqual([1]);
     finish(3, true);
     expect(kept()).toEqual([3]);
-    // The refused one is removed by its save.
     expect(readdirSync(join(stateDir, 'snapshots')).filter((name) => name.startsWith('.'))).toHaveLength(1);
   });
 
   test('has its name before the one that it replaces is removed', () => {
     const { path } = finish(1, false);
-    // Removing this takes long, or fails half-way: the new one must be there by then.
+    // This removal takes long, or fails: the new one must be there by then.
     const removal = vi.spyOn(fs, 'rmSync').mockImplementation(() => {
       throw new Error('cut off');
     });

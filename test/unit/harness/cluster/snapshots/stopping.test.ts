@@ -1,5 +1,3 @@
-/** What happens to the nodes while a cluster is saved, and to a save that something else interferes with. */
-
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -22,7 +20,6 @@ import { temporaryFolder } from '../../../../temporary-folder.ts';
 let stateDir = '';
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-stopping')));
 
-/** A node whose starts are counted. */
 class FakeNode {
   readonly flavour = 'svc';
   readonly mode = 'full';
@@ -59,7 +56,7 @@ class FakeNode {
   };
 }
 
-/** A cluster of two nodes whose data takes as long to copy as `copying`, given what it happens to. */
+/** Copying its data takes as long as `copying`. */
 function cluster(
   copying: (nodes: readonly [FakeNode, FakeNode]) => unknown = () => undefined,
   restarted: () => void = () => undefined,
@@ -107,7 +104,7 @@ const hidden = () => readdirSync(join(stateDir, 'snapshots')).filter((name) => n
 test('a second save is refused while the nodes are stopped, and starts none of them', async () => {
   const seen: unknown[] = [];
   const { nodes, save } = cluster(async ([first]) => {
-    // Once: a second save that is not refused gets here itself.
+    // Once: a save that is not refused gets here itself.
     if (seen.push('copying') > 1) return;
     seen.push(await save('y').catch((error: unknown) => error), first.state);
   });

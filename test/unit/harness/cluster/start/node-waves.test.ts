@@ -13,9 +13,8 @@ interface Limits {
   /** Default: two. */
   readonly processors?: number;
   readonly limitMs: number;
-  /** Virtual time in which a node becomes ready. */
+  /** In which a node becomes ready, virtual. */
   readonly nodeMs: number;
-  /** Fails to be launched. */
   readonly broken?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A network that no node stores anything for is refused at its start, not noticed at the first upload. */
+/** No node stores anything for such a network: its start must say so, not the first upload. */
 import { expect, test } from 'vitest';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { checkReachable } from '../../../../../harness/cluster/start/startup-conditions.ts';

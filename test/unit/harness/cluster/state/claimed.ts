@@ -3,7 +3,6 @@ import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts'
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import type { ClusterRecord } from '../../../../../harness/cluster/state/state.ts';
 
-/** Claims a name for a cluster that is about to start. */
 export function claimed(stateDir: string, name: string, ephemeral = false): Promise<ClusterRecord> {
   return claimCluster(stateDir, {
     clock: MACHINE_CLOCK,

@@ -1,4 +1,4 @@
-/** State folders that svcnet has not made: they came with a repository, or another user owns them. */
+/** They came with a repository, or another user owns them. */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,6 @@ const RECORD = {
   batches: [],
 };
 
-/** A folder as a repository brings it. */
 function foreign(name: string, record: object = {}): string {
   const path = join(stateDir, 'clusters', name);
   mkdirSync(join(path, 'run'), { recursive: true });

@@ -25,7 +25,7 @@ let stateDir: string;
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-state')));
 afterEach(() => vi.unstubAllEnvs());
 
-/** A process that cannot exist: the pid is ours, the start time is not. */
+/** The pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 
 const claim = (name: string, ephemeral = false) => claimed(stateDir, name, ephemeral);
@@ -163,7 +163,7 @@ test('an unreadable record is named', async () => {
 
 test.each([
   [undefined, '.svcnet'],
-  // As CI systems set a variable that has no value.
+  // CI systems set variables without a value.
   ['', '.svcnet'],
   ['elsewhere', 'elsewhere'],
 ])('with SVCNET_STATE=%s all state is in %s', (value, folder) => {

@@ -1,4 +1,3 @@
-/** A folder that holds what svcnet has not made is no folder of its state, whatever its parts are named. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,3 @@
-/** What a flavour file says, as a flavour: how its program is asked. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -17,7 +17,7 @@ function randomly(outcome: number, kept = 0): Random {
   return { below, bytes: (length) => new Uint8Array(length) };
 }
 
-/** A disk on which `put` writes a slot and a record that refers to it. */
+/** `put` writes a slot and a record that refers to it. */
 function watched(isDurable: boolean) {
   const time = new VirtualTime();
   const disk = new MemoryDisk();
@@ -42,7 +42,6 @@ function watched(isDurable: boolean) {
       backend.slots.write(name, new Uint8Array(SLOT_SIZE).fill(value));
       void backend.change((tx) => tx.put('meta', Uint8Array.of(name), Uint8Array.of(value)));
     },
-    /** The record, and the values in the slot. */
     has: (name: number) => [
       disk.tables.meta.get(Uint8Array.of(name))?.[0],
       ...new Set(disk.slots.read(name, WHOLE)),

@@ -67,7 +67,7 @@ test('what is known is accepted by its reason, for its versions alone', () => {
   expect(counts).toEqual({ http: 1 });
   expect(accepted).toEqual({ 'version: counts otherwise': 1 });
   expect(differences.map((one) => one.accepted)).toEqual(['version: counts otherwise', undefined]);
-  // The version of ours is that of the dialect, and says nothing.
+  // Our version is that of the dialect.
   expect(compared(left, right, [{ ...KNOWN, versions: ['2.7.1'] }]).counts).toEqual({ http: 2 });
 });
 

@@ -30,15 +30,13 @@ function books(peer: string, debt: 'sent' | 'received', read: () => Debt) {
 }
 
 interface Seen {
-  /** What node-1 owes node-0, by node-0. */
   readonly claimed?: () => Debt;
-  /** The same by node-1; default: what is claimed. */
+  /** Default: what is claimed. */
   readonly admitted?: () => Debt;
-  /** The chunk of the scenario; node-1 has what belongs on node-0. */
+  /** node-1 has what belongs on node-0. */
   readonly chunk?: { readonly onNode0: () => boolean; readonly onNode1: boolean };
 }
 
-/** A node that only answers, and a light one. */
 function watched({ claimed = () => ({ balance: 0n }), admitted = claimed, chunk }: Seen = {}) {
   const clock = new VirtualClock();
   let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;

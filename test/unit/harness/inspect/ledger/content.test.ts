@@ -28,7 +28,7 @@ test('archive and form of a tree hold the same data in different manifests', asy
   const archive = await expectTar(await tarOf(TREE));
   const form = await expectForm(formOf(TREE));
   expect(form.reference).not.toBe(archive.reference);
-  // The large file has three chunks and a root, the others one each.
+  // The large file has three chunks and a root.
   const shared = form.chunks.filter((chunk) => archive.chunks.includes(chunk));
   expect(shared.length).toBeGreaterThanOrEqual(6);
 });

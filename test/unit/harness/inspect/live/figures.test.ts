@@ -1,4 +1,3 @@
-/** Figures of a node from two of its expositions. */
 import { expect, test } from 'vitest';
 import {
   figuresOf,

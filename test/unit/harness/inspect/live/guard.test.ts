@@ -1,4 +1,3 @@
-/** Access to the live page. */
 import { expect, test } from 'vitest';
 import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/page-server.ts';
 

@@ -1,4 +1,3 @@
-/** Nodes and links in the form that the live page receives. */
 import type { ClusterView, LinkView, NodeView, Row } from '../../../../../harness/web/picture/live.ts';
 
 export function clusterView(changes: Partial<ClusterView> = {}): ClusterView {

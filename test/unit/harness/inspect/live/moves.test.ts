@@ -1,4 +1,3 @@
-/** Chunks on their way, from the events of nodes. */
 import { expect, test } from 'vitest';
 import type { ChunkEvents } from '../../../../../harness/client/types.ts';
 import { MoveReader, movesOf, sample } from '../../../../../harness/inspect/live/moves.ts';
@@ -37,7 +36,7 @@ test('a sample is drawn evenly', () => {
   expect(sample([0, 1, 2, 3, 4, 5, 6, 7], 4)).toEqual([0, 2, 4, 6]);
 });
 
-/** A node with a ring that can be filled; counts its requests. */
+/** Counts its requests. */
 class RingNode {
   events: Event[] = [];
   capacity = 1000;

@@ -1,4 +1,4 @@
-/** Snapshot and deltas: a page that applies every delta has the state of the server. */
+/** A page that applies every delta must have the server's state. */
 import { expect, test } from 'vitest';
 import { type Findings, UiState } from '../../../../../harness/inspect/live/state.ts';
 import { Model } from '../../../../../harness/web/live/model.ts';

@@ -1,11 +1,9 @@
-/** Event streams: what is sent to a reader that keeps up, to a slow one, and to one that is gone. */
 import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Viewers } from '../../../../../harness/inspect/live/viewers.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
-/** Takes one message, and the next one on request. */
 class SlowReader extends Writable {
   readonly messages: string[] = [];
   #done: (() => void) | undefined;

@@ -1,4 +1,3 @@
-/** What the watch turns into events. */
 import { expect, test } from 'vitest';
 import { chequeEvents, faultEvents, radiusEvents } from '../../../../../harness/inspect/live/watch.ts';
 import { linkView, nodeView } from './kit.ts';

@@ -1,4 +1,4 @@
-/** How nodes are asked: in parallel, each question on its own, with a deadline. */
+/** In parallel, each question on its own, with a deadline. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../../../harness/client/errors.ts';
@@ -9,14 +9,12 @@ import { ManualClock } from '../../../protocols/manual-clock.ts';
 const SIGNAL = new AbortController().signal;
 const clock = new ManualClock();
 
-/** What nodes have answered when the time of an answer is over. */
 async function answersOf(nodes: readonly ClusterNode[]): ReturnType<typeof askNodes> {
   const asking = askNodes(nodes, SIGNAL);
   await clock.advance(ANSWER_LIMIT_MS);
   return asking;
 }
 
-/** Never answers, like a frozen node. */
 async function hangs(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   const request = { node: 'node', method: 'GET', path: '/' };

@@ -1,4 +1,3 @@
-/** What is reported about neighbourhoods that accept nothing. */
 import { describe, expect, test } from 'vitest';
 import type { Backlog } from '../../../../../harness/client/types.ts';
 import { congested } from '../../../../../harness/inspect/status/congestion.ts';

@@ -1,4 +1,3 @@
-/** The status document of a cluster, made from the answers of its nodes. */
 import { expect, test } from 'vitest';
 import type { Topology } from '../../../../../harness/client/types.ts';
 import type { NodeAnswers, Replies, Reply } from '../../../../../harness/inspect/status/ask.ts';

@@ -1,4 +1,3 @@
-/** Why a node has no peers, from the answers of all nodes. */
 import { expect, test } from 'vitest';
 import type { NodeAnswers } from '../../../../../harness/inspect/status/ask.ts';
 import { coverageProblems } from '../../../../../harness/inspect/status/coverage.ts';
@@ -89,7 +88,7 @@ test.each([
   const nodes = [node('a', 1), node('b', 2)];
   const without = await reasons(told, nodes);
   expect(without['a']).toContain(reason);
-  // The other of the two is right: the clock of this machine agrees with it.
+  // The clock of this machine agrees with the other one.
   expect(without['b']).not.toContain('clock');
   const withFault = await reasons(told, nodes, [fault]);
   expect(withFault['a']).toMatch(/^fault f1 is active: it sets the clock of a; its clock is 60 min 0 s /);

@@ -1,4 +1,3 @@
-/** The page of `status` fits its terminal. */
 import { expect, test } from 'vitest';
 import type { NodeStatus, StatusDocument } from '../../../../../harness/inspect/status/document.ts';
 import { fitted, statusText, textLines } from '../../../../../harness/inspect/status/text.ts';

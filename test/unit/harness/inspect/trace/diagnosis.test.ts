@@ -1,4 +1,3 @@
-/** Why chunks are missing, from the events of nodes. */
 import { expect, test } from 'vitest';
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import {
@@ -21,7 +20,7 @@ interface Given {
   readonly radius?: number;
   readonly silence?: string;
   readonly mode?: 'full' | 'light';
-  /** Stamps of the chunk's batch that have taken an older chunk's place. */
+  /** Stamps that have taken an older chunk's place. */
   readonly displaced?: number;
   /** Kind, time, more. */
   readonly events?:

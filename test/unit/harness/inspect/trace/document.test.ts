@@ -126,7 +126,7 @@ test('copies are counted per chunk, and chunks that no node has are listed with 
 
 test('a lost intermediate chunk hides the chunks below it', async () => {
   const { reference, chunks } = await chunksOf(130 * 4096);
-  // Two levels: 128 leaves under one intermediate chunk, and two beside it under another.
+  // 128 leaves under one intermediate chunk, two under another.
   const intermediate = chunks.filter(({ data }) => data.length === 4104 && data[2]! >= 8)[0]!;
   const held = chunks.filter((chunk) => chunk !== intermediate);
   const { content } = await traced(reference, [{ name: 'a', overlay: 0, holds: held }]);

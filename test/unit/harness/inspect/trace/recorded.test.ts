@@ -1,4 +1,3 @@
-/** The route of a chunk from the messages that a run has kept, without a node. */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,7 +12,6 @@ const root = temporaryFolder('svcnet-trace-record');
 const ADDRESS = 'ab'.repeat(32);
 const BYTES = { delivery: 4104, receipt: 100 } as const;
 
-/** A push of the chunk from one node to another. */
 function push(from: string, to: string, more: Partial<RecordedEvent> = {}): RecordedEvent[] {
   const stream = { stream: 'c0/1', protocol: 'pushsync', id: '/swarm/pushsync', ...more };
   const said = (name: keyof typeof BYTES, at: number, ends: { from: string; to: string }): RecordedEvent => ({

@@ -1,4 +1,3 @@
-/** What is sent to an engine and what comes back, without an engine. */
 import { extract } from 'tar-stream';
 import { expect, test } from 'vitest';
 import { archiveOf } from '../../../../../harness/places/docker/archive.ts';

@@ -1,4 +1,3 @@
-/** What the driver does when there is nothing to ask an engine. */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -29,7 +29,7 @@ function towards(to: string) {
   return { between: [[['node-0'], [to]]], oneWay: false, share: 1, seed: '1' } as const;
 }
 
-/** Two connected nodes whose peer ids are their names, in virtual time. */
+/** Their peer ids are their names. */
 function pair(lasting?: LastingLinks) {
   const time = new VirtualTime();
   const arrived: string[] = [];

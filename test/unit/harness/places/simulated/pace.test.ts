@@ -3,7 +3,7 @@ import { Pace } from '../../../../../harness/places/simulated/pace.ts';
 import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
-/** A simulation in which something happens each 100 ms, and says it is a message each 300 ms. */
+/** Something happens each 100 ms, and claims to be a message each 300 ms. */
 function paced(rate: number | undefined) {
   const machine = new ManualClock();
   const pace = new Pace(machine, rate);
@@ -20,7 +20,7 @@ function paced(rate: number | undefined) {
   return { machine, pace, time, happened, ended, rests };
 }
 
-/** @returns does something, and waits until time is held after it */
+/** @returns acts, and waits until time is held */
 function watched(time: VirtualTime, pace: Pace): (act?: () => unknown) => Promise<void> {
   let isHeld = false;
   time.pace = {

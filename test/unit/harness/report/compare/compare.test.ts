@@ -6,10 +6,10 @@ import { renderComparison } from '../../../../../harness/report/compare/table.ts
 import { TOLERANCE_DEFAULT } from '../../../../../harness/report/compare/verdict.ts';
 import { type Made, madeRun } from './made-runs.ts';
 
-/** The state of the machine at each pair of runs. */
+/** Of the machine, at each pair of runs. */
 const WEATHER = [1, 1.4, 0.9, 1.2, 1.05, 2.2, 1.1, 0.95];
 
-/** Repeats that take turns; `factor` makes one side slower in every pair. */
+/** `factor` makes one side slower in every pair. */
 function repeats(name: string, first: number, factor: number, made: Made = {}): Side {
   const runs = WEATHER.map((weather, pair) =>
     madeRun({
@@ -138,7 +138,7 @@ test('costs are not compared when one run did more than the other', () => {
 });
 
 test('among many figures, none is worse by chance alone', () => {
-  // Twenty operations that vary by a third from run to run, and differ by nothing.
+  // Twenty operations that vary by a third, and differ by nothing.
   let state = 11;
   const random = () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff;
   const side = (first: number): Side => ({

@@ -1,13 +1,13 @@
 /**
- * How often a comparison is wrong, by thousands of made-up figures: repeats that take turns on a machine that drifts, that
- * favours whatever comes first, and that disturbs a run now and then; noise with heavy tails, more of it in high percentiles.
+ * Thousands of made-up figures: repeats take turns on a machine that drifts, favours whatever comes first, and disturbs a
+ * run now and then; noise with heavy tails, more of it in high percentiles.
  */
 import { expect, test } from 'vitest';
 import { estimateOf } from '../../../../../harness/report/compare/estimate.ts';
 import type { FigureKey } from '../../../../../harness/report/compare/figures.ts';
 import { judge, TOLERANCE_DEFAULT, type Verdict } from '../../../../../harness/report/compare/verdict.ts';
 
-/** Four figures each of five nodes: throughput, p50, p90, p99. */
+/** Of five nodes: throughput, p50, p90, p99. */
 const NOISE = [0.02, 0.02, 0.05, 0.1];
 const FIGURES = 20;
 const ORDER = 0.1;
@@ -15,7 +15,7 @@ const DISTURBED = 0.03;
 const TRIALS = 400;
 const KEY: FigureKey = { scenario: 'made', what: 'push', figure: 'p50', unit: 'ms', better: 'lower' };
 
-/** Verdicts of all figures; those of the first node are slower by `effect`, a logarithm. */
+/** Those of the first node are slower by `effect`, a logarithm. */
 function compared(rounds: number, effect: number, draw: Draws): Verdict[] {
   const turned = Array.from({ length: rounds }, (_, round) => round % 2 === 1);
   const weather = turned.map((_, round) => 0.05 * round + 0.3 * draw.heavy());
@@ -74,7 +74,7 @@ class Draws {
     return this.#state / 0x7fffffff;
   }
 
-  /** Student's t with three degrees of freedom, of variance 1: one in fifty is more than three times what is usual. */
+  /** Student's t, three degrees of freedom, variance 1: one in fifty is beyond three times the usual. */
   heavy(): number {
     const spread = Math.hypot(this.#normal(), this.#normal(), this.#normal());
     return this.#normal() / spread;

@@ -1,5 +1,3 @@
-/** Runs as in their reports, with made-up numbers. */
-
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
@@ -25,7 +23,6 @@ export interface Made {
   readonly result?: ScenarioResult['result'];
 }
 
-/** One operation on one node. */
 export function madeRun(made: Made = {}): RunResult {
   const { at = 0, rate = 20, seconds = 30, latencyMs = (n) => 10 + (n % 7), failing } = made;
   const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');

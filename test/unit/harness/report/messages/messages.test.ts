@@ -1,4 +1,3 @@
-/** Messages that a run keeps: how many, what of a damaged or a foreign file is read, and what the report shows. */
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -129,7 +128,7 @@ test.each([1, 1000])('a member of %i messages whose beginning is damaged is refu
   const folder = newFolder();
   const path = join(folder, MESSAGES_FILE);
   const file = fileOf(folder);
-  // Random, so that members are larger than what is read at once.
+  // Random, so that members exceed one read.
   const noise = () => randomBytes(1000).toString('hex');
   const events = Array.from({ length: count }, (_, at) => event(at, { fields: { noise: noise() } }));
   await file.append(events);

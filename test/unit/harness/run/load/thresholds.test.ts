@@ -129,7 +129,6 @@ test('a threshold of a script without a sample has no data, though k6 calls it h
     {
       checks: { type: 'rate', values: { rate: 0, passes: 0, fails: 0 }, ...ok('rate>0.9') },
       'http_req_duration{name:typo}': { type: 'trend', values: { count: 0, 'p(95)': 0 }, ...ok('p(95)<500') },
-      // Nothing dropped is what was asked for.
       dropped_iterations: { type: 'counter', values: { count: 0, rate: 0 }, ...ok('count<1') },
     },
     [],

@@ -1,4 +1,3 @@
-/** A run that is made smaller is still a run. */
 import { expect, test } from 'vitest';
 import type { Recipe } from '../../../../../harness/run/recipe.ts';
 import {
@@ -109,7 +108,7 @@ test('a node that is left out is replaced by another one wherever it was named',
     { kind: 'kill', node: 'node-0' },
     { kind: 'partition', groups: [['node-0', 'node-1'], ['node-1']] },
   ]);
-  // Its messages to itself are dropped; what it uploads is the same.
+  // Its messages to itself are dropped.
   expect(smaller.schedule?.operations.map(({ node }) => node)).toEqual(['node-1', 'node-1', 'node-0']);
   expect(smaller.schedule?.operations[0]).toMatchObject({ lane: 'a', data: 'node-6/0, turn 0' });
 });

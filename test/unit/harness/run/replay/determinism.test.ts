@@ -6,7 +6,6 @@ import { firstDifference } from '../../../../../harness/run/replay/determinism.t
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { madeRun } from '../../report/compare/made-runs.ts';
 
-/** A run whose nodes have sent these frames, and whose one scenario ended with this error. */
 function runOf(frames: readonly string[], error: string): RunResult {
   const report = temporaryFolder('svcnet-determinism');
   mkdirSync(join(report, 'logs'));

@@ -32,7 +32,7 @@ test('errors are distinguished by their first line, and lost members by what hap
   const timeout = (port: number) =>
     `node-1: GET http://127.0.0.1:${port}/health: no answer within 30 s\n  at /a/b/c.ts:1`;
   expect(of({ result: 'error', error: timeout(1) })).toEqual(of({ result: 'error', error: timeout(2) }));
-  // What was false before the error is the first failure.
+  // What was false before the error counts first.
   expect(of({ result: 'error', error: 'x', assertions: [assertion('a')] })).toEqual([
     's: not met: a',
     's: error: x',

@@ -1,5 +1,3 @@
-/** Which scenario of a run is minimised, on how many nodes, and with which schedule. */
-
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -112,7 +110,6 @@ test('scenarios that were asked for alike, each in a part of its own, each repea
   const storm = rowOf('storm', { duration: 5000, schedule: '' });
   lay('', [storm, rowOf('smoke'), storm], { lanes: 2 });
   lay(partFolder(0), [rowOf('smoke')]);
-  // By name, the second one would come first.
   for (const part of [1, 9]) {
     lay(partFolder(part), [storm]);
     write(partFolder(part), SCHEDULE_FILE, { ...SCHEDULE, durationMs: part * 1000 });
@@ -144,7 +141,7 @@ test('where several scenarios had a schedule, the one that was kept is repeated 
   const signal = AbortSignal.abort();
   const again = { folder, recipe, report: join(folder, 'again'), stateDir: folder, signal };
   await expect(rerun(again)).rejects.toMatchObject(why);
-  // What else has failed there can still be made smaller.
+  // What else failed can still be made smaller.
   report('', [{ name: 'smoke', failed: true }, { name: 'storm' }, { name: 'storm' }]);
   expect((await subjectOf(folder, join(folder, 'inputs'))).scenario.name).toBe('smoke');
 });

@@ -18,7 +18,7 @@ import { contextOf, flagsOf } from '../../commands/kit.ts';
 
 let home: string;
 let folder: string;
-/** Written by code or a program that must not run. */
+/** Code or a program writes it that must not run. */
 let ran: string;
 beforeEach(() => {
   home = temporaryFolder('svcnet-trust');
@@ -94,7 +94,6 @@ test('a run that was made here, or that is trusted, is repeated', async () => {
   const recipe = lay([row({ from: 'file', file: 'inputs/a.mjs' })]);
   const out = join(home, 'out');
   const repeated = { ...request(), times: 1, reports: out };
-  // It goes on to its first run, which the signal ends.
   const begun = () =>
     vi
       .waitFor(() => expect(existsSync(ran)).toBe(true), { timeout: 120_000 })

@@ -6,7 +6,6 @@ import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const NODES = ['node-0', 'node-1'];
 
-/** Faults that record what is done, in order. */
 function recorder(refused?: string) {
   const log: string[] = [];
   const active = new Map<string, Fault>();

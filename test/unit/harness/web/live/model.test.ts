@@ -1,4 +1,3 @@
-/** What the page derives from its state: bands for faults, figures, words. */
 import { expect, test } from 'vitest';
 import { Model, marksOf, shownState, troubleOf } from '../../../../../harness/web/live/model.ts';
 import { clusterCharts, frameOf, nodeCharts } from '../../../../../harness/web/live/series.ts';

@@ -1,11 +1,10 @@
-/** How long nodes may take to start when faults start them, by what their nodes are asked. */
 import { expect, test } from 'vitest';
 import type { FaultContext, FaultStart } from '../../../../../../harness/cluster/faults/fault.ts';
 import { FAULT_KINDS } from '../../../../../../harness/cluster/faults/table.ts';
 
 const signal = new AbortController().signal;
 
-/** A cluster of one node. @param started receives what its starts are given */
+/** @param started receives what starts are given */
 function clusterOf(started: unknown[]): FaultContext {
   let state = 'running';
   const becomes = (next: string) => () => {

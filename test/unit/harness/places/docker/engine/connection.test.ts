@@ -1,5 +1,3 @@
-/** How DOCKER_HOST and its companions are read. */
-
 import { beforeEach, expect, test, vi } from 'vitest';
 import { engineTarget } from '../../../../../../harness/places/docker/engine/connection.ts';
 import { temporaryFolder } from '../../../../../temporary-folder.ts';

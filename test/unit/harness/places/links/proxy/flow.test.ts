@@ -16,7 +16,7 @@ function direction(...conditions: LinkConditions[]): Direction {
   );
 }
 
-/** An open flow, and what has passed through it at which time. */
+/** Notes what has passed, and when. */
 function flowing(at: Direction, translate?: (bytes: Buffer) => Buffer, held?: () => number) {
   const passed: string[] = [];
   const state = { isPaused: false, isSlow: false, isBroken: false };

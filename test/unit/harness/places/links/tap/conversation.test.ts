@@ -1,4 +1,3 @@
-/** What is said on one stream, read along. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -21,7 +20,6 @@ import {
 const ROOT = join(import.meta.dirname, '../../../../../..');
 const NODE_FOLDERS = ['node/protocols', 'node/p2p'];
 
-/** A stream from `a` to `b`. */
 function conversation() {
   const events: TapEvent[] = [];
   const talk = new Conversation({
@@ -36,7 +34,6 @@ function conversation() {
   return { talk, events, told };
 }
 
-/** Both ends agree on a protocol and say their headers. */
 function agreed(id: string) {
   const { talk, ...rest } = conversation();
   const headers = encodeFrame(HeadersMessage, { headers: [] });

@@ -1,4 +1,3 @@
-/** Two ends of a connection with a tap between them, all in this process, and what the tap tells. */
 import type { KeyObject } from 'node:crypto';
 import { generateKeyPairSync } from 'node:crypto';
 import type { TapEvent } from '../../../../../../harness/places/links/tap/events.ts';
@@ -21,7 +20,6 @@ export function newKey(kind: KeyKind): KeyObject {
 
 export const pem = (key: KeyObject) => key.export({ format: 'pem', type: 'pkcs8' }).toString();
 
-/** A tap of two nodes, `node-0` and `node-1`. */
 export function tapOf(keys: readonly [KeyObject, KeyObject]): Tap {
   const overlays = [OVERLAYS.dialler, OVERLAYS.node];
   const tap = new Tap();
@@ -81,7 +79,7 @@ export async function secured(
   ]);
 }
 
-/** The multiplexer of one end, which reads all the time. */
+/** It reads all the time. */
 export function multiplexed(channel: RawStream, client: boolean) {
   const accepted: YamuxStream[] = [];
   const session: YamuxSession = new YamuxSession(

@@ -17,7 +17,7 @@ import { all, eventsOf, type KeyKind, multiplexed, newKey, rest, secured, tapOf,
 const MIB = 2 ** 20;
 const ODD = '/odd/1.0.0';
 
-/** A tapped connection with a multiplexer at either end. */
+/** A multiplexer at either end. */
 async function connected(kind: KeyKind = 'ed25519', pieceOf?: () => number) {
   const keys = [newKey(kind), newKey(kind)] as const;
   const tap = tapOf(keys);
@@ -101,7 +101,6 @@ test('a node that names no multiplexer in the handshake agrees on one afterwards
   const bare = new ProposedStream(link.dialler, NOISE_ID);
   await bare.agreed();
   const channel = await noiseOutbound(bare, own, identityOf(keys[1]).peerId);
-  // What the node says beside its identity has arrived.
   expect(channel.muxers).toEqual([YAMUX_ID]);
   const agreed = new ProposedStream(channel.stream, YAMUX_ID);
   await agreed.agreed();

@@ -5,7 +5,6 @@ import { findScript, SCRIPT_NAMES } from '../../../../../../harness/run/load/scr
 
 const IMAGE = { kind: 'container', where: 'grafana/k6:2.2.0', version: '2.2.0' } as const;
 
-/** @returns folders of this machine that the container of k6 sees */
 function foldersSeen(script: string): string[] {
   const command = commandOf(IMAGE, ['run'], { folder: '/load', beside: folderBeside(findScript(script)) });
   return command.filter((_, at) => command[at - 1] === '--volume');

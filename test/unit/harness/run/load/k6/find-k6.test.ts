@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { findK6 } from '../../../../../../harness/run/load/k6/find-k6.ts';
 import { temporaryFolder } from '../../../../../temporary-folder.ts';
 
-/** A program that prints this as its version. */
 function printing(name: string, text: string): string {
   const path = join(temporaryFolder('svcnet-k6'), name);
   writeFileSync(path, `#!/bin/sh\necho '${text}'\n`, { mode: 0o755 });

@@ -1,4 +1,4 @@
-/** How long a script runs, by what k6 says of it. k6, and the client of Docker, are a small program here. */
+/** As k6 says. A small program stands for k6 and for the client of Docker. */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -133,13 +133,13 @@ test('attributes the rest of the machine’s work to other programs', async () =
     ]),
     shared: [
       { pid: 1, nodes: ['held-0', 'held-1'], cpuMs: of.processMs },
-      // In this process, which has already been counted.
+      // This process is counted already.
       { pid: process.pid, nodes: ['here-0', 'here-1'], cpuMs: of.ownMs },
     ],
   });
   const before = sample({ atMs: 0, ownMs: 50, busyMs: 1000, nodeMs: 70, processMs: 90 });
   const after = sample({ atMs: 10_000, ownMs: 1050, busyMs: 16_000, nodeMs: 3070, processMs: 5090 });
-  // 15 s of work: 1 s here, 3 s of the node, 5 s of the process that holds two, 2 s of k6.
+  // 15 s of work: 1 s here, 3 s of the node, 5 s of the process with two, 2 s of k6.
   const seen = await observationBetween(cluster, { before, after, loadMs: 9000, k6Cores: 0.2 });
   expect(seen.othersCores).toBeCloseTo(0.4);
   const silent = {

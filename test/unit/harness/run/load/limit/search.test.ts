@@ -3,7 +3,6 @@ import { findLimit, type StepOutcome } from '../../../../../../harness/run/load/
 
 const RANGE = { first: 10, min: 1, max: 1000 } as const;
 
-/** Holds up to a given rate. */
 const upTo =
   (capacity: number) =>
   (rate: number): Promise<StepOutcome> =>
@@ -60,7 +59,7 @@ test('a rate that was never tried is not reported as held', async () => {
   const { rate, end, steps } = await findLimit(RANGE, (at) => {
     const times = (seen.get(at) ?? 0) + 1;
     seen.set(at, times);
-    // 10 holds once and is refuted; k6 cannot make the next lower rate.
+    // 10 holds once and is refuted; k6 cannot make the rate below.
     if (at < 10) return Promise.resolve('generator');
     return Promise.resolve(at === 10 && times === 1 ? 'holds' : 'fails');
   });
@@ -83,7 +82,7 @@ test('two searches of a capacity that varies by a tenth agree to within a fifth,
   );
   expect(apart.length / (rates.length / 2)).toBeLessThan(0.05);
   const sorted = rates.toSorted((a, b) => a - b);
-  // A rate is found when the one a tenth above it has failed.
+  // A search ends when a rate a tenth above has failed.
   expect((sorted[rates.length / 2] ?? 0) * Math.sqrt(1.1)).toBeGreaterThan(38);
   expect((sorted[rates.length / 2] ?? 0) * Math.sqrt(1.1)).toBeLessThan(42);
 });

@@ -1,4 +1,3 @@
-/** Answers in a peer's place: what they are, and how a stream goes on with one. */
 import { expect, test } from 'vitest';
 import { encodedAnswer } from '../../../../../../../harness/places/links/tap/faults/answer.ts';
 import type {
@@ -30,7 +29,7 @@ const headers = encodeFrame(HeadersMessage, { headers: [] });
 const request = encodeFrame(Request, { addr: Buffer.alloc(32, 7) });
 const refusal = Buffer.from(encodeFrame(Delivery, { err: 'refused' }));
 
-/** A stream whose opener has asked for a chunk in one breath, and a rule in force. */
+/** The opener has asked for a chunk in one breath. */
 async function asked(rule: Partial<MessageRule> = {}) {
   const keys = [newKey('ed25519'), newKey('ed25519')] as const;
   const tap = tapOf(keys);
@@ -50,7 +49,6 @@ async function asked(rule: Partial<MessageRule> = {}) {
   return { tap, link, open, streams, effect: () => tap.messageEffect('r') };
 }
 
-/** Everything that has come. */
 function taken(stream: YamuxStream): Buffer {
   const parts: Uint8Array[] = [];
   for (let part = stream.take(); part !== undefined; part = stream.take()) parts.push(part);

@@ -1,4 +1,3 @@
-/** Where what passes as it is becomes what passes frame by frame. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../../../harness/base/machine/clock.ts';

@@ -1,4 +1,3 @@
-/** How much waits to be said again. */
 import { expect, test } from 'vitest';
 import { Replays, Said } from '../../../../../../../harness/places/links/tap/faults/replays.ts';
 import { ManualClock } from '../../../../../protocols/manual-clock.ts';
@@ -14,7 +13,6 @@ test('what waits to be said again is bounded by its number and its bytes, and wh
   await clock.advance(1000);
   expect(told).toHaveLength(64);
   for (; replays.canTake(short); replays.later(1000, short, (said) => told.push(said.toString())));
-  // What is said meanwhile is no part of it.
   short.add(Buffer.from('er'));
   await clock.advance(1000);
   expect(told.slice(64)).toEqual(Array.from({ length: 1000 }, () => 'short'));

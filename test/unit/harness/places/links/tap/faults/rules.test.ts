@@ -1,4 +1,3 @@
-/** Which messages rules mean. */
 import { expect, test } from 'vitest';
 import { corrupted } from '../../../../../../../harness/places/links/tap/faults/corrupt.ts';
 import type { MessageRule } from '../../../../../../../harness/places/links/tap/faults/rule.ts';

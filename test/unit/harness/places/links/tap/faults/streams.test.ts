@@ -1,4 +1,3 @@
-/** What is done to messages on their way between two multiplexers. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -33,10 +32,10 @@ const opening = Buffer.concat([
   encodeFrame(HeadersMessage, { headers: [] }),
 ]);
 
-/** A message that is told apart by its size. */
+/** Its size tells it apart. */
 const peers = (size: number) => encodeFrame(Peers, { peers: [{ underlay: Buffer.alloc(size, 1) }] as never });
 
-/** A tapped connection with a multiplexer at either end, and a rule in force. */
+/** A multiplexer at either end. */
 async function connected(actions: MessageActions, rule: Partial<MessageRule> = {}, pieceOf?: () => number) {
   const keys = [newKey('ed25519'), newKey('ed25519')] as const;
   const tap = tapOf(keys);
@@ -44,7 +43,7 @@ async function connected(actions: MessageActions, rule: Partial<MessageRule> = {
   const [near, far] = await secured(link, keys);
   const [dialler, node] = [multiplexed(near.stream, true), multiplexed(far.stream, false)];
   await tap.beginMessages('r', { ...RULE, ...rule, actions });
-  /** A stream on which the ends have agreed on the protocol and said their headers. */
+  /** Both ends have agreed and said their headers. */
   const opened = async (open = dialler, accept = node): Promise<readonly [YamuxStream, YamuxStream]> => {
     const stream = open.session.open();
     stream.write(opening);
@@ -60,7 +59,6 @@ async function connected(actions: MessageActions, rule: Partial<MessageRule> = {
   return { tap, link, dialler, node, opened, effect: () => tap.messageEffect('r') };
 }
 
-/** Everything that has come. */
 function taken(stream: YamuxStream): Buffer {
   const parts: Uint8Array[] = [];
   for (let part = stream.take(); part !== undefined; part = stream.take()) parts.push(part);
@@ -225,7 +223,6 @@ test('a message is sent again later in a stream of its own, and its sender hears
   expect(link.broken).toEqual([]);
 });
 
-/** How many messages are shown as kept for a replay. */
 async function keptOf(tap: Tap): Promise<number> {
   return (await eventsOf(tap)).filter(({ fields }) => fields['fault'] === 'kept for a replay').length;
 }

@@ -1,7 +1,4 @@
-/**
- * Compiled code of nodes and commands, for all files of a run: each has state folders of its own, and would compile all of
- * it again.
- */
+/** For all files of a run: each has state folders of its own, and would compile everything again. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, onTestFinished, TestRunner } from 'vitest';
 
 /**
- * A new, empty folder whose name begins with `name`. Made in a test or its `beforeEach`, it is removed when the test has
- * finished; made while a file or a `describe` is read, after the last test of these. No `beforeAll` may make one.
+ * Its name begins with `name`. Made in a test or its `beforeEach`, it is removed when the test has finished; made while a
+ * file or a `describe` is read, after their last test. No `beforeAll` may make one.
  */
 export function temporaryFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `${name}-`));

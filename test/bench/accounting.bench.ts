@@ -1,6 +1,6 @@
 /**
- * What accounting adds to every chunk: prepare and apply of the asking and of the serving side. And what a cheque costs
- * on either side: its signature, its look at a chain in memory, its record.
+ * What accounting adds to every chunk, on the asking and on the serving side; and what a cheque costs on either side: its
+ * signature, its look at a chain in memory, its record.
  */
 
 import { systemClock } from '../../formats/clock.ts';
@@ -25,7 +25,7 @@ const CHEQUES = 2_000;
 const ADDRESS = new Uint8Array(32).fill(0x55);
 
 export async function run(): Promise<BenchResult[]> {
-  // Limits beyond reach: what is measured is the path of every chunk, not the refusals.
+  // Limits beyond reach: refusals are not measured.
   const accounting = createAccounting(
     {
       paymentThreshold: 13_500_000_000n * 1_000_000n,
@@ -135,7 +135,7 @@ async function cheques(): Promise<BenchResult[]> {
   ];
 }
 
-/** Time of one step, the first fifth being for warming up. */
+/** The first fifth of the steps warms up. */
 async function eachUs(times: number, step: (n: number) => Promise<void>): Promise<number> {
   const warm = Math.floor(times / 5);
   let startedAt = 0;

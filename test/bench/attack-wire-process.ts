@@ -1,7 +1,7 @@
 /**
- * One attack on the p2p port of a node, from a process of its own, until the time is over or it is told to end:
- * `node attack-wire-process.ts NAME UNDERLAY NETWORK_ID LIMIT_MS BATCH`. Says a line of JSON when it has begun, and one with
- * what it has done at the end. For nodes that the benchmark itself has started, on the own machine alone.
+ * One attack on the p2p port of a node, until the time is over or the process is told to end: `node attack-wire-process.ts
+ * NAME UNDERLAY NETWORK_ID LIMIT_MS BATCH`. Prints a line of JSON when it has begun, and one with what it has done at the
+ * end. Only for nodes that the benchmark started on this machine.
  */
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
@@ -33,7 +33,7 @@ import type { Attacked } from './attack-wire.ts';
 const random = systemRandom();
 const clock = systemClock();
 const done: Attacked = { sessions: 0, sent: 0, answered: 0 };
-/** Between two connections of one attacker: a machine that does nothing else would wear itself out. */
+/** Between two connections of one attacker, which would wear itself out otherwise. */
 const PAUSE_MS = 20;
 const NONCE = new Uint8Array(32);
 const signer = createSigner(random.bytes(32));
@@ -42,7 +42,7 @@ const [name = '', underlay = '', networkId = '', limitMs = '', batch = ''] = pro
 if (!isLoopback(underlay)) throw new Error(`${underlay} is not on this machine`);
 const over = AbortSignal.any([AbortSignal.timeout(Number(limitMs)), terminated()]);
 
-/** Being refused, thrown out or told to end is what an attacker meets; it tries again. Anything else is a fault of this file. */
+/** An attacker is refused, thrown out or told to end, and tries again. Anything else is a fault of this file. */
 function refusedOnly(error: unknown): void {
   if (!(error instanceof Error && 'code' in error)) throw error;
 }
@@ -59,7 +59,7 @@ interface Held {
   readonly closed: Promise<unknown>;
 }
 
-/** So many at once; those that are ended are opened anew. */
+/** Connections that end are opened anew. */
 async function heldOpen(count: number, open: () => Promise<Held>): Promise<void> {
   const hold = async () => {
     while (!over.aborted) {
@@ -100,7 +100,6 @@ const strangerIdentity = ownIdentity(random.bytes(32));
 const secure = createSecure(strangerIdentity);
 const tcp = createTcp();
 
-/** Finishes noise, and says nothing more. */
 async function stranger(): Promise<Held> {
   const connection = await tcp.dial(underlay, over);
   await secure(connection, 'dialler', { signal: over, expected: peerIdOf(underlay) });
@@ -116,7 +115,7 @@ interface Attacker {
   readonly peer: Peer;
 }
 
-/** A new identity whenever the last one was thrown out; with each so many floods at once. */
+/** A new identity whenever the last one was thrown out. */
 async function asPeers(atOnce: number, flood: (one: Attacker) => Promise<void>): Promise<void> {
   while (!over.aborted) {
     const host = newHost();
@@ -189,7 +188,7 @@ async function opened(
   }
 }
 
-/** A hundred greetings before the first answer is read, on each of the streams that a peer may have. */
+/** A hundred greetings before the first answer is read, on each stream that a peer may have. */
 async function pings(one: Attacker): Promise<void> {
   await opened(one, PINGPONG.id, async (stream) => {
     for (;;) {
@@ -202,7 +201,6 @@ async function pings(one: Attacker): Promise<void> {
   });
 }
 
-/** A stream that is reset as soon as it is there. */
 async function openAndLeave(one: Attacker): Promise<void> {
   done.sent++;
   await opened(one, STATUS.id, async () => undefined);
@@ -236,7 +234,7 @@ async function gossip(one: Attacker): Promise<void> {
   });
 }
 
-/** A record that nobody can tell from a real one; at its address nobody listens. */
+/** It looks real; nobody listens at its address. */
 function invented() {
   const [port = 0] = random.bytes(1);
   const address = withPeerId(`/ip4/127.0.0.1/tcp/${port + 1}`, strangerIdentity.peerId);

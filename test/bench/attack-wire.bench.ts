@@ -1,6 +1,6 @@
 /**
- * What strangers on the p2p port cost an honest client: the time in which 4 KiB go to the attacked node and come back
- * from it, beside the same without an attack, and the attacked node's memory and processor time.
+ * The time in which an honest client's 4 KiB go to the attacked node and come back, beside the same without an attack; and
+ * the node's memory and processor time.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ export const name = 'A node of three under attack on its p2p port, round trips o
 
 const SIZE = 4096;
 const PHASE_MS = 3_500;
-/** Between two round trips: a client that waits for the node, not one that loads it. */
+/** Between two round trips: the client waits for the node, and does not load it. */
 const PAUSE_MS = 10;
 /** After which the node has taken up the attack. */
 const LEAD_MS = 500;
@@ -27,7 +27,7 @@ export async function run(): Promise<BenchResult[]> {
   try {
     const node = cluster.node(0);
     const target = { underlay: node.underlay, networkId: cluster.chain.networkId, batch: node.batch ?? '' };
-    // The first round trips find code that was never run.
+    // The first round trips run cold code.
     await phase(cluster, node, 'warm');
     const quiet = await phase(cluster, node, 'quiet');
     const results = rows('quiet', quiet);
@@ -52,7 +52,7 @@ interface Phase {
   /** ms. */
   readonly p50: number;
   readonly p95: number;
-  /** Of the attacked node, most of one sample after each round trip. */
+  /** The largest of the samples after each round trip. */
   readonly mib: number;
   /** Of one core, percent. */
   readonly cpu: number;

@@ -1,4 +1,3 @@
-/** Attacks on the p2p port of a node, each from a process of its own that ends by itself. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,11 +6,10 @@ export interface WireTarget {
   /** Multiaddress with peer id. */
   readonly underlay: string;
   readonly networkId: number;
-  /** Id of a batch that exists, 64 hex: stamps under any other are refused without a look at their signature. */
+  /** A batch that exists, 64 hex: stamps under any other are refused without a look at their signature. */
   readonly batch: string;
 }
 
-/** What an attack came to. */
 export interface Attacked {
   /** Connections that the node took for peers. */
   sessions: number;

@@ -1,7 +1,7 @@
 /**
- * An honest client beside attackers: it uploads 4 KiB to a node and reads them back, again and again, before an attack and
- * while it goes on. Bars: p95 of a round trip within three times the quiet one, memory less than 200 MiB above.
- * `SVCNET_ATTACKS` names the attacks, separated by commas; they are rows of `attack/attacks.ts`.
+ * The client uploads 4 KiB to a node and reads them back, again and again, before an attack and while it goes on. Bars: p95
+ * of a round trip within three times the quiet one, memory less than 200 MiB above. `SVCNET_ATTACKS` names rows of
+ * `attack/attacks.ts`, separated by commas.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,9 +23,9 @@ const P95_BAR = 3;
 const MEMORY_BAR_MIB = 200;
 const QUIET_MS = 2000;
 const ATTACKED_MS = 5000;
-/** What an attack has set off ends before the next one is prepared. */
+/** What an attack has set off ends before the next one. */
 const RECOVERY_MS = 1500;
-/** An attack that is not under way by then is measured nevertheless: it keeps the node busy by beginning. */
+/** An attack that is not under way by then is measured nevertheless: its beginning keeps the node busy. */
 const BEGIN_MS = 15_000;
 const LOOK_MS = 100;
 
@@ -35,7 +35,7 @@ export async function run(): Promise<BenchResult[]> {
   try {
     const node = cluster.node(0);
     const results: BenchResult[] = [];
-    // Compiled code and caches as they are in a node that has been used.
+    // As in a node that has been used.
     await roundTrips(node, QUIET_MS);
     for (const attack of wanted()) results.push(...(await attacked(node, attack)));
     return results;
@@ -90,9 +90,8 @@ async function attacked(node: ClusterNode, attack: AttackName): Promise<BenchRes
   ];
 }
 
-/** An attack that goes on until it is ended. */
 interface Attacker {
-  /** @throws Error when the attack has ended before: what was measured beside it means nothing */
+  /** @throws Error if the attack ended before: the measurement means nothing then */
   end(): Promise<void>;
 }
 
@@ -128,7 +127,7 @@ async function roundTrips({ api, batch }: ClusterNode, forMs: number): Promise<n
     const bytes = Buffer.from(await read.arrayBuffer());
     if (!bytes.equals(body)) throw new Error(`the node answered ${read.status} with other bytes`);
     took.push(performance.now() - start);
-    // A client among others, not one that takes all there is.
+    // The client does not take all there is.
     await pause(5);
   } while (performance.now() < until);
   return took;

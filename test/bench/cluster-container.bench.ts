@@ -19,7 +19,7 @@ export async function run(): Promise<BenchResult[]> {
     for (const nodes of NODES) {
       const rounds: Round[] = [];
       for (let round = 0; round < ROUNDS; round++) rounds.push(await oneRound(nodes));
-      // Of several the quickest: what else the machine does only ever adds.
+      // The quickest of several: other work of the machine only adds.
       const least = (of: keyof Round) => Math.min(...rounds.map((each) => each[of]));
       rows.push(
         { name: `${nodes} nodes: usable, as the container says`, value: least('usableMs'), unit: 'ms' },
@@ -33,7 +33,7 @@ export async function run(): Promise<BenchResult[]> {
   }
 }
 
-/** From the packages that are installed here: what a registry takes is not measured. */
+/** The packages are installed: a registry's time is not measured. */
 function build(): void {
   const environment = { ...process.env, DOCKER_BUILDKIT: '0' };
   execFileSync(

@@ -1,12 +1,8 @@
-/**
- * Starts clusters in a process of its own and says what each start took, a JSON line each:
- * `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`.
- */
+/** Prints what each start took, a JSON line each: `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`. */
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { StartingDriver } from '../../harness/places/facts.ts';
 import { anonymousMib } from './processes.ts';
 
-/** What one start took. */
 export interface Started {
   readonly totalMs: number;
   readonly chainMs: number;

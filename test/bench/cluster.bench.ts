@@ -10,15 +10,15 @@ export const name = 'Start and stop of clusters, from the call until all is usab
 const PROGRAM = join(import.meta.dirname, 'cluster-process.ts');
 /** Fifty processes do not mesh on two cores within their deadline. */
 const SIZES = { process: [5, 20], embedded: [5, 10, 20, 50], docker: [5] } as const;
-/** Containers only where there is an engine; their image is built before anything is measured. */
+/** Only where there is an engine; the image is built before anything is measured. */
 const withDocker = spawnSync('docker', ['version']).status === 0;
 const DRIVERS = withDocker
   ? (['process', 'embedded', 'docker'] as const)
   : (['process', 'embedded'] as const);
 
 /**
- * Cold: no compile cache, as in a fresh clone. First: in a new process, as a test file finds it every time after that.
- * Warm: in a process that has had a cluster before.
+ * Cold: no compile cache, as in a fresh clone. First: in a new process, as in every later test file. Warm: in a process that
+ * has had a cluster.
  */
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
@@ -70,7 +70,7 @@ export async function run(): Promise<BenchResult[]> {
   }
 }
 
-/** Of several starts the quickest: what else the machine does only ever adds. */
+/** The quickest of several: other work of the machine only adds. */
 function least(starts: readonly Started[], of: keyof Started): number {
   return Math.min(...starts.map((start) => start[of]));
 }

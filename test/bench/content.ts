@@ -1,4 +1,3 @@
-/** Content as a benchmark passes it through a splitter and a joiner. */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { openFile } from '../../node/files/joiner.ts';
 
@@ -9,7 +8,7 @@ export async function* parts(content: Uint8Array): AsyncGenerator<Uint8Array, vo
   for (let at = 0; at < content.length; at += PART_SIZE) yield content.subarray(at, at + PART_SIZE);
 }
 
-/** @throws Error when it is not as long as expected */
+/** @throws Error if its length is not as expected */
 export async function readAll(
   { reference, size }: { readonly reference: Uint8Array; readonly size: number },
   getter: ChunkGetter,

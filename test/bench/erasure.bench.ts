@@ -1,6 +1,6 @@
 /**
- * What redundancy costs: the code by itself, encoding and recovering, and a whole file in with all that comes with a
- * level (parities, their hashes, replicas), plain and encrypted. Megabytes are those of the content.
+ * The code by itself, encoding and recovering, and a whole file in with all that a level brings (parities, their hashes,
+ * replicas), plain and encrypted. Megabytes are those of the content.
  */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import { encodeParities, recoverShards, SHARD_SIZE } from '../../formats/crypto/erasure/erasure.ts';
@@ -25,7 +25,7 @@ export async function run(): Promise<BenchResult[]> {
   return [...code(), ...(await trees())];
 }
 
-/** One full group of each level: its parities made, and as many data chunks recovered as they can make good. */
+/** One full group of each level: as many data chunks are recovered as its parities can make good. */
 function code(): BenchResult[] {
   const groups = LEVELS.map((level) => {
     const shape = { level, encrypted: false };

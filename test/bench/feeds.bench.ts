@@ -13,7 +13,7 @@ const UPDATE: Chunk = {
   identity: new Uint8Array(32),
 };
 
-/** Every figure compares with asking for one update after another, which is a read and a round each. */
+/** Compared with asking for one update after another: a read and a round each. */
 export async function run(): Promise<BenchResult[]> {
   const results: BenchResult[] = [];
   for (const length of LENGTHS) {
@@ -38,7 +38,7 @@ export async function run(): Promise<BenchResult[]> {
   return results;
 }
 
-/** Counts what a network would be asked for: a round is what is asked for at once. */
+/** A round is what is asked for at once. */
 async function search(length: number): Promise<{ reads: number; rounds: number }> {
   let reads = 0;
   let rounds = 0;

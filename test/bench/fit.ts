@@ -1,13 +1,11 @@
-/** How a figure grows with the number of nodes, and which numbers a run has. */
-
 export interface Point {
   readonly nodes: number;
   readonly value: number;
 }
 
 /**
- * Exponent e of value = c · nodes^e by least squares on logarithms: 1 grows with the nodes, 2 with their square.
- * @returns undefined for fewer than two sizes, or where a value has no logarithm
+ * Exponent e of value = c · nodes^e, by least squares on logarithms.
+ * @returns undefined for fewer than two sizes, or if a value has no logarithm
  */
 export function exponentOf(points: readonly Point[]): number | undefined {
   if (new Set(points.map(({ nodes }) => nodes)).size < 2) return undefined;
@@ -27,7 +25,7 @@ export type Sizes = Readonly<Record<'process' | 'embedded', readonly number[]>>;
 
 const SIZES_EXPECTED = 'process:5,10,20 embedded:5,50, or one of them: numbers of nodes from 1 to 200';
 
-/** @param text such as `process:5,10 embedded:50`; a driver that is left out runs nothing @throws RangeError */
+/** @param text such as `process:5,10 embedded:50`; a driver left out runs nothing @throws RangeError */
 export function sizesFrom(text: string): Sizes {
   const sizes: Record<keyof Sizes, number[]> = { process: [], embedded: [] };
   for (const part of text.trim().split(/\s+/)) {

@@ -1,6 +1,6 @@
 /**
- * Starts one cluster in a process of its own, watches it at rest and at work, and says a line of JSON:
- * `node --expose-gc growth-process.ts DRIVER NODES LIMIT_MS STATE`.
+ * Starts one cluster, watches it at rest and at work, and prints a line of JSON: `node --expose-gc growth-process.ts DRIVER
+ * NODES LIMIT_MS STATE`.
  */
 
 import { seededRandom } from '../../formats/random.ts';
@@ -10,7 +10,7 @@ import { parseExposition } from '../../harness/metrics/exposition.ts';
 import type { StartingDriver } from '../../harness/places/facts.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 
-/** What a cluster of one size took. Processor time is that of the nodes and of the testbed, without the chain. */
+/** Processor time is that of the nodes and of the testbed, without the chain. */
 export interface Grown {
   readonly startS: number;
   readonly meshS: number;
@@ -18,7 +18,7 @@ export interface Grown {
   readonly cpuS: number;
   /** Per node, not backed by files. */
   readonly mib: number;
-  /** Per node until it has settled, by the nodes' own count: what a start sets off ends later. */
+  /** Per node until it has settled, by the nodes' own count. */
   readonly peers: number;
   readonly streams: number;
   readonly records: number;
@@ -32,7 +32,7 @@ export interface Grown {
 export type Outcome = Grown | { readonly failed: string };
 
 const UPLOAD_SIZE = 4 * 2 ** 20;
-/** What follows a start, such as the first round of health checks and the first full collection, is over by then. */
+/** By then the first health checks and the first full collection are over. */
 const SETTLE_MS = 40_000;
 const IDLE_MS = 5000;
 

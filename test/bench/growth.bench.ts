@@ -1,6 +1,6 @@
 /**
- * Which sizes: SVCNET_BENCH_NODES, such as `process:5,10 embedded:50` (a quick look), else all of them, which takes
- * several minutes. A size that does not start in time, or breaks, is a row that says so.
+ * Sizes: SVCNET_BENCH_NODES, such as `process:5,10 embedded:50`, else all of them, which takes several minutes. A size that
+ * does not start in time, or breaks, is a row that says so.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -20,9 +20,9 @@ const START_BARS: Readonly<Record<keyof Sizes, Readonly<Record<number, number>>>
   embedded: { 50: 6 },
 };
 const CPU_EXPONENT_BAR = 1.3;
-/** The bar is for clusters up to this size. */
+/** Up to this size the bar holds. */
 const CPU_EXPONENT_NODES_MAX = 50;
-/** A cluster has this long to start; its process, so much longer for all that follows. */
+/** Time for a cluster to start, and for all that follows in its process. */
 const START_LIMIT_MS = 100_000;
 const REST_LIMIT_MS = 180_000;
 
@@ -101,7 +101,6 @@ function figures({ driver, nodes, grown }: Measured): BenchResult[] {
   }));
 }
 
-/** How each column grows; processor time has a bar. */
 function exponents(measured: readonly Measured[]): BenchResult[] {
   return COLUMNS.flatMap(({ title, value }) => {
     const isCpu = title.startsWith('CPU');
@@ -119,7 +118,7 @@ function exponents(measured: readonly Measured[]): BenchResult[] {
   });
 }
 
-/** As `docs/reference/growth.md` has it, line by line: a run that is ended early has shown what it measured. */
+/** As in `docs/reference/growth.md`, line by line: a run that is ended early has shown what it measured. */
 function write(rows: readonly (readonly string[])[]): void {
   for (const cells of rows) process.stdout.write(`| ${cells.join(' | ')} |\n`);
 }

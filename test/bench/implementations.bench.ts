@@ -11,20 +11,20 @@ import type { BenchResult } from './result.ts';
 export const name = 'Five nodes of ours and five real Bees, under the same credit limits';
 
 const NODES = 5;
-/** Every node uploads two files and reads two with code that has hardly run before; what comes then is work as usual. */
+/** Every node uploads two files and reads two with code that has hardly run before. */
 const FIRST_ROUNDS = 2 * NODES;
 const ROUNDS = 6 * NODES;
 const SIZE = 2 ** 20;
 /** Leaves and intermediate chunks of one file. */
 const CHUNKS = SIZE / 4096 + 2 + 1;
-/** The largest that a Bee accepts: files of this size then never wait for credit, which would hide all else. */
+/** The largest that a Bee accepts: waits for credit would hide all else. */
 const PAYMENT_THRESHOLD = 108_000_000;
-/** Bees only credit each other's debts by time: a moment between two rounds pays most of one. */
+/** Bees credit each other's debts by time alone: a pause pays most of a round. */
 const PAUSE_MS = 3000;
-/** What a start leaves behind is not what an idle node needs; ours gives it back after half a minute. */
+/** An idle node needs less than a start leaves behind; ours gives it back after half a minute. */
 const RESTED_MS = 40_000;
 const LIMIT_MS = 120_000;
-/** Short beside what is measured: a file of ours is taken within a fifth of a second, and held within half a second. */
+/** Short beside a file of ours: taken within a fifth of a second, held within half a second. */
 const TAKEN_POLL_MS = 10;
 const HELD_POLL_MS = 40;
 
@@ -32,9 +32,9 @@ type Kind = 'svc' | 'bee';
 type Figures = Readonly<Record<string, { readonly value: number; readonly unit: string }>>;
 
 /**
- * Ours alone, or beside Bees as the baseline when `SVCNET_BEE_BINARY` names one. Every node uploads a file in turn, another one reads it as soon as the network has taken
- * it, and the clock runs on until every node holds every chunk: at radius 0 all are neighbours of each other.
- * Processor time is that of all five nodes, from the upload to that moment.
+ * Ours alone, or beside Bees as the baseline if `SVCNET_BEE_BINARY` names one. Every node uploads a file in turn, another
+ * one reads it as soon as the network has taken it, and the clock runs on until every node holds every chunk: at radius 0
+ * all are neighbours. Processor time is that of all five nodes until then.
  */
 export async function run(): Promise<BenchResult[]> {
   const binary = process.env.SVCNET_BEE_BINARY?.split(',')[0];
@@ -50,7 +50,7 @@ export async function run(): Promise<BenchResult[]> {
   });
 }
 
-/** Undefined when they do not get to the end: our own figures stand without theirs. */
+/** Undefined if they do not get to the end: our figures stand without theirs. */
 async function measureBees(binary: string): Promise<Figures | undefined> {
   try {
     return await measure('bee', { binary });
@@ -95,7 +95,7 @@ function transfers(rounds: readonly Round[]): Figures {
     'upload answered': speed(rounds, 'answeredMs'),
     'upload taken by the network': speed(rounds, 'syncedMs'),
     'held by every node': speed(rounds, 'spreadMs'),
-    // A reader within the neighbourhood of many chunks holds these already; `reading` measures the network alone.
+    // A reader within a chunk's neighbourhood may hold it already; `reading` measures the network alone.
     'download by another node, which may hold a part of it': speed(rounds, 'downloadMs'),
     'CPU per chunk, from upload to five copies and one download': {
       value: median(rounds.map(({ cpu }) => cpu)) / CHUNKS,

@@ -1,4 +1,4 @@
-/** Turns taken by each contender; short ones, so that what else the machine does hits all alike. */
+/** Turns of each contender, so short that other work of the machine hits all alike. */
 const TURNS = 21;
 
 interface Contender {
@@ -9,7 +9,7 @@ interface Contender {
 }
 
 /**
- * Lets the contenders take turns, so that their ratio does not depend on when each of them ran.
+ * Contenders take turns, so that their ratio does not depend on when each ran.
  * @returns operations per second by name, the median of the turns
  */
 export function interleave(contenders: readonly Contender[]): Map<string, number> {

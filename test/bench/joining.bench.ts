@@ -12,7 +12,7 @@ export const name =
 
 const FEW = 5;
 const ALL = 'process:50 embedded:50';
-/** In every other one the growth is first, so that what coming second costs hits both alike. */
+/** In every other one the growth is first: the cost of coming second hits both alike. */
 const PAIRS = 4;
 /** Between two uploads while nodes join, ms. */
 const PAUSE_MS = 250;
@@ -20,7 +20,7 @@ const UPLOAD_BYTES = 4096;
 
 interface Cost {
   readonly wallS: number;
-  /** Of this process, which holds embedded nodes, and of those that it has started. */
+  /** Of this process, which holds embedded nodes, and of those it started. */
   readonly processorS: number;
 }
 
@@ -70,7 +70,7 @@ async function started(options: Options): Promise<Cost> {
   return await costOf(async () => void clusters.use(await Cluster.start(options)));
 }
 
-/** Only the growth counts, and all uploads must succeed. */
+/** All uploads must succeed. */
 async function grownTo(nodes: number, options: Options): Promise<Cost> {
   await using net = await Cluster.start({ ...options, nodes: FEW });
   const joined = new AbortController();

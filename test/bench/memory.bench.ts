@@ -11,11 +11,11 @@ export const name = 'Memory of the nodes while files of 1 GiB stream in and out'
 const SIZE = 2 ** 30;
 const PIECE = 2 ** 20;
 const SAMPLE_MS = 100;
-/** After which a node at rest has given back what the transfers took. */
+/** By then a node has given back what the transfers took. */
 const REST_MS = 10_000;
-/** A gigabyte at three megabytes per second, on a machine that does other things too. */
+/** A gigabyte at three megabytes per second, on a busy machine. */
 const LIMIT_MS = 1_200_000;
-/** What an upload may ask for beside being stored; parities of the highest level make it 3.4 times as large. */
+/** Parities of the highest level make an upload 3.4 times as large. */
 const KINDS: readonly { readonly encrypt?: true; readonly redundancyLevel?: 1 | 2 | 3 | 4 }[] = [
   { encrypt: true },
   ...([1, 2, 3, 4] as const).map((redundancyLevel) => ({ redundancyLevel })),
@@ -28,7 +28,7 @@ export async function run(): Promise<BenchResult[]> {
   return results;
 }
 
-/** All the way: to the uploading node, from there to its neighbours, out of another one, and out of the first. */
+/** To the uploading node, from there to its neighbours, out of another one, and out of the first. */
 async function plain(): Promise<BenchResult[]> {
   await using started = await startCluster();
   const { cluster } = started;
@@ -59,8 +59,8 @@ async function plain(): Promise<BenchResult[]> {
 }
 
 /**
- * In and out of the uploading node, which has begun to push: what the others do is the same for chunks of any kind.
- * Fresh nodes each time, so that every figure starts from an idle one.
+ * In and out of the uploading node, which has begun to push: the others do the same for all kinds of chunks. Every figure
+ * starts from fresh, idle nodes.
  */
 async function ofKind(kind: (typeof KINDS)[number]): Promise<BenchResult[]> {
   await using started = await startCluster();
@@ -108,7 +108,7 @@ function speed(phase: string, node: string, ms: number): BenchResult {
   return { name: `${phase}: ${node}`, value: SIZE / 1e6 / (ms / 1000), unit: 'MB/s' };
 }
 
-/** Made as it is read: neither this process nor a node ever holds the file. */
+/** Neither this process nor a node ever holds the file. */
 async function* pieces(): AsyncGenerator<Uint8Array> {
   const random = seededRandom('memory');
   for (let sent = 0; sent < SIZE; sent += PIECE) yield random.bytes(PIECE);
@@ -140,7 +140,6 @@ interface Watch {
   stop(): Memory;
 }
 
-/** Samples every node until it is stopped. */
 function watch(cluster: Cluster): Watch {
   const start = performance.now();
   const peaks = memoryOf(cluster);

@@ -16,12 +16,12 @@ import type { BenchResult } from './result.ts';
 export const name =
   'What watching costs: uploads through five nodes, scraped, entered into the ledger and shown by the live page, or none of it';
 
-/** Some seconds of work: each second the nodes are scraped and looked at. */
+/** Some seconds of work: nodes are scraped and looked at each second. */
 const SIZE = 8 * 2 ** 20;
-/** Pairs of turns; in every other one the watched turn comes first, so that a drift of the machine hits both alike. */
+/** In every other one the watched turn comes first: a drift of the machine hits both alike. */
 const PAIRS = 16;
 
-/** Everything that looks at a cluster during a run, from the beginning of a turn to its end. */
+/** It looks at a cluster from the beginning of a turn to its end. */
 type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable | Promise<AsyncDisposable>;
 const WATCHERS: readonly Watcher[] = [scraping, livePage];
 
@@ -101,7 +101,7 @@ function scraping(cluster: Cluster, folder: string): AsyncDisposable {
   return scraper;
 }
 
-/** As `svcnet ui` serves it, with one page open. */
+/** With one page open. */
 async function livePage(cluster: Cluster): Promise<AsyncDisposable> {
   const ui = await serveUi({ port: 0 }, { cluster, isThere: () => true, assets: new Map() });
   const { body } = await fetch(`${ui.url}events`);

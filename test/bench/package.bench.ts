@@ -43,7 +43,7 @@ function npm(args: readonly string[], cwd: string): void {
   execFileSync('npm', args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** @throws Error with what the command said when it fails */
+/** @throws Error with what the command said */
 async function seconds(program: string, args: readonly string[], cwd: string): Promise<number> {
   const startedAt = performance.now();
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,4 @@
-/** What a stamp costs: issuing (slot, signature, records on disk) and checking. */
+/** Issuing (slot, signature, records on disk) and checking. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import type { BenchResult } from './result.ts';
 export const name = 'postage: stamps';
 
 const CHUNKS = 4_000;
-/** The best of these counts: other processes only ever make a round slower. */
+/** The best counts: other processes only ever make a round slower. */
 const ROUNDS = 6;
 /** Uploads yield to the store at about this many chunks. */
 const GROUP = 128;

@@ -1,8 +1,8 @@
-/** What the operating system knows about the processes of a cluster. Linux only, like the figures made with it. */
+/** Linux only, like the figures made with it. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 
-/** Clock ticks per second of `/proc`; 100 on every Linux that Node.js runs on. */
+/** 100 on every Linux that Node.js runs on. */
 const TICKS_PER_SECOND = 100;
 const MICROSECONDS_PER_SECOND = 1_000_000;
 
@@ -14,7 +14,7 @@ export function cpuMicroseconds({ nodes }: Pick<Cluster, 'nodes'>): number {
   );
 }
 
-/** The same of all processes that this one has started, and those that they have. */
+/** The same of all processes below this one. */
 export function descendantsMicroseconds(): number {
   const parents = new Map<number, number>();
   for (const entry of readdirSync('/proc')) {
@@ -37,12 +37,12 @@ function ticksOf(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Fields of `/proc/PID/stat` from the process's state on. */
+/** From the process's state on. */
 function statOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
 }
 
-/** Memory that is not backed by files, MiB: a page cache full of chunks is the system's, not the node's. */
+/** MiB not backed by files: a page cache full of chunks is the system's. */
 export function anonymousMib(pid: number): number {
   const line = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? 0) / 1024;

@@ -11,10 +11,10 @@ export const name = 'Messages: mining for targets, opening, and the way from sen
 
 /** Rounds of as many chunks as are hashed at once. */
 const ROUNDS = 500;
-/** Bytes of messages: one that leaves room behind it, and the longest, which does not. */
+/** In bytes: one that leaves room behind it, and the longest. */
 const SIZES = [100, MESSAGE_SIZE_MAX] as const;
 const OPENED = 2_000;
-/** Mined for targets of each length; three bytes are told from the rate, because their luck takes minutes. */
+/** Three bytes are told from the rate: their luck takes minutes. */
 const MINED: readonly (readonly [bytes: number, times: number])[] = [
   [1, 200],
   [2, 10],
@@ -43,7 +43,7 @@ export async function run(): Promise<BenchResult[]> {
   return [...results, ...(await delivered())];
 }
 
-/** Chunks per second of processor time; mining pauses in between, so that others come to their turn. */
+/** Of processor time: mining pauses for others. */
 function tried(size: number): number {
   const data = sealed(size);
   const ends = createEnds(data.subarray(0, 8), data.subarray(8));
@@ -71,7 +71,7 @@ function notOpened(): number {
   return ((clock.monotonic() - startedAt) * 1000) / OPENED;
 }
 
-/** From the request to the subscriber's message, for targets of one byte, one message after the other. */
+/** From the request to the subscriber's message, for targets of one byte. */
 async function delivered(): Promise<BenchResult[]> {
   await using net = await Cluster.start({ nodes: 3, seed: 41 });
   const [sender, receiver] = [net.node(0), net.node(1)];
@@ -87,7 +87,7 @@ async function delivered(): Promise<BenchResult[]> {
   return [...spread('sent to heard', times), ...(await besides(sender))];
 }
 
-/** Requests to a node at rest, and to the same node while it mines for three bytes. */
+/** Of requests to a node at rest, and while it mines for three bytes. */
 async function besides(node: ClusterNode): Promise<BenchResult[]> {
   const { reference } = await node.bytes.upload(random.bytes(4096 * 16));
   const asked = async () => {

@@ -1,7 +1,7 @@
 /**
- * Reading over the network and nothing else: at a storage radius above 0 a chunk stays with the nodes closest to it, so
- * a reader that keeps no cache asks for most of a file every time. Figures are per chunk that it asked for: how many it
- * holds itself is a matter of overlays and luck, and decides how fast a file of `implementations` is read.
+ * Reading over the network and nothing else: at a storage radius above 0 a chunk stays with the closest nodes, so a reader
+ * without a cache asks for most of a file every time. Figures are per chunk that it asked for: how many it holds itself is a
+ * matter of overlays and luck.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,14 +23,14 @@ const CHUNKS = (SIZE / 4096) * (129 / 128) + 1;
 const READS = 2 * (NODES - 1);
 /** The largest that a Bee accepts, as in `implementations`. */
 const LIMITS = { 'payment-threshold': 108_000_000, 'minimum-storage-radius': RADIUS };
-/** Time and cheques pay what one read owes before the next begins. */
+/** Time and cheques pay what one read owes. */
 const PAUSE_MS = 4000;
 /** Of every Bee. */
 const BEE_REFRESH_RATE = 4_500_000;
 
 /**
- * Ours; and Bees as the baseline when `SVCNET_BEE_BINARY` names one. Both kinds run at the same time and read in turn, so
- * that what else the machine does hits both alike.
+ * Ours; and Bees as the baseline if `SVCNET_BEE_BINARY` names one. Both run at the same time and read in turn, so that other
+ * work of the machine hits both alike.
  */
 export async function run(): Promise<BenchResult[]> {
   const binary = process.env.SVCNET_BEE_BINARY?.split(',')[0];
@@ -72,7 +72,6 @@ interface Read {
   readonly serversCpu: number;
 }
 
-/** A cluster with a file in it. */
 interface Field {
   readonly cluster: Cluster;
   readonly reference: string;
@@ -120,7 +119,7 @@ async function read({ cluster, reference }: Field, index: number): Promise<Read>
   };
 }
 
-/** Chunks asked for since its start, and the time that attempts with peers took, all together. */
+/** Since the reader's start; the time is that of all attempts with peers. */
 async function counters({ client }: ClusterNode): Promise<{ asked: number; seconds: number }> {
   const text = await client.metrics();
   const value = (metric: string) => Number(new RegExp(`^\\w+_${metric} (\\S+)$`, 'm').exec(text)?.[1]);

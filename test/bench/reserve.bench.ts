@@ -1,4 +1,4 @@
-/** What a chunk costs in the reserve: put, stamped again, looked up, listed, loaded, evicted. */
+/** Put, stamped again, looked up, listed, loaded, evicted. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import type { BenchResult } from './result.ts';
 export const name = 'reserve: chunks';
 
 const CHUNKS = 4_096;
-/** The best of these counts: other processes only ever make a round slower. */
+/** The best counts: other processes only ever make a round slower. */
 const ROUNDS = 6;
 /** Puts that are open at the same time. */
 const GROUP = 128;
@@ -23,7 +23,7 @@ const GROUP = 128;
 const PAGE = 250;
 const BINS = 32;
 
-/** A step of a round, over all chunks; every round has a batch of its own. */
+/** Over all chunks; every round has a batch of its own. */
 type Step = (batch: number) => void | Promise<void>;
 
 export async function run(): Promise<BenchResult[]> {
@@ -43,7 +43,7 @@ export async function run(): Promise<BenchResult[]> {
   const durable = await open('durable', 'disk');
   const { reserve } = store;
   const records = store.state('bench');
-  /** Per round others, so that each of them is new once. */
+  /** Other chunks per round, so that each is new once. */
   const chunks = Array.from({ length: ROUNDS }, (_, round) => newChunks(round));
   const record = new Uint8Array(119);
   let items: ReserveItem[] = [];
@@ -89,7 +89,7 @@ function figures(steps: readonly (readonly [label: string, step: Step])[], costs
   }));
 }
 
-/** @returns µs of processor time per chunk, of each step */
+/** @returns µs of processor time per chunk and step */
 async function fastest(steps: readonly Step[]): Promise<number[]> {
   const costs = steps.map(() => Number.POSITIVE_INFINITY);
   for (let round = 0; round < ROUNDS; round++) {
@@ -103,7 +103,7 @@ async function fastest(steps: readonly Step[]): Promise<number[]> {
   return costs;
 }
 
-/** Waiting for the disk takes no processor time: what it costs is seen by the clock. */
+/** By the clock: waiting for the disk takes no processor time. */
 async function perSecond(plain: Reserve, durable: Reserve, chunks: readonly Chunk[]): Promise<BenchResult[]> {
   const rates: number[] = [];
   for (const reserve of [plain, durable]) {

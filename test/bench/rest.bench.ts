@@ -9,18 +9,18 @@ import type { BenchResult } from './result.ts';
 export const name = 'A cluster at rest: twenty nodes that nobody uses, each a process';
 
 const NODES = 20;
-/** The pauses between two rounds of looks at all peers double up to a minute; after this long they have. */
+/** Pauses between rounds of looks at all peers double up to a minute: by then they have. */
 const SETTLING_MS = 75_000;
-/** Two such pauses: a share of one would count its round whole or not at all. */
+/** Two such pauses: one alone would count a round whole or not at all. */
 const MEASURED_MS = 120_000;
 
-/** Processor time is that of the nodes and their chain, without this process. */
+/** Processor time of the nodes and their chain alone. */
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
   const cluster = await Cluster.start({ nodes: NODES, seed: 7, stateDir, timeoutMs: 300_000 });
   try {
     await pause(SETTLING_MS);
-    // Metrics are asked for outside of what is measured: to answer is not to be at rest.
+    // To answer is not to be at rest.
     const before = await counters(cluster);
     const from = used(cluster);
     await pause(MEASURED_MS);

@@ -1,4 +1,4 @@
-/** One figure of a benchmark. Ratios are taken within one run, against the baseline named. */
+/** Ratios are taken within one run. */
 export interface BenchResult {
   readonly name: string;
   readonly value: number;

@@ -1,7 +1,4 @@
-/**
- * Processor seconds of the best round of each piece of work, all in turn: what else the machine does counts as little
- * as it can.
- */
+/** Pieces of work take turns; the best round counts, so that other work of the machine counts little. */
 export async function best<T extends readonly (() => Promise<unknown>)[]>(
   rounds: number,
   works: readonly [...T],

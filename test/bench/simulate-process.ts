@@ -1,19 +1,19 @@
-/** Starts one simulated cluster in a process of its own and says a line of JSON: `node simulate-process.ts NODES STATE`. */
+/** Prints a line of JSON: `node simulate-process.ts NODES STATE`. */
 import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';
 
-/** What a simulated cluster of one size took. Seconds are those of the processor. */
+/** Seconds are those of the processor. */
 export interface Simulated {
   readonly startS: number;
   /** Until usable. */
   readonly virtualMs: number;
   readonly mib: number;
   readonly peers: number;
-  /** Messages of gossip and streams that each node has opened, until the end of the rest. */
+  /** Gossip messages and streams that each node opened, until the rest ends. */
   readonly gossip: number;
   readonly streams: number;
-  /** Virtual seconds for a second of the processor, while nobody uses the cluster. */
+  /** Virtual seconds per second of the processor, while nobody uses the cluster. */
   readonly restTimes: number;
   /** Until the network has taken it. */
   readonly chunkMs: number;
@@ -23,7 +23,7 @@ export interface Simulated {
 const SETTLE_MS = 60_000;
 const REST_MS = 60_000;
 const UPLOAD_SIZE = 2 ** 20;
-/** Of so many bytes: 256 leaves, and three that join them. */
+/** 256 leaves, and three that join them. */
 const CHUNKS = 259;
 
 const [count, stateDir = ''] = process.argv.slice(2);

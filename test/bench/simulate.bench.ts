@@ -1,6 +1,6 @@
 /**
- * Sizes: SVCNET_BENCH_NODES, such as `5,10,50`, else all of them. A size that fails ends the benchmark. The table also
- * replaces the one in `docs/reference/growth.md`.
+ * Sizes: SVCNET_BENCH_NODES, such as `5,10,50`, else all of them. A size that fails ends the benchmark. The table replaces
+ * the one in `docs/reference/growth.md`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What it costs to turn a stream into chunks and back, beside the hashing that nobody can avoid. */
+/** A stream into chunks and back, beside the hashing that nobody can avoid. */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { toHex } from '../../formats/crypto/hex.ts';

@@ -9,7 +9,7 @@ import { repeat } from './rounds.ts';
 export const name = 'Stamps signed and checked per second';
 
 const STAMPS_PER_TURN = 100;
-/** The pure JavaScript one is so much slower that fewer do. */
+/** The pure JavaScript signer is that much slower. */
 const STAMPS_PER_TURN_SLOW = 10;
 const SIGN = 'sign';
 const RECOVER = 'recover the signer';

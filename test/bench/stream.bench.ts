@@ -1,7 +1,6 @@
 /**
- * A stream of a chunk's size between two nodes: open, headers, 4.3 KB request, 100 B answer, close on both sides; both
- * ends on one thread, real sockets, noise. Each lever is taken away in turn, and js-libp2p's own node runs the same
- * conversation with its own multiplexer and negotiation.
+ * Open, headers, 4.3 KB request, 100 B answer, close on both sides; both ends on one thread, real sockets, noise. Each lever
+ * is taken away in turn, and js-libp2p's own node runs the same conversation with its own multiplexer and negotiation.
  */
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';
@@ -39,14 +38,13 @@ const REQUEST = {
 const ANSWER = { address: new Uint8Array(32).fill(1), signature: new Uint8Array(65).fill(4) };
 const BASELINE = 'js-libp2p';
 const STREAMS = 1500;
-/** In turns, so that warming up and other load hit all alike; the best one counts. */
+/** In turns, so that warming up and other load hit all alike; the best counts. */
 const ROUNDS = 5;
 const IN_FLIGHT = 64;
 const never = new AbortController().signal;
 const clock = systemClock();
 
 interface Pair {
-  /** One stream, from opening to the end of both sides. */
   converse(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -77,7 +75,7 @@ export async function run(): Promise<BenchResult[]> {
   );
 }
 
-/** Both ends run on this thread, so its processor time is the cost, whatever else the machine does. */
+/** Both ends run on this thread, so its processor time is the cost. */
 async function perCpuSecond(pair: Pair): Promise<number> {
   const before = process.cpuUsage();
   await conversations(pair, STREAMS);
@@ -149,7 +147,7 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
   return host;
 }
 
-/** The transport without lazy negotiation: nothing is sent on a stream before its protocol is confirmed. */
+/** Nothing is sent on a stream before its protocol is confirmed. */
 function negotiatingFully(transport: Transport): Transport {
   const decorated = new WeakMap<Link, Link>();
   const decoratedLink = (link: Link): Link => {
@@ -196,7 +194,7 @@ function patientStream(raw: RawStream): RawStream {
   };
 }
 
-/** It formats a line for every frame; nothing of it is wanted. */
+/** It would format a line for every frame. */
 function silentLibp2pLogger(): ComponentLogger {
   const log: Logger = Object.assign(() => undefined, {
     enabled: false,
@@ -244,7 +242,7 @@ async function stockPair(): Promise<Pair> {
       await b.stop();
     },
   };
-  // It drops a connection on which more than ten streams are opened before the other side is ready.
+  // js-libp2p drops a connection with more than ten streams opened before the other side is ready.
   await pair.converse();
   return pair;
 }

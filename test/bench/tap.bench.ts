@@ -17,10 +17,10 @@ interface Turn {
 }
 
 const SIZE = 4 * 2 ** 20;
-/** Pairs of turns; in every other one the tapped turn comes first, so that a drift of the machine hits both alike. */
+/** In every other one the tapped turn comes first: a drift of the machine hits both alike. */
 const PAIRS = 8;
 
-/** From the begin of the upload until the network has taken it. Both clusters have the same proxy before their ports. */
+/** From the start of the upload until the network has taken it. Both clusters have the same proxy. */
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
   await using stack = new AsyncDisposableStack();

@@ -13,7 +13,7 @@ const CHUNKS = Math.ceil(SIZE / 4096) * (129 / 128);
 /** Four of five nodes hold a chunk or ask one that does. */
 const LINKS_PER_FETCH = 1;
 
-/** Megabytes are 10^6 bytes. CPU is that of all five node processes, so it counts both ends of every link. */
+/** Megabytes are 10^6 bytes. CPU is that of all five processes: both ends of every link. */
 export async function run(): Promise<BenchResult[]> {
   const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-bench-'));
   const cluster = await Cluster.start({ nodes: 5, seed: 7, stateDir });

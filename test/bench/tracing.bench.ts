@@ -1,6 +1,6 @@
 /**
- * What traces cost: processor time of all nodes per chunk, uploaded, pushed and read by another node. The receiver is in
- * this process and is not counted.
+ * Processor time of all nodes per chunk, uploaded, pushed and read by another node. The receiver, in this process, is not
+ * counted.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ export const name = 'Traces of 2 MiB through three nodes';
 
 const SIZE = 2 * 2 ** 20;
 const CHUNKS = Math.ceil(SIZE / 4096) * (129 / 128);
-/** In turns, each time another one first, so that other load hits all alike. */
+/** In turns, each time another one first: other load hits all alike. */
 const ROUNDS = 9;
 const OFF = 'no traces';
 const WAYS = [
@@ -69,7 +69,7 @@ export async function run(): Promise<BenchResult[]> {
   ];
 }
 
-/** Takes traces and forgets them: what a receiver would make of some ten thousand spans is no part of what nodes cost. */
+/** Forgets traces: nodes do not pay for what a receiver makes of them. */
 async function discarding(): Promise<AsyncDisposable & { readonly url: string }> {
   const server = createServer((request, response) => {
     request.resume();

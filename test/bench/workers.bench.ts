@@ -1,4 +1,4 @@
-/** What worker threads give to one node whose machine has a core to spare, and to five that have none. */
+/** For one node with a core to spare, and for five that have none. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { BenchResult } from './result.ts';
 export const name = 'Uploads with and without worker threads';
 
 const PIECE = 2 ** 20;
-/** Compared with the first, one cluster at a time: what waits to be pushed takes a core, too. */
+/** One cluster at a time: what waits to be pushed takes a core, too. */
 const WORKERS = [0, 'auto', 1] as const;
 const SIZES = [
   { nodes: 1, size: 128 * PIECE, rounds: 3 },

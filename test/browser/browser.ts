@@ -1,4 +1,3 @@
-/** A real Chromium, and the conditions that all our pages must meet in it. */
 import { accessSync, constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -9,7 +8,7 @@ const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
 const WAIT_MS = 120_000;
 
-/** @throws Error when there is none, as nothing can be tested without it */
+/** @throws Error if there is none */
 export function startBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', ...args] });
 }
@@ -34,13 +33,11 @@ function isProgram(path: string): boolean {
 
 export interface OpenPage {
   readonly page: Page;
-  /** Errors and warnings of the console, and uncaught exceptions. */
   readonly complaints: string[];
   /** URLs that it requested besides itself. */
   readonly requests: string[];
 }
 
-/** Opens a file from disk. */
 export function openFile(
   browser: Browser,
   path: string,
@@ -70,7 +67,6 @@ export async function openUrl(
   return { page, complaints, requests };
 }
 
-/** How many pixels the page is wider than its window. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 }
@@ -81,10 +77,10 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** What axe-core finds serious or critical, a line each. */
+/** A line each. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const axe = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
-  // Evaluated from outside: the page itself allows no script but its own.
+  // The page itself allows no script but its own.
   await page.evaluate(await readFile(axe, 'utf8'));
   const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(
     "axe.run({ resultTypes: ['violations'], selectors: false })",
@@ -97,7 +93,7 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
     );
 }
 
-/** For each canvas the share of its pixels that are not the colour of its corner; 0: nothing is drawn. */
+/** Per canvas: pixels that are not the colour of its corner; 0: nothing is drawn. */
 export function drawnShares(page: Page): Promise<number[]> {
   return page.evaluate<number[]>(`[...document.querySelectorAll('canvas')].map((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -107,7 +103,7 @@ export function drawnShares(page: Page): Promise<number[]> {
   })`);
 }
 
-/** Whether some pixel of the first canvas has about that colour, as `#rrggbb`. */
+/** As `#rrggbb`; about that colour. */
 export function hasColour(page: Page, colour: string): Promise<boolean> {
   return page.evaluate<boolean>(`(() => {
     const canvas = document.querySelector('canvas');
@@ -119,10 +115,7 @@ export function hasColour(page: Page, colour: string): Promise<boolean> {
   })()`);
 }
 
-/**
- * Presses Tab through the whole page.
- * @returns elements that should have had the focus but did not, and those that did not show it
- */
+/** @returns elements that should have had the focus but did not, and those that did not show it */
 export async function tabThrough(page: Page): Promise<{ missed: string[]; invisible: string[] }> {
   await page.evaluate(`(() => {
     window.expected = [...document.querySelectorAll('a[href], button:not([tabindex="-1"]), summary, input, select, [tabindex="0"]')]

@@ -1,4 +1,3 @@
-/** What a page in a real Chromium can do to the chain of a test network: nothing. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
@@ -7,7 +6,7 @@ import { type Control, startControl } from '../../chain/control.ts';
 import { type LocalChain, startLocalChain } from '../../chain/local-chain.ts';
 import { openUrl, startBrowser } from './browser.ts';
 
-/** Leads to this machine, as a name of an attacker does after rebinding. */
+/** As an attacker's name does after rebinding. */
 const REBOUND = 'evil.example';
 
 let browser: Browser;
@@ -30,7 +29,7 @@ afterAll(async () => {
   site.close();
 });
 
-/** Sends what mines a block in every way that a page has. @returns what it learned */
+/** In every way that a page has. @returns what it learned */
 function attack(page: Page, rpc: string, commands: string): Promise<string[]> {
   const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] });
   return page.evaluate<string[]>(`(async () => {

@@ -1,4 +1,3 @@
-/** Made-up runs: one of an hour on fifty nodes, and one whose nodes send hostile text. */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
@@ -24,7 +23,7 @@ export interface Size {
   readonly seconds: number;
 }
 
-/** A mixed load with faults, all nodes linked to each other. @param folder gets its series and logs */
+/** All nodes are linked to each other. @param folder gets its series and logs */
 export async function longRun(folder: string, { nodes, seconds }: Size): Promise<RunResult> {
   const random = generator(7);
   const names = Array.from({ length: nodes }, (_, i) => `node-${i}`);
@@ -170,7 +169,7 @@ function picture(names: readonly string[], random: () => number): NetworkPicture
   };
 }
 
-/** Every name given by a node, a scenario or a person is an attempt to become an element. */
+/** Every name tries to become an element. */
 export async function hostileRun(folder: string): Promise<RunResult> {
   const evil = `</script><script>document.title='owned'</script><img src=x onerror="document.title='owned'">"'&`;
   const run = await longRun(folder, { nodes: 3, seconds: 3 });

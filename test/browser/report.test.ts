@@ -1,5 +1,3 @@
-/** The report in a real Chromium: of runs that passed, failed, lasted an hour on fifty nodes, and of hostile ones. */
-
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +23,7 @@ import { hostileRun, longRun } from './long-run.ts';
 
 const folder = temporaryFolder('svcnet-browser');
 const WIDTHS = [400, 1000, 2000];
-/** Of the background in the dark, and of the first series there. */
+/** Of the background, and of the first series. */
 const DARK = { paper: 'rgb(18, 23, 29)', series: '#6db3f8' };
 const LIGHT_SERIES = '#0a5ea8';
 
@@ -69,7 +67,7 @@ const passing = defineScenario({
   async run(context) {
     const { cluster } = context;
     await context.step('upload', async () => {
-      // Over several windows of a second each: charts and tables of fewer are not told apart from empty ones.
+      // Over several windows of a second: charts and tables of fewer look empty.
       for (let i = 0; i < 6; i++) {
         const upload = () => cluster.node(0).bytes.upload(new Uint8Array(20_000).fill(i));
         await context.measure({ operation: 'upload file', node: 'node-0' }, upload, () => 20_000);
@@ -80,7 +78,7 @@ const passing = defineScenario({
   },
 });
 
-/** A chunk that was never there, and a node that is killed. */
+/** A chunk was never there, and a node is killed. */
 const failing = defineScenario({
   name: 'fails',
   group: 'functional',
@@ -265,7 +263,7 @@ test('arrow keys move around the ring and select a node', async () => {
   const first = await focused.getAttribute('data-name');
   await page.keyboard.press('ArrowRight');
   expect(await focused.getAttribute('data-name')).not.toBe(first);
-  // The ring is redrawn in a separate frame; the node that had the focus before may be the chosen one until then.
+  // The ring is redrawn in a separate frame; until then the node focused before may be the chosen one.
   await expect.poll(() => focused.getAttribute('aria-selected')).toBe('true');
   expect(await page.locator('.ring-node[aria-selected="true"]').count()).toBe(1);
   expect(await page.locator('.ring-links path').last().getAttribute('d')).not.toBe('');
@@ -275,7 +273,6 @@ test('a click on a node of the ring selects it, and another click unselects it',
   await using open = await opened('passing');
   const name = await open.page.locator('.ring-node').last().getAttribute('data-name');
   const node = open.page.locator(`.ring-node[data-name="${name}"]`);
-  // Nothing but its own label lies over the last one.
   const click = () => node.locator('.ring-dot').click({ force: true });
   await click();
   const selected = () => node.getAttribute('aria-selected');
@@ -301,7 +298,7 @@ test('no output of a node becomes an element or runs', async () => {
   expect(open.complaints).toEqual([]);
 });
 
-/** Processor time of the page, so that other work of the machine is not measured. */
+/** Processor time of the page: other work of the machine does not count. */
 test('an hour of fifty nodes is a small file, drawn in less than a second of processor time', async () => {
   expect(statSync(pages.long).size).toBeLessThan(2 * 2 ** 20);
   const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });

@@ -1,4 +1,3 @@
-/** The page of a run in virtual time in a real Chromium: its controls, with pointer and keyboard. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startSvcnet } from '../cluster/svcnet.ts';
@@ -9,7 +8,7 @@ let browser: Browser;
 beforeAll(async () => void (browser = await startBrowser()));
 afterAll(() => browser.close());
 
-/** A storm that goes on for longer than any test. */
+/** It lasts longer than any test. */
 async function storm(): Promise<{ url: string; interrupt: () => Promise<string> }> {
   const stateDir = temporaryFolder('svcnet-simulated-page');
   const { child, finished, output } = startSvcnet(
@@ -52,7 +51,7 @@ test.each([
   const stepped = await timeOf(page);
   await button('One second').click();
   await expect.poll(() => timeOf(page)).not.toBe(stepped);
-  // The second is over, and what happened in it is drawn: nothing moves while the page is examined.
+  // The second is over and drawn: nothing moves while the page is examined.
   await button('Continue').waitFor();
   await expect.poll(() => page.locator('.messages li').count()).toBeGreaterThan(0);
   expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);

@@ -1,4 +1,4 @@
-/** A network of any size as seen by the server of the live page, without processes: each look finds more work done. */
+/** As the server of the live page sees it, without processes: each look finds more work done. */
 
 import type { PartLog } from '../../harness/base/logs/file-log.ts';
 import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
@@ -9,9 +9,8 @@ import type { UiDeps } from '../../harness/inspect/live/server.ts';
 
 export interface SyntheticNetwork {
   readonly cluster: UiDeps['cluster'];
-  /** Those of the cluster: what is taken out has left, what is put in has joined. */
+  /** A node taken out has left, one put in has joined. */
   readonly nodes: ObservedNode[];
-  /** Something happens to a node. */
   readonly tell: (incident: Incident) => void;
 }
 

@@ -1,4 +1,3 @@
-/** The live page in a real Chromium: real networks of 5 and 20 nodes, a made-up one of 100, and a hostile one. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +46,7 @@ async function uploadUntil(net: Cluster, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Pixels of every chart that is seen and has values which have a colour: not those of a grid or of an axis. */
+/** The coloured ones of charts that are seen and have values: not those of grid and axis. */
 function colouredPixels(page: Page): Promise<number[]> {
   return page.evaluate<
     number[]
@@ -64,7 +63,7 @@ function colouredPixels(page: Page): Promise<number[]> {
 
 async function linesAreDrawn(page: Page): Promise<void> {
   await page.locator('.ring-areas path').first().waitFor();
-  // Chunks, requests, queue and memory at least: what is not said by any node is not shown.
+  // At least chunks, requests, queue and memory: what no node says is not shown.
   const drawn = async () => {
     const pixels = await colouredPixels(page);
     return pixels.length >= 4 ? Math.min(...pixels) : 0;
@@ -72,12 +71,11 @@ async function linesAreDrawn(page: Page): Promise<void> {
   await expect.poll(drawn, { interval: 1000 }).toBeGreaterThan(20);
 }
 
-/** The complaints of the page, except those caused by these tests reading its pixels repeatedly. */
+/** Reading pixels repeatedly, as these tests do, makes one. */
 function complaintsOf({ complaints }: Pick<OpenPage, 'complaints'>): string[] {
   return complaints.filter((text) => !text.includes('willReadFrequently'));
 }
 
-/** Closes a context and everything open in it. */
 async function closed({ page }: OpenPage): Promise<void> {
   await page.context().close();
 }

@@ -1,8 +1,7 @@
 /**
- * Pairs of runs of one cluster that take turns with every single upload, so that both see the same machine: what is done
- * to one of them alone is all that tells them apart. What comes at a fixed time of a pair, such as the runs' own scrapes
- * each second, must not meet the same one of them every time: that alone made the p90 of one a fifth higher. So neither
- * uploads while the other begins or ends, and the one that comes first changes with every four uploads and with every round.
+ * The runs take turns with every single upload, so that both see the same machine. What comes at a fixed time of a pair, as
+ * scrapes do each second, must not meet the same run every time: that alone made one p90 a fifth higher. So neither uploads
+ * while the other begins or ends, and the one that comes first changes with every four uploads and every round.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -17,20 +16,18 @@ export const OPERATION = 'push chunk';
 const UPLOADS = 20;
 const MEMBERS = ['before', 'after'] as const;
 export type Member = (typeof MEMBERS)[number];
-/** Of four uploads, those of the member that comes first: steady changes affect both alike. */
+/** Steady changes affect both alike. */
 const FIRST = [true, false, false, true];
 
 export interface Pair {
   readonly cluster: Cluster;
   readonly stateDir: string;
-  /** Gets a folder of repeats for either member. */
   readonly folder: string;
   readonly round: number;
-  /** Runs an upload of a member on a node; the only allowed difference. */
+  /** The only allowed difference. */
   readonly around: (member: Member, node: ClusterNode, upload: () => Promise<unknown>) => Promise<unknown>;
 }
 
-/** Both runs of a pair, with the reports that any run writes. */
 export async function runPair({ cluster, stateDir, folder, round, around }: Pair): Promise<void> {
   const turns = new Map(cluster.nodes.map(({ name }) => [name, new Turnstile(round)]));
   const [begun, ended] = [new Meeting(MEMBERS.length), new Meeting(MEMBERS.length)];
@@ -58,7 +55,7 @@ export async function runPair({ cluster, stateDir, folder, round, around }: Pair
   const order = round % 2 === 0 ? MEMBERS : MEMBERS.toReversed();
   const [first, second] = order as [Member, Member];
   const beginning = runOf(first);
-  // Their times, in whole milliseconds, show which of them began.
+  // Times are whole milliseconds: they show which run began.
   await sleep(2);
   const results = await Promise.all([beginning, runOf(second)]);
   const failed = results.flatMap(({ scenarios }) => scenarios).find(({ result }) => result !== 'passed');
@@ -67,12 +64,11 @@ export async function runPair({ cluster, stateDir, folder, round, around }: Pair
 
 interface Together {
   readonly turn: (node: ClusterNode, upload: () => Promise<unknown>) => Promise<unknown>;
-  /** Wait for the other run. */
   readonly begin: () => Promise<void>;
   readonly end: () => Promise<void>;
 }
 
-/** Chunks count as uploaded once the network has accepted them, one after another on each node. */
+/** Chunks count once the network has accepted them; a node uploads one after another. */
 function pushes({ turn, begin, end }: Together) {
   return defineScenario({
     name: 'pushes',
@@ -107,7 +103,6 @@ function pushes({ turn, begin, end }: Together) {
   });
 }
 
-/** Lets two members through one at a time. */
 class Turnstile {
   readonly #round: number;
   #turn = 0;
@@ -134,7 +129,6 @@ class Turnstile {
   }
 }
 
-/** Lets none through before all are there. */
 class Meeting {
   #missing: number;
   readonly #complete = Promise.withResolvers<void>();

@@ -1,7 +1,4 @@
-/**
- * What an upload costs on simulated nodes is what it costs on nodes in real time, with the same seed. On a busy machine
- * receipts come late there, and nodes push again: it runs alone.
- */
+/** With the same seed. On a busy machine receipts come late in real time, and nodes push again: it runs alone. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,9 +11,9 @@ import { parseExposition } from '../../harness/metrics/exposition.ts';
 
 const NODES = 5;
 const SIZE = 2 ** 20;
-/** Of an upload of that size: its leaves, and three that join them. */
+/** Leaves, and three that join them. */
 const CHUNKS = 259;
-/** Share by which nodes in real time may differ: on a slow machine some chunks are pushed and pulled, or pulled instead. */
+/** For nodes in real time: on a slow machine some chunks are pushed and pulled, or pulled instead. */
 const TOLERANCE = 0.05;
 /** Nothing is sent for so long. */
 const REST_MS = 1000;
@@ -24,7 +21,7 @@ const REST_MS = 1000;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-compared-'));
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
-/** Sum over all nodes. @param labels that a sample must have */
+/** @param labels that a sample must have */
 async function total(
   { nodes }: Cluster,
   metric: string,
@@ -51,8 +48,8 @@ async function bytesIn(net: Cluster): Promise<number> {
 }
 
 /**
- * Uploads, and waits until every node has every chunk (at radius 0 all are neighbours) and nodes have stopped offering
- * each other what they have: they do so for a moment after the last copy.
+ * Waits until every node has every chunk (at radius 0 all are neighbours) and for a moment longer, while nodes offer each
+ * other what they have.
  */
 async function uploaded(driver: 'simulated' | 'process') {
   await using net = await Cluster.start({ nodes: NODES, seed: 7, driver, stateDir, name: driver });
@@ -89,7 +86,7 @@ test('copies and bytes of an upload are nearly those of nodes in real time, hops
   expect(Math.abs(real.bytes / bytes - 1)).toBeLessThan(TOLERANCE);
 });
 
-/** First bits of the overlays; nobody has another way to a chunk than the one along these links. */
+/** First bits of the overlays: these links are the only way to a chunk. */
 const NEIGHBOURHOODS = ['000', '010', '100', '110', '111'];
 const LINKS = [
   ['node-0', 'node-2'],
@@ -102,12 +99,12 @@ const FAR_CHUNKS = 20;
 const READS = 4;
 /** Enough for cheques. */
 const NEAR_CHUNKS = 100;
-/** Time settles a few thousandths of the debts, however long a slow machine takes. */
+/** Time settles a few thousandths of the debts, even on a slow machine. */
 const REFRESH_RATE = 1000;
-/** What the load says. The others of a node follow time: status, pseudosettle, pingpong. */
+/** Others follow time: status, pseudosettle, pingpong. */
 const PROTOCOLS = ['pushsync', 'retrieval', 'swap', 'hive'] as const;
 
-/** A chunk whose address begins with these two bits. */
+/** It begins with these two bits. */
 function chunkOf(bits: number, random: Random): Uint8Array {
   for (;;) {
     const { address, data } = makeCac(4096n, random.bytes(4096));
@@ -115,7 +112,7 @@ function chunkOf(bits: number, random: Random): Uint8Array {
   }
 }
 
-/** One node uploads to its peer and to the one behind it, another one reads, and they pay. */
+/** It uploads to its peer and to the one behind it. */
 async function traded(driver: 'simulated' | 'process'): Promise<Readonly<Record<string, number>>> {
   const options = { 'refresh-rate': REFRESH_RATE, 'minimum-storage-radius': 2 };
   const nodes = [{ count: NODES, neighbourhoods: NEIGHBOURHOODS, options }];
@@ -139,7 +136,7 @@ async function traded(driver: 'simulated' | 'process'): Promise<Readonly<Record<
     'hops of pushes': await total(net, 'svc_pushsync_total_sent'),
     'forwarded pushes': await total(net, 'svc_pushsync_forwarder'),
     'hops of reads': await total(net, 'svc_retrieval_total_retrieved'),
-    // Those of peers that come at one moment travel in one message.
+    // Peers that come at one moment travel in one message.
     'gossiped records': await total(net, 'svc_hive_broadcast_peers_peer_count'),
     cheques: await total(net, 'svc_swap_cheques_sent'),
     'paid by cheques': await total(net, 'svc_swap_total_sent'),

@@ -1,25 +1,25 @@
-/** Peers some milliseconds apart, and one of them whose pushes take longer, by a share of the time that its uploads take. */
+/** Peers are some milliseconds apart; pushes of one take longer by a share of its uploads' time. */
 import { vi } from 'vitest';
 import { MemoryNetwork } from '../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../node/p2p/memory-link.ts';
 
-/** One way. Most of a push is waiting for peers then, as on any network, and not for this machine. */
+/** One way. As on any network, most of a push is waiting for peers then. */
 const LATENCY_MS = 10;
-/** Uploads used to measure the present duration of one. */
+/** Their durations tell the present one. */
 const REMEMBERED = 9;
 
 /**
- * Each stream that the node opens for a push begins late. All nodes are in this process, and the network in memory carries
- * every message between them.
+ * Each stream that the node opens for a push begins late. All nodes are in this process, so the network in memory carries
+ * every message.
  */
 export class SlowPush implements Disposable {
   readonly #share: number;
   readonly #spy;
   readonly #usualMs: number[] = [];
-  /** Of the push that is under way: until when what a peer is told is held back, by its peer id. */
+  /** By peer id: until when messages of the push under way are held back. */
   #dueMs: Map<string, number> | undefined;
 
-  /** @param underlay of the node, with its peer id */
+  /** @param underlay with the peer id */
   constructor(underlay: string, share: number) {
     this.#share = share;
     const peerId = underlay.slice(underlay.lastIndexOf('/') + 1);
@@ -39,7 +39,7 @@ export class SlowPush implements Disposable {
     });
   }
 
-  /** Runs an unchanged upload, and records its duration. */
+  /** Records how long the unchanged upload takes. */
   async usual<T>(upload: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
     const result = await upload();
@@ -48,7 +48,6 @@ export class SlowPush implements Disposable {
     return result;
   }
 
-  /** Runs an upload whose pushes are slow. */
   async slow<T>(upload: () => Promise<T>): Promise<T> {
     this.#dueMs = new Map();
     try {
@@ -58,7 +57,7 @@ export class SlowPush implements Disposable {
     }
   }
 
-  /** @returns how much longer it travels; what follows on a stream does not overtake its beginning */
+  /** @returns how much longer it travels; nothing overtakes a stream's beginning */
   #late({ kind, to }: MemoryFrame): number {
     if (this.#dueMs === undefined) return 0;
     if (kind === 'open') this.#dueMs.set(to, performance.now() + this.#share * this.#usual());

@@ -1,5 +1,5 @@
 /**
- * `compare` finds that the pushes of one node have become 20 % slower, and finds nothing where nothing has changed.
+ * `compare` must find that one node's pushes have become 20 % slower, and nothing where nothing has changed.
  * `SVCNET_TRIALS=10` repeats both.
  */
 
@@ -44,7 +44,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** Pairs of runs, more of them until the command can tell; as it ends, the comparison that it printed. */
+/** Until the command can tell. @returns the comparison that it printed at its end */
 async function compareRepeats(
   name: string,
   around: Pair['around'],

@@ -1,7 +1,6 @@
 /**
- * Every query of every board and rule has data: a cluster under load with cheques, pulls, evictions, a restart and a
- * killed node, scraped by a real Prometheus that `svcnet dashboards` has started. Its program is SVCNET_PROMETHEUS, or the
- * one on the path.
+ * A cluster under load with cheques, pulls, evictions, a restart and a killed node, scraped by a real Prometheus that
+ * `svcnet dashboards` starts: SVCNET_PROMETHEUS, or the one on the path.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -27,12 +26,11 @@ import { traffic } from './traffic.ts';
 
 const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
 const RUN = 'traffic-42';
-/** So small that each node gives up chunks within seconds. */
+/** Each node gives up chunks within seconds. */
 const CAPACITY = 300;
 const READY_WITHIN_MS = 180_000;
 const FIRES_WITHIN_MS = 180_000;
 
-/** Metrics, and their minimum values by then. */
 const MOVED: readonly (readonly [metric: string, by: number])[] = [
   ['swap_cheques_sent', 1],
   ['swap_cheques_received', 1],
@@ -51,7 +49,6 @@ const folder = temporaryFolder('svcnet-dashboards');
 const stateDir = join(folder, 'state');
 const boards = readBoards();
 
-/** `svcnet dashboards` as run by people. */
 async function startDashboards(name: string): Promise<{ child: ChildProcess; url: string }> {
   const args = ['dashboards', '--name', name, '--no-grafana', '--port', '0', '--interval', '1s', '--json'];
   const child = spawn(process.execPath, [CLI, ...args], {
@@ -116,7 +113,7 @@ describe.each([
       signal: new AbortController().signal,
     });
     expect(result.scenarios.map(({ result: how, error }) => [how, error])).toEqual([['passed', undefined]]);
-    // Queries are evaluated once a second; the last scrape of the run must lie before one of these.
+    // Queries are evaluated once a second; the last scrape must lie before one.
     await sleep(2000);
     range = { start, end: Date.now() / 1000 };
     chosen = { __rate_interval: '15s', __range: '60s' };
@@ -162,7 +159,7 @@ describe.each([
     },
   );
 
-  // The names of metrics differ between the dialects, the windows do not: one dialect is enough.
+  // Dialects have other metrics and the same windows: one dialect is enough.
   const scrapedMoreSeldom = dialect === 'svc' ? [[5, 15, 30, 60]] : [];
   test.for(scrapedMoreSeldom)(
     'no panel is empty where Prometheus scrapes more seldom',
@@ -172,7 +169,7 @@ describe.each([
       try {
         const empty: string[] = [];
         for (const [every, slow] of other.ranges) {
-          // As Grafana computes them for a data source that knows how often Prometheus scrapes.
+          // As Grafana computes them when it knows how often Prometheus scrapes.
           const values = { ...chosen, __rate_interval: `${4 * every}s`, __range: `${60 * every}s` };
           for (const { title, expr } of boards.flatMap(queriesOf)) {
             const seen = await other.api.range(substituted(expr, values), slow, every);

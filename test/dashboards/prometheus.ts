@@ -1,4 +1,3 @@
-/** The answers of a Prometheus, and the queries of Grafana for a board. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,20 +42,20 @@ export class PrometheusApi {
     this.#url = url;
   }
 
-  /** Series with at least one number at some time of the range. @param step seconds */
+  /** With at least one number in the range. @param step seconds */
   async range(query: string, { start, end }: Range, step = 1): Promise<Series[]> {
     const given = { query, start: String(start), end: String(end), step: String(step) };
     const { result } = await this.#get<{ result: Series[] }>('/api/v1/query_range', given);
     return result.filter(({ values = [] }) => values.some(([, value]) => Number.isFinite(Number(value))));
   }
 
-  /** Series with a number at a time, seconds since the epoch. */
+  /** In seconds since the epoch. */
   async instant(query: string, time: number): Promise<Series[]> {
     const { result } = await this.#get<{ result: Series[] }>('/api/v1/query', { query, time: String(time) });
     return result.filter(({ value }) => Number.isFinite(Number(value?.[1])));
   }
 
-  /** Every sample of the range, as it was scraped. */
+  /** As it was scraped. */
   async samples(selector: string, { start, end }: Range): Promise<Series[]> {
     const query = `${selector}[${Math.ceil((end - start) * 1000)}ms]`;
     return (await this.#get<{ result: Series[] }>('/api/v1/query', { query, time: String(end) })).result;
@@ -109,7 +108,6 @@ export function readBoards(): GrafanaBoard[] {
     .map((name) => JSON.parse(readFileSync(join(GENERATED, name), 'utf8')) as GrafanaBoard);
 }
 
-/** The values that a variable of a board can have. */
 export async function choices(
   api: PrometheusApi,
   { name, definition = '', regex = '' }: Variable,
@@ -125,7 +123,7 @@ export async function choices(
   return names.map((each) => filter.exec(each)?.[1] ?? '');
 }
 
-/** Variables replaced as Grafana does. @throws Error for a variable without a value */
+/** As Grafana does. @throws Error for a variable without a value */
 export function substituted(text: string, chosen: Readonly<Record<string, string>>): string {
   return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (_whole, braced?: string, bare?: string) => {
     const name = braced ?? bare ?? '';

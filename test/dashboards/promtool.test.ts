@@ -1,4 +1,4 @@
-/** The verdict of Prometheus itself on the configuration and the rules. Its program is beside promtool. */
+/** Its program is beside promtool. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ test('promtool accepts the files written by the first container of a compose net
 
 interface AlertCase {
   readonly alert: string;
-  /** Series and values in the language of promtool, a value every 10 s. */
+  /** In the language of promtool, a value every 10 s. */
   readonly series: Readonly<Record<string, string>>;
   readonly at: string;
   /** Labels of those that fire. */

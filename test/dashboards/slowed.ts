@@ -1,6 +1,6 @@
 /**
- * What a Prometheus has scraped once a second, as one that scrapes more seldom would have it: the same values, further
- * apart. A second Prometheus reads them from blocks that promtool makes, so that nothing waits for an hour of scrapes.
+ * The values of scrapes once a second, further apart, as a rarer scraper would have them. A second Prometheus reads them
+ * from blocks that promtool makes, so that nothing waits for an hour of scrapes.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -15,12 +15,12 @@ const APART_S = 3600;
 
 export interface Slowed {
   readonly api: PrometheusApi;
-  /** By the seconds between two scrapes. */
+  /** By seconds between two scrapes. */
   readonly ranges: ReadonlyMap<number, Range>;
   readonly stop: () => void;
 }
 
-/** @param everyS seconds between two scrapes; each has a time of its own in the one Prometheus */
+/** @param everyS seconds between two scrapes; each has its own time in the one Prometheus */
 export async function slowed(
   from: PrometheusApi,
   range: Range,
@@ -66,7 +66,7 @@ export async function slowed(
   return { api: new PrometheusApi(url), ranges, stop: () => void child.kill('SIGKILL') };
 }
 
-/** All samples in each of the ranges, in the text format of OpenMetrics: by name, the oldest first. */
+/** In the text format of OpenMetrics: by name, the oldest first. */
 function openMetrics(series: readonly Series[], range: Range, ranges: ReadonlyMap<number, Range>): string {
   const oldestFirst = [...ranges].toSorted(([, a], [, b]) => a.start - b.start);
   const byName = series.toSorted(({ metric: a }, { metric: b }) => (nameOf(a) < nameOf(b) ? -1 : 1));

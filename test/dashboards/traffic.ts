@@ -1,4 +1,4 @@
-/** A load that moves everything the boards show: cheques, pulls, evictions, restarts, a killed node, a reorganisation. */
+/** It moves everything that the boards show. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
@@ -12,7 +12,7 @@ const LOAD_MS = 40_000;
 const SIZES = [4096, 65_536, 400_000];
 const REORGANISED_BLOCKS = 3;
 const PAUSE_MS = 2000;
-/** After each operation: without it the load would take all processors, and the boards need no more. */
+/** Without a rest the load would take all processors. */
 const REST_MS = 200;
 
 export const traffic = defineScenario({
@@ -53,7 +53,7 @@ export const traffic = defineScenario({
   },
 });
 
-/** Uploads to a node and reads it from the next one. Failures are counted, and are a reason to continue. */
+/** Reads from the next node. Failures are counted, and the load goes on. */
 async function keepBusy(
   context: Context,
   node: ClusterNode,

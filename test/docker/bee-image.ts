@@ -1,4 +1,3 @@
-/** An image of the program in SVCNET_BEE_BINARY. */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pack } from 'tar-stream';

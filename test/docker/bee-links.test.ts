@@ -1,6 +1,6 @@
 /**
- * Links of real Bees in containers. A Bee learns where its peers really listen and dials that address after a
- * lost connection, so each has a network of its own, on which there is nothing but the proxy and the chain.
+ * A Bee learns where its peers really listen and dials that address after a lost connection, so each has its own network,
+ * with nothing but the proxy and the chain.
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { buildBeeImage } from './bee-image.ts';
 import { docker, leftOf } from './kit.ts';
 
 const IMAGE = `svcnet-test-bee-links:${process.pid}`;
-/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+/** Opening the stream takes one round trip, asking another. */
 const ROUND_TRIPS = 2;
 const name = `docker-bee-links-${process.pid}`;
 const stateDir = temporaryFolder('svcnet-docker-bee-links');

@@ -1,4 +1,4 @@
-/** A real Bee as a container beside our own nodes, from an image built from the program in SVCNET_BEE_BINARY. */
+/** The image is built from the program in SVCNET_BEE_BINARY. */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';

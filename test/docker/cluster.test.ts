@@ -1,4 +1,4 @@
-/** A cluster of containers, as seen by its users. Needs Docker; packages come from `node_modules`. */
+/** Needs Docker; packages come from `node_modules`. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { breakOut, CONFINED, docker, eventually, leftOf } from './kit.ts';
 
 const MEMORY = 96 * 2 ** 20;
-/** Less than a node needs for uploads beyond what it uses at rest. */
+/** Less than uploads need beyond what a node uses at rest. */
 const SPARE_BYTES = 8 * 2 ** 20;
 const name = `docker-test-${process.pid}`;
 const stateDir = temporaryFolder('svcnet-docker');
@@ -47,8 +47,7 @@ afterAll(async () => {
 });
 
 /**
- * The address of this machine as reached from containers. An engine that has just been set up does not name it; then it
- * is the first one of the subnet.
+ * As containers reach it. An engine that has just been set up does not name it; then it is the first address of the subnet.
  */
 async function hostAddress(): Promise<string> {
   const { IPAM } = (await docker.getNetwork('bridge').inspect()) as {
@@ -232,7 +231,7 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
   await node.resume();
   expect(node.state).toBe('running');
   await node.pause();
-  // A paused node sees the request only when it is resumed.
+  // A paused node sees the request when it is resumed.
   expect(await node.stop()).toEqual({ forced: false });
   expect(node.state).toBe('stopped');
   await node.start();
@@ -242,7 +241,7 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
 
 test('a container has the memory that a fault leaves it, and all of it again once healed', async () => {
   const node = net.node(1);
-  // More than it uses: some engines refuse less, others end the node.
+  // More than it uses: some engines refuse less.
   const { id } = await net.faults.begin({ kind: 'memory', node: node.name, limit: '256MiB' });
   expect((await inspect(node.container)).HostConfig.Memory).toBe(256 * 2 ** 20);
   const [healed] = await net.faults.heal(id);
@@ -309,7 +308,7 @@ describe('changes to a container from outside', () => {
   });
 
   test('a node that has used up its memory is reported', async () => {
-    // Another program of the container takes all memory, and makes the node the first to be killed.
+    // Another program takes all memory, and makes the node the first to be killed.
     const greedy = `
       require('node:fs').writeFileSync('/proc/1/oom_score_adj', '1000');
       const taken = [];

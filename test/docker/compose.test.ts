@@ -1,6 +1,6 @@
 /**
- * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
- * package registry is asked. The file is that of the repository except for its ports, so that both can run side by side.
+ * Needs Docker; dependencies come from `node_modules`, not from a registry. The compose file is the repository's except for
+ * its ports, so that both can run side by side.
  */
 
 import { execFile, spawnSync } from 'node:child_process';
@@ -46,11 +46,10 @@ const environment = {
   SVCNET_SEED: SEED.toString(),
   DOCKER_BUILDKIT: '0',
 };
-/** The plugin of today, or the program of before. */
 const compose =
   spawnSync('docker', ['compose', 'version']).status === 0 ? ['docker', 'compose'] : ['docker-compose'];
 
-/** Not synchronously: clients must notice in the meantime that a container closes their connections. */
+/** Asynchronous: clients must notice when a container closes their connections. */
 async function run(command: readonly string[], ...args: readonly string[]): Promise<string> {
   const [program, ...first] = command as [string, ...string[]];
   const { stdout } = await promisify(execFile)(program, [...first, ...args], { cwd: ROOT, env: environment });
@@ -198,7 +197,7 @@ test('a node keeps its data and its position when its container is killed and st
   expect(Buffer.compare(await (clients[4] as NodeClient).bytes.download(reference), data)).toBe(0);
 });
 
-/** Normalised balance of a batch, as the contract has it; 0 when there is no such batch. */
+/** Normalised, by the contract; 0 if there is no such batch. */
 async function balanceOf(batch: string): Promise<bigint> {
   const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/config.yaml')) as {
     'postage-stamp-address': string;
@@ -218,7 +217,7 @@ async function batchOf(node: number): Promise<string> {
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 
-/** Same check as that of the container: the control endpoint comes last, once the saved blocks are restored. */
+/** Like the container's own check: the control endpoint comes last, once the saved blocks are restored. */
 async function chainIsBack(): Promise<void> {
   await until(
     'the chain is not back',

@@ -1,7 +1,4 @@
-/**
- * The commands of the documentation where people run them: as a user whom the system does not know, with little of
- * everything. Needs Docker, for a place that is like this.
- */
+/** As a user whom the system does not know, with little of everything. Needs Docker, for a place that is like this. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -28,7 +25,7 @@ const FLAGS = [
   ['/scratch:', '/state:', '/locked:ro,'].flatMap((mount) => ['--tmpfs', `${mount}uid=${USER},mode=0700`]),
   Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
 ].flat();
-/** Small ones of what `smoke` uploads. */
+/** Of what `smoke` uploads. */
 const SMALL = '--set size=256KiB --set dir=/app/chain';
 const SHELL = `
 umask 077
@@ -45,7 +42,7 @@ afterAll(() => {
   docker('rmi', image);
 });
 
-/** @returns what the commands have printed, both streams @throws Error with it, when one of them fails */
+/** @returns both streams of the commands @throws Error with them if one fails */
 async function typed(script: string): Promise<string> {
   const command = `exec 2>&1\nset -e\n${SHELL}${script}`;
   const run = ['run', '--rm', ...FLAGS, '--entrypoint', '/bin/sh', image, '-c', command];

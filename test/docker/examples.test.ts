@@ -1,4 +1,4 @@
-/** The examples that need containers, with the package linked to the sources. Needs Docker and Compose. */
+/** With the package linked to the sources. Needs Docker and Compose. */
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Clusters of containers that get nodes and lose them while they are used. Needs Docker. */
+/** Needs Docker. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -35,7 +35,6 @@ afterAll(async () => {
 });
 
 const namesOf = ({ nodes }: Cluster) => nodes.map((node) => node.name);
-/** What the engine has of a node, or of all. */
 const left = async (node = '') => (await leftOf(name)).filter((what) => what.endsWith(node)).toSorted();
 
 test('2 containers become 4 and 3 while they are used, by two commands at once, and nothing is lost', async () => {
@@ -200,7 +199,7 @@ test('a cluster that has grown starts again, and grows on', async () => {
   expect(net.nodes.map(({ overlay }) => overlay)).toEqual(overlays);
   expect(Buffer.compare(await net.node(0).bytes.download(reference), data)).toBe(0);
   const [added] = await net.add();
-  // Numbers that were given to others are not given again.
+  // Given numbers are not given again.
   expect(added?.name).toBe('node-6');
   await net.meshed();
   expect(Buffer.compare((await added?.bytes.download(reference)) ?? Buffer.of(), data)).toBe(0);

@@ -1,4 +1,4 @@
-/** The commands of docs/guides/containers.md that need an engine and nothing else. Needs Docker. */
+/** They need an engine and nothing else. Needs Docker. */
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -20,8 +20,8 @@ beforeAll(async () => {
 afterAll(() => docker('rmi', image), 60_000);
 
 /**
- * Commands as written, except: no package manager in between; the image has another name, and is built already, without
- * a registry; and the health of a container is asked for until it is healthy.
+ * As written, except: no package manager; the image has another name, and is built already; and health is asked for until it
+ * is healthy.
  */
 const SHELL = `
 set -eEuo pipefail
@@ -41,7 +41,7 @@ docker() {
 
 test('the commands of the guide to containers work as written', async () => {
   const shift = await portShift(NAMED_PORTS);
-  // Inside of the container they stay: only what is published, and asked from here, moves.
+  // Only what is published, and asked from here, moves.
   const commands = played('guides/containers.md').map((command) =>
     command.replace(/(?<=-p |127\.0\.0\.1:)\d{4}\b/g, (port) => String(Number(port) + shift)),
   );

@@ -5,10 +5,9 @@ import { until } from '../../harness/scenario.ts';
 export const docker = new Docker();
 
 export const MB = 1e6;
-/** What the image may need on an engine. */
 export const IMAGE_MB_MAX = 250;
 
-/** Containers, networks and volumes that carry the name of a cluster, running or not. */
+/** Running or not. */
 export async function leftOf(cluster: string): Promise<string[]> {
   const filters = { label: [`svcnet.name=${cluster}`] };
   const [containers, networks, { Volumes: volumes }] = await Promise.all([
@@ -23,7 +22,7 @@ export async function leftOf(cluster: string): Promise<string[]> {
   ];
 }
 
-/** What a program inside a container can do beyond its work: everything here should have failed. */
+/** Everything here should have failed. */
 const BREAK_OUT = `
   const { readdirSync, readFileSync, writeFileSync } = require('node:fs');
   const tried = (work) => { try { return work() ?? 'done'; } catch (error) { return error.code; } };
@@ -47,7 +46,7 @@ export interface BreakOut {
   readonly temporary: string;
   readonly user: string;
   readonly other: string;
-  /** Paths of key files, and of those that have the chain's token. */
+  /** Of key files, and of files with the chain's token. */
   readonly keys: readonly string[];
 }
 
@@ -58,7 +57,7 @@ export function breakOut(container: string): BreakOut {
   return JSON.parse(run.stdout) as BreakOut;
 }
 
-/** What every container of a network answers, whichever engine runs it. */
+/** Whichever engine runs the network. */
 export const CONFINED = {
   root: 'EROFS',
   temporary: 'done',

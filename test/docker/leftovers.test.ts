@@ -1,4 +1,4 @@
-/** However the process that started a cluster ends, no container, network or volume of it stays. Needs Docker. */
+/** However the process that started a cluster ends. Needs Docker. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -19,7 +19,6 @@ afterAll(() => {
 
 const nameOf = (what: string) => `docker-left-${process.pid}-${what}`;
 
-/** Resolves when it has printed the word. */
 async function starter(name: string, what: string, word: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [STARTER, name, stateDir, what], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -87,7 +86,7 @@ describe('kill -9 of the starter', () => {
     child.kill('SIGKILL');
     await new Promise((resolve) => child.once('close', resolve));
     down(name);
-    // What the engine was creating when its client died appears a moment later, and is removed by the next look.
+    // What the engine was creating at its client's death appears a moment later, and the next look removes it.
     await eventually('something is left', async () => {
       const left = await leftOf(name);
       if (left.length > 0) down(name);

@@ -1,4 +1,4 @@
-/** Links between containers, slowed and cut by a proxy that is a container too. Needs Docker. */
+/** The proxy is a container too. Needs Docker. */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { pingMs } from '../cluster/harness/links/ping.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
-/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+/** Opening the stream takes one round trip, asking another. */
 const ROUND_TRIPS = 2;
 /** Longer than any ping that arrives. */
 const HELD_MS = 1500;
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
-/** Pings until one is faster than `belowMs`: other programs of this machine make single ones slower. @returns the fastest, ms */
+/** Until one is faster than `belowMs`: other programs slow single pings down. @returns the fastest, ms */
 async function fastest(from: number, to: number, belowMs: number): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   await eventually(`no ping from node-${from} to node-${to} takes less than ${belowMs} ms`, async () => {
@@ -45,7 +45,7 @@ async function fastest(from: number, to: number, belowMs: number): Promise<numbe
   });
   return best;
 }
-/** Over a link that a fault has slowed by 200 ms. */
+/** A fault has slowed the link by 200 ms. */
 async function expectSlow(from: number, to: number): Promise<void> {
   expect(await fastest(from, to, ROUND_TRIPS * 220)).toBeGreaterThanOrEqual(ROUND_TRIPS * 199);
 }
@@ -78,7 +78,7 @@ test('a node is known by its address, also when it has another one since it was 
   const before = await addresses();
   const both = [net.node(0), net.node(1)];
   for (const node of both) await node.stop();
-  // The one with the higher address first: the engine hands out the first free one, or a new one.
+  // The higher address first: the engine hands out the first free one, or a new one.
   const last = (text = '') => Number(text.split('.').at(-1));
   if (last(before[0]) < last(before[1])) both.reverse();
   for (const node of both) await node.start();
@@ -106,7 +106,7 @@ test('a link of 1 MB/s passes all of a download, and no more than 1 MB in a seco
   expect(Buffer.compare(read, data)).toBe(0);
   const bytes = ended?.effect['bytes delayed'] ?? 0;
   expect(bytes).toBeGreaterThan(data.length);
-  // How much less it is depends on what else the machine does: 0.94 MB on one that is idle.
+  // Other work of the machine makes it less: 0.94 MB on an idle one.
   expect(bytes / seconds).toBeLessThan(1_100_000);
 });
 
@@ -154,6 +154,6 @@ test('the loss of the proxy is an incident', async () => {
     Promise.resolve(told.includes('link-proxy died') ? undefined : JSON.stringify(told)),
   );
   forget();
-  // A run that ends for this shows the end of its log.
+  // The end of its log goes into the run's error.
   expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
 });

@@ -1,4 +1,4 @@
-/** A whole network in one container: `docker run svcnet network`. Needs Docker. */
+/** `docker run svcnet network`. Needs Docker. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { buildImage, docker } from './image.ts';
 import { IMAGE_MB_MAX, MB } from './kit.ts';
 
 const HEALTHY_TIMEOUT_MS = 180_000;
-/** Docker kills the container after this time: far more than a network needs, so that only a hanging one is killed. */
+/** Docker kills the container then: far more than a network needs. */
 const STOP_GRACE_S = 30;
 
 let image: string;
@@ -28,7 +28,6 @@ afterAll(() => {
   docker('rmi', image);
 });
 
-/** @param flags of `docker run` @param command of the container */
 function run(flags: readonly string[], command: readonly string[]): string {
   const id = docker('run', '-d', ...flags, image, ...command);
   started.push(id);
@@ -38,7 +37,7 @@ function run(flags: readonly string[], command: readonly string[]): string {
 const inspect = (id: string, format: string) => docker('inspect', '--format', format, id);
 const logs = (id: string) => spawnSync('docker', ['logs', id], { encoding: 'utf8' });
 
-/** What runs in a container that does not end, and what it has said: nothing of it is left after the test. */
+/** For the message when it does not end. */
 const lifeOf = (id: string) =>
   `${spawnSync('docker', ['top', id], { encoding: 'utf8' }).stdout}\n${logs(id).stderr}`;
 
@@ -77,7 +76,7 @@ function documentOf(id: string): ClusterDocument {
   return JSON.parse(docker('exec', id, 'cat', '/data/network.json')) as ClusterDocument;
 }
 
-/** To a program of the container, known by a part of its command line. */
+/** A part of its command line names the program. */
 function signal(id: string, name: NodeJS.Signals, ...parts: readonly string[]): void {
   const script = `
     const { existsSync, readdirSync, readFileSync } = require('node:fs');
@@ -166,7 +165,7 @@ test('it ends with an exit code and the reason when its chain dies', async () =>
 test('it ends when its chain dies before what the chain has started', async () => {
   const id = run([], ['network', '--nodes', '2']);
   await healthy(id);
-  // What ends Anvil after its chain stands still: both become children of the container's first process.
+  // Anvil's guard stands still: both become children of the container's first process.
   signal(id, 'SIGSTOP', 'anvil-guard');
   signal(id, 'SIGKILL', 'chain/main.ts');
   expect(await ended(id)).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * An exported stack on a real swarm of one machine: deployed, attached, and driven by a scenario. Needs Docker. The
- * engine becomes a swarm for the test where it is not one, and is reverted afterwards.
+ * An exported stack on a real swarm of one machine. Needs Docker. An engine that is no swarm becomes one for the test, and
+ * is reverted afterwards.
  */
 
 import { execFile, execFileSync } from 'node:child_process';
@@ -43,7 +43,7 @@ const docker = (...args: string[]) =>
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-/** Not synchronously: clients must notice in the meantime that nodes close connections that nobody uses. */
+/** Asynchronous: clients must notice when nodes close unused connections. */
 async function svcnet(...args: string[]): Promise<string> {
   const env = { ...process.env, SVCNET_STATE: state };
   const options = { cwd: ROOT, env, encoding: 'utf8' } as const;
@@ -127,7 +127,6 @@ async function meshed(): Promise<void> {
   );
 }
 
-/** Containers that run for a service of the stack. */
 const containersOf = (service: string) =>
   lines(docker('ps', '-q', '--filter', `label=com.docker.swarm.service.name=${STACK}_${service}`));
 

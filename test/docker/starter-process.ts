@@ -1,7 +1,6 @@
 /**
- * Starts a cluster of containers in a separate process: `node starter-process.ts NAME STATE WHAT`. WHAT is `detached`,
- * `ephemeral`, or `exit`, which ends without stopping its cluster. Prints `container` when the first one runs and `ready` when
- * all do.
+ * `node starter-process.ts NAME STATE WHAT`: WHAT is `detached`, `ephemeral`, or `exit`, which ends without stopping its
+ * cluster. Prints `container` when the first one runs and `ready` when all do.
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
 

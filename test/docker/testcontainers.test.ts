@@ -1,4 +1,4 @@
-/** `svcnet/testcontainers` with the real package. Needs Docker; its reaper's image cannot be pulled everywhere. */
+/** With the real package. Needs Docker; its reaper's image cannot be pulled everywhere. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';

@@ -1,7 +1,4 @@
-/**
- * What users of the official client do after nothing but `svcnet up --preset factory`. The themes are in the
- * files beside this one, so that all of them share one network on its well-known ports.
- */
+/** After nothing but `svcnet up --preset factory`. The files beside this one share its network on the well-known ports. */
 import { afterAll, beforeAll } from 'vitest';
 import { accessTests } from './access.ts';
 import { chequeTests } from './cheques.ts';

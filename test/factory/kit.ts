@@ -1,6 +1,6 @@
 /**
- * The preset as its users see it: started by the command line, reached at its well-known ports by the official client.
- * Where one of these is in use, the same network runs at others.
+ * Started by the command line, reached at its well-known ports by the official client. If one of these is in use, the same
+ * network runs at others.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,10 +23,10 @@ const shift = await portShift([CHAIN, ...APIS.flatMap((api) => [api, api + 1])])
 export const apiPorts = APIS.map((port) => port + shift);
 export const chainPort = CHAIN + shift;
 
-/** Flags of `up`, as people type them. */
+/** As people type them. */
 export const PRESET = shift === 0 ? ['--preset', 'factory'] : ['--file', presetFile('moved', chainPort)];
 
-/** A definition of the preset whose ports are those of the network under test. @returns its path */
+/** Its ports are those of the network under test. @returns its path */
 export function presetFile(name: string, chain: number): string {
   const file = join(folder, `${name}.json`);
   const ports = shift === 0 ? {} : { ports: { first: apiPorts[0], stride: 2, debug: 'free' } };
@@ -34,20 +34,19 @@ export function presetFile(name: string, chain: number): string {
   return file;
 }
 
-/** Clients of the five nodes. */
 export const bees = apiPorts.map((port) => new Bee(`http://localhost:${port}`));
 export const [queen, payer, payee, reader] = bees as [Bee, Bee, Bee, Bee, Bee];
-/** The only address that coins and tokens of a node may be sent to. */
+/** Coins and tokens of a node may be sent nowhere else. */
 export const WITHDRAWAL = '0xd238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
-/** @throws Error with the output of the command, such as which port is in use, and by which process */
+/** @throws Error with the output of the command, such as which port is in use */
 export async function startPreset(): Promise<void> {
   const { code, stdout, stderr } = await svcnet('up', ...PRESET, '--json', '--timeout', START_LIMIT);
   if (code !== 0) throw new Error(`the preset has not started: ${stderr}`);
   document = JSON.parse(stdout) as ClusterDocument;
 }
 
-/** Also of a start that has failed. */
+/** Also after a failed start. */
 export async function stopPreset(): Promise<void> {
   const { code, stderr } = await svcnet('down');
   rmSync(folder, { recursive: true, force: true });
@@ -56,20 +55,18 @@ export async function stopPreset(): Promise<void> {
 
 export const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 
-/** What `up` has printed. */
 export function started(): ClusterDocument {
   if (document === undefined) throw new Error('the preset has not started');
   return document;
 }
 
-/** The batch that a node starts with. */
 export function batchOf(node: number): string {
   const batch = started().batches.find((one) => one.node === `node-${node}`);
   if (batch === undefined) throw new Error(`node-${node} has no batch`);
   return batch.id;
 }
 
-/** Waits for the block of everything that a node has sent. */
+/** Waits for everything that a node has sent. */
 export function mined(bee: Bee): Promise<true> {
   return eventually('transactions are pending', async () => {
     const { length } = await bee.getAllPendingTransactions();
@@ -77,7 +74,6 @@ export function mined(bee: Bee): Promise<true> {
   });
 }
 
-/** Waits until an amount has the expected value. */
 export function becomes(what: string, expected: BZZ, read: () => Promise<BZZ>): Promise<true> {
   return eventually(`${what} is not ${expected.toDecimalString()}`, async () => {
     const seen = await read();

@@ -40,7 +40,7 @@ function received() {
   return { texts, handler };
 }
 
-/** The client does not say when its subscription is open, and no node keeps a message for later. */
+/** The client does not say when its subscription is open, and no node keeps a message. */
 function untilReceived(texts: readonly string[], send: () => Promise<unknown>): Promise<true> {
   return eventually('nothing has come', async () => {
     await send();

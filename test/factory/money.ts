@@ -9,7 +9,7 @@ const ONE = BZZ.fromFloat(1);
 export function moneyTests(): void {
   describe('money', () => {
     test('starts with ten tokens in each chequebook', async () => {
-      // What was cashed in the meantime has left one chequebook for another, some millionths of it.
+      // Meanwhile some millionths were cashed from one chequebook to another.
       await eventually('tokens of the chequebooks are missing', async () => {
         const balances = await Promise.all(bees.map((bee) => bee.getChequebookBalance()));
         const total = balances.reduce((sum, { totalBalance }) => sum + totalBalance.toPLURBigInt(), 0n);

@@ -43,7 +43,7 @@ export function stampingTests(): void {
   });
 }
 
-/** Chunk by chunk through the node without batches; read from another one. */
+/** Through the node without batches; read from another one. */
 async function uploadStamped(stamper: Stamper, text: string): Promise<void> {
   const tree = new MerkleTree(async (chunk) => {
     await payee.uploadChunk(stamper.stamp(chunk), chunk.build());
@@ -54,7 +54,7 @@ async function uploadStamped(stamper: Stamper, text: string): Promise<void> {
   expect((await reader.downloadData(root.hash())).toUtf8()).toBe(text);
 }
 
-/** Pays from a spare account. @returns id of the batch */
+/** From a spare account. @returns id of the batch */
 async function buyFor(owner: string): Promise<string> {
   const { contracts, rpc } = started().chain;
   const { token: tokenAt = '', postageStamp = '' } = contracts;

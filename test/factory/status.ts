@@ -4,7 +4,7 @@ import { PRESET_ACCOUNT_KEYS } from '../../harness/cluster/plan/presets/presets.
 import { eventually } from '../cluster/node/kit.ts';
 import { bees, chainPort, queen, started } from './kit.ts';
 
-/** Blocks of a round of the storage game. */
+/** Of the storage game, in blocks. */
 const ROUND = 152;
 
 export function statusTests(): void {

@@ -62,7 +62,7 @@ export function uploadTests(): void {
     });
 
     test('folders streamed by the client have the reference that it computed', async () => {
-      // It would add an index document to one of them and not to the other.
+      // Only one of them would get an index document.
       const styles = join(folder, 'static');
       const { reference } = await queen.streamDirectory(batchOf(0), styles);
       expect(reference.toHex()).toBe((await queen.hashDirectory(styles)).toHex());

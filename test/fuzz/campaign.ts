@@ -1,4 +1,4 @@
-/** Runs targets in threads, one after the other, and keeps what they find. */
+/** One after the other, in threads. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Outcome, Work } from './worker.ts';
 
 /** Longest input of the corpus, bytes. */
 const KEPT_SIZE_MAX = 1024;
-/** Old generation of a thread, MiB: what a parser of some kilobytes may hold, many times over. */
+/** In MiB: many times what a parser of some kilobytes may hold. */
 const HEAP_MAX = 256;
 
 export interface Campaign {
@@ -25,11 +25,10 @@ export interface Findings {
   readonly runs: number;
   readonly blocks: number;
   readonly found: readonly Uint8Array[];
-  /** What went wrong, and with which input. */
   readonly failure: { readonly why: string; readonly input: Uint8Array } | undefined;
 }
 
-/** Seeds of the target, and what earlier runs have kept. */
+/** Seeds, and what earlier runs have kept. */
 export function corpusOf(name: TargetName): Uint8Array[] {
   return [
     ...TARGETS[name].seeds(),
@@ -50,7 +49,7 @@ function corpusFile(name: TargetName): string {
   return join(import.meta.dirname, 'corpus', `${name}.txt`);
 }
 
-/** Adds what a run has found; long inputs reach what short ones do as well. */
+/** Long inputs reach what short ones do as well. */
 export function extendCorpus(name: TargetName, found: readonly Uint8Array[]): void {
   const news = found
     .filter(({ length }) => length <= KEPT_SIZE_MAX)

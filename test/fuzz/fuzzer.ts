@@ -1,6 +1,6 @@
 /**
- * Feeds a parser with inputs that grow from a corpus: each is a mutation of one before, and stays when it reaches a block
- * that none has reached, or one more often. All of it follows from the seed.
+ * Inputs grow from a corpus: each is a mutation of one before, and stays if it reaches a block that none has reached, or one
+ * more often. All of it follows from the seed.
  */
 import type { Coverage } from './instrument.ts';
 import { mutated } from './mutate.ts';
@@ -8,7 +8,7 @@ import { mutated } from './mutate.ts';
 /** Longest input, bytes: two chunks. */
 export const INPUT_SIZE_MAX = 8_192;
 
-/** Returns or resolves for a good input; throws an error with a code of the project for a bad one. */
+/** Throws an error with a code of the project for a bad input. */
 export type Target = (input: Uint8Array) => unknown;
 
 export interface Random {
@@ -22,7 +22,7 @@ export interface FuzzOptions {
   readonly corpus: readonly Uint8Array[];
   readonly coverage: Coverage;
   readonly random: Random;
-  /** Asked before every input; it is told which one comes. False ends the run. */
+  /** Asked before every input. False ends the run. */
   readonly goOn: (input: Uint8Array, runs: number) => boolean;
 }
 
@@ -30,11 +30,11 @@ export interface Fuzzed {
   readonly runs: number;
   /** Blocks that were entered. */
   readonly blocks: number;
-  /** Inputs that reached something new, those of the corpus not among them. */
+  /** Without those of the corpus. */
   readonly found: readonly Uint8Array[];
 }
 
-/** An input that the target answers with anything but an error of the project. */
+/** The target answered with anything but an error of the project. */
 export class CrashError extends Error {
   readonly code = 'FUZZ_CRASH';
   readonly input: Uint8Array;
@@ -82,13 +82,13 @@ export async function answered(target: Target, input: Uint8Array): Promise<void>
   }
 }
 
-/** Errors of the project have a code in capitals; those of the runtime have none, or one that begins with ERR. */
+/** Codes of the project are in capitals; the runtime has none, or one that begins with ERR. */
 function isRefusal(error: unknown): boolean {
   const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
 }
 
-/** What was reached so far: of each block the classes of how often one input has entered it. */
+/** Per block, the classes of how often one input has entered it. */
 class Reached {
   readonly #coverage: Coverage;
   readonly #classes: Uint8Array;

@@ -1,14 +1,13 @@
 /**
- * Counts which blocks of the project's own code run: every source that is loaded from here on counts, in one array for
- * all, how often each of its blocks, branches and cases is entered. What a fuzzer is guided by.
+ * Guides the fuzzer: every source loaded from here on counts, in one array for all, how often each of its blocks, branches
+ * and cases is entered.
  */
 import { registerHooks } from 'node:module';
 import { MagicString } from 'magic-string';
 import { parseSync } from 'oxc-parser';
 
-/** Blocks of all sources together: some ten times what the parsers and what they import have. */
+/** Some ten times what the parsers and their imports have. */
 const BLOCKS_MAX = 1 << 17;
-/** Name of the counters in the instrumented sources. */
 const COUNTERS = '__fuzzCounters';
 const OWN_CODE = /\/(node|harness|chain)\/.*\.ts$/;
 

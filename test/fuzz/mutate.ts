@@ -1,11 +1,10 @@
-/** New inputs from old ones. */
 import type { Random } from './fuzzer.ts';
 
 /** Bounds that parsers get wrong. */
 const NUMBERS = [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 /** Of mutations on top of each other, a power of two. */
 const STEPS_LOG_MAX = 4;
-/** Longest piece that is copied, removed or repeated. */
+/** Of what is copied, removed or repeated. */
 const PIECE_MAX = 256;
 
 type Mutation = (input: Uint8Array, random: Random, pool: readonly Uint8Array[]) => Uint8Array;
@@ -24,7 +23,7 @@ const MUTATIONS: readonly Mutation[] = [
 
 /** @param pool at least one @returns at most `sizeMax` bytes, always a copy */
 export function mutated(pool: readonly Uint8Array[], random: Random, sizeMax: number): Uint8Array {
-  // The newest ones reached something that the others have not: they are taken more often.
+  // The newest ones reached something new.
   const newest = random.below(2) === 0;
   const from = newest ? Math.max(0, pool.length - 16) : 0;
   let input: Uint8Array = Uint8Array.from(pool[from + random.below(pool.length - from)] as Uint8Array);
@@ -86,7 +85,6 @@ function overwriteFromOther(input: Uint8Array, random: Random, pool: readonly Ui
   return input;
 }
 
-/** The beginning of one and the end of another. */
 function splice(input: Uint8Array, random: Random, pool: readonly Uint8Array[]): Uint8Array {
   const other = pool[random.below(pool.length)] as Uint8Array;
   return joined(

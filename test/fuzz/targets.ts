@@ -1,6 +1,6 @@
 /**
- * Every parser that reads bytes of others, as a target for the fuzzer, and inputs to begin with. A target may return
- * anything, or throw an error of the project; what it returns is used a little, so that laziness hides nothing.
+ * Every parser that reads bytes of others, and inputs to begin with. A target returns anything, or throws an error of the
+ * project; what it returns is used a little, so that laziness hides nothing.
  */
 import { parse } from 'yaml';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -51,17 +51,17 @@ import type { Target } from './fuzzer.ts';
 
 export interface FuzzTarget {
   readonly run: Target;
-  /** Good inputs, and ones that are nearly good. */
+  /** Good ones, and nearly good ones. */
   readonly seeds: () => readonly Uint8Array[];
 }
 
 const BOUNDARY = 'b';
 const PROTOCOLS = ['/swarm/pingpong/1.0.0/pingpong', '/ipfs/id/1.0.0'];
-/** Parts of an input that a source delivers one by one. */
+/** A source delivers them one by one. */
 const PIECE_SIZE = 100;
 const never = new AbortController().signal;
 
-/** The tables of all messages of the wire, and an empty message of each. */
+/** All messages of the wire. */
 const MESSAGES: readonly MessageTable[] = [
   Syn,
   Ack,
@@ -219,7 +219,7 @@ export const TARGETS = {
     ],
   },
   'key-file': {
-    // Its cost decides how long a key takes; what is tried here is the format.
+    // Its cost decides how long a key takes; the format is tried here.
     run: (input) => decryptKey(cheap(textOf(input)), 'secret'),
     seeds: () => [
       bytesOf(
@@ -237,7 +237,7 @@ export const TARGETS = {
       try {
         document = parse(textOf(input), { logLevel: 'error' });
       } catch (cause) {
-        // As for a file: errors of the library are told as ours.
+        // As for a file: errors of the library become ours.
         if (isYamlError(cause)) throw new HarnessError('DEFINITION_INVALID', String(cause), { cause });
         throw cause;
       }
@@ -296,7 +296,7 @@ function identity(): NoiseIdentity {
   return own;
 }
 
-/** A stream on which the other side has said this, and no more. */
+/** The other side has said this, and no more. */
 function streamOf(input: Uint8Array): RawStream {
   let at = 0;
   const take = () => {
@@ -346,7 +346,7 @@ function padded(input: Uint8Array, size: number): Uint8Array {
   return bytes;
 }
 
-/** Large costs are refused by their own bounds, which have tests; here they would only take time. */
+/** Large costs have bounds and tests of their own; here they only take time. */
 function cheap(text: string): string {
   return text.replace(/"(n|r|p)":\s*\d{2,}/g, '"$1":2');
 }

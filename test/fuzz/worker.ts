@@ -1,9 +1,8 @@
-/** One target in a thread of its own, whose memory is bounded and which can be ended from outside when it hangs. */
+/** A thread bounds the target's memory, and can be ended when it hangs. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Target } from './fuzzer.ts';
 import { instrumentImports } from './instrument.ts';
 
-/** What the thread is given. */
 export interface Work {
   readonly target: string;
   readonly corpus: readonly Uint8Array[];
@@ -14,14 +13,13 @@ export interface Work {
   readonly shared: Shared;
 }
 
-/** Written before every input, so that one that never ends, or takes all memory, is known. */
+/** Written before every input: one that never ends, or takes all memory, is known then. */
 export interface Shared {
   /** Which input is running, from 1, 0 before the first; then its size. */
   readonly numbers: Int32Array;
   readonly input: Uint8Array;
 }
 
-/** What it says at its end. */
 export type Outcome =
   | {
       readonly kind: 'done';
@@ -35,7 +33,7 @@ export type Outcome =
 const RUNS_PER_LOOK = 64;
 
 const { target: name, corpus, seed, runs: most, seconds, shared } = workerData as Work;
-// Before the parsers are loaded, and the fuzzer only then, because it imports none of them.
+// Before the parsers are loaded; the fuzzer imports none of them.
 const coverage = instrumentImports();
 const [{ TARGETS }, { fuzz, CrashError }] = await Promise.all([
   import('./targets.ts'),
@@ -68,7 +66,7 @@ function say(outcome: Outcome): void {
   parentPort?.postMessage(outcome, []);
 }
 
-/** Mulberry32: a mutation asks a dozen times, and a cipher would take longer than most parsers. */
+/** Mulberry32: a cipher would take longer than most parsers. */
 function randomOf(start: number): { below(bound: number): number } {
   let state = start | 0;
   return {

@@ -1,4 +1,4 @@
-/** Access control between our nodes and real Bees: grantees on one side can read what the other side protects. */
+/** Grantees on one side read what the other side protects. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { seededRandom } from '../../formats/random.ts';
@@ -11,7 +11,7 @@ import { nextSecond } from '../../scenarios/steps/steps.ts';
 import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const DIRECT = { deferred: false, redundancyLevel: 0 } as const;
-/** A Bee asks its whole neighbourhood before it reports a chunk as missing. */
+/** A Bee asks its whole neighbourhood before it reports a missing chunk. */
 const READ_TIMEOUT_MS = 120_000;
 const never = new AbortController().signal;
 

@@ -1,4 +1,3 @@
-/** Programs that archive a directory, each with the formats that it knows, and the directories that they archive. */
 import { execFile } from 'node:child_process';
 import { closeSync, ftruncateSync, linkSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +7,7 @@ import type { TreeEntry } from '../unit/files/collection/random-trees.ts';
 const run = promisify(execFile);
 
 const PIPE = 'import os, sys; os.mkfifo(bytes.fromhex(sys.argv[1]))';
-/** Names that a format does not take are left out. */
+/** Leaves out names that a format does not take. */
 const PYTHON = `
 import os, sys, tarfile
 root, out, form = sys.argv[1:]
@@ -29,7 +28,6 @@ git -c user.name=svcnet -c user.email=svcnet@example.org -c core.fsync=none comm
 git archive --format=tar HEAD > "$2"
 `;
 
-/** Writes a tree below a folder that is there. */
 export async function writeTree(folder: string, tree: readonly TreeEntry[]): Promise<void> {
   const at = (path: Buffer) => Buffer.concat([Buffer.from(`${folder}/`), path]);
   for (const entry of tree) {
@@ -38,7 +36,7 @@ export async function writeTree(folder: string, tree: readonly TreeEntry[]): Pro
     else if (entry.kind === 'symlink') symlinkSync(entry.target, path);
     else if (entry.kind === 'link') linkSync(at(entry.target), path);
     else if (entry.kind === 'file') writeSparse(path, entry);
-    // The name need not be text, as an argument is.
+    // Unlike an argument, a name need not be text.
     else await run('python3', ['-c', PIPE, path.toString('hex')]);
   }
 }
@@ -54,7 +52,7 @@ const turn = <T>(list: readonly T[], seed: number): T => list[seed % list.length
 const gnuTar = (root: string, out: string, ...options: string[]) =>
   run('tar', [...options, '-cf', out, '-C', root, '.']);
 
-/** Name → how it archives `root` as the file `out`; with the seed some take turns between their formats. */
+/** Archives `root` as `out`; with the seed some take turns between their formats. */
 export const ARCHIVERS: Readonly<
   Record<string, (root: string, out: string, seed: number) => Promise<unknown>>
 > = {
@@ -69,7 +67,7 @@ export const ARCHIVERS: Readonly<
   git: (root, out) => run('sh', ['-c', GIT, 'sh', root, out]),
 };
 
-/** @throws when the program leaves no archive; names that its format does not take are no reason for it */
+/** @throws if there is no archive; names that its format does not take are no reason */
 export async function archiveWith(name: string, root: string, out: string, seed: number): Promise<Buffer> {
   const failure = await ARCHIVERS[name]?.(root, out, seed).then(
     () => undefined,

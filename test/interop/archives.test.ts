@@ -1,6 +1,6 @@
 /**
- * Archives as programs write them, uploaded to our node in the dialect `swarm` and to a Bee: equal references, and every
- * file can be read. `SVCNET_TREES` says how many random trees; each failure names the tree by its seed.
+ * As programs write them, uploaded to our node in the dialect `swarm` and to a Bee: references are equal, every file can be
+ * read. `SVCNET_TREES` says how many random trees; failures name a tree by its seed.
  */
 
 import { mkdirSync, rmSync } from 'node:fs';
@@ -55,7 +55,7 @@ describe.each(OTHERS)('$title', (side) => {
   /** What is not as it should be, by archive. */
   const differences: string[] = [];
 
-  /** @returns the reference; undefined when the archive is refused, or for having no file */
+  /** @returns undefined when the archive is refused, or for having no file */
   async function sameReference(archive: Uint8Array, what: string): Promise<string | undefined> {
     const [own, its] = await Promise.all([upload(ours, archive), upload(theirs, archive)]);
     const [seen, expected] = [own, its].map(
@@ -66,7 +66,7 @@ describe.each(OTHERS)('$title', (side) => {
     return own.json.reference as string | undefined;
   }
 
-  /** Every file of the archive, from our node and from the Bee. @returns how many */
+  /** From our node and from the Bee. @returns how many */
   async function readable(archive: Uint8Array, reference: string, what: string): Promise<number> {
     const files = new Map<string, Uint8Array>();
     for await (const { path, body } of tarEntries(inParts(archive, 65_536)))

@@ -1,4 +1,4 @@
-/** Real Bees started elsewhere: attached only by their URLs, and driven by scenarios. */
+/** Attached only by their URLs. */
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A real Bee as a boot node: it introduces Bees and nodes of our own to each other, and does nothing else. */
+/** It introduces Bees and our nodes to each other, and does nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
@@ -20,7 +20,7 @@ describeOthers(mode('boot'), '$title', (side) => {
 
   test('nodes come to it, and it has a chequebook, but no batch', async () => {
     const node = boot as ClusterNode;
-    // Not all of them: a node that has other peers first needs no boot node.
+    // A node that has other peers first needs no boot node.
     const peers = await eventually(
       'nobody has come to the boot node',
       () => node.client.peers(),

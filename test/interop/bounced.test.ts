@@ -1,6 +1,6 @@
 /**
- * Cheques beyond the balance, across implementations: the payee gets what is left and reports that it bounced, the
- * payer lives on what time forgives, and with money in its chequebook everything is paid.
+ * The payee gets what is left and reports that the cheque bounced, the payer lives on what time forgives, and with money in
+ * its chequebook everything is paid.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -10,9 +10,8 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 
 const SEED = 95;
-/** Time for a withdrawal from a chequebook. */
 const GAS = 95_000;
-/** Bounded by what time forgives; on a loaded machine. */
+/** Time forgives slowly; on a loaded machine. */
 const BOUNCED_MS = 400_000;
 /** More than may be owed without any payment. */
 const ON_TIME_ALONE = 2 ** 19;
@@ -29,7 +28,7 @@ describe.each(OTHERS)('$title', (side) => {
     ['theirs', 'ours', () => [of(side.flavour, net)[1], of('svc', net)[1]] as [ClusterNode, ClusterNode]],
   ] as const;
 
-  /** Uses the key of the account, behind the back of its node, which would refuse. */
+  /** By the account's key: its node would refuse. */
   async function drain({ index }: ClusterNode, chequebook: string, left: bigint): Promise<void> {
     const { chain } = net;
     const { keys } = deriveNode({ seed: BigInt(SEED), index, networkId: chain.networkId });
@@ -56,7 +55,7 @@ describe.each(OTHERS)('$title', (side) => {
       expect(await net.chain.view(chequebook, 'bounced()')).toBe(1n);
       expect((await payer.chequebook.balance()).totalBalance).toBe(0n);
 
-      // Its promises are worth nothing, and it knows: its debts are paid by time, and no peer refuses it for that.
+      // It knows that its cheques are worth nothing: it pays by time, and no peer refuses it.
       const promised = async () => {
         const all = await Promise.all(
           net.nodes.filter((node) => node !== payer).map((node) => chequesWith(node, payer)),
@@ -70,7 +69,7 @@ describe.each(OTHERS)('$title', (side) => {
         expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
       expect(await net.meshed()).toEqual({ links: 12, expected: 12 });
 
-      // The cheque stays valid for the unpaid rest, and the next one is accepted again.
+      // The cheque stays valid for the unpaid rest.
       const total = before.reduce((sum, amount) => sum + amount, 0n);
       await net.chain.fund(chequebook, { tokens: 100n * total });
       expect(await cash(payee, payer)).toBe(sent - left);

@@ -1,5 +1,3 @@
-/** Chunks and files that travel between our nodes and real Bees. */
-
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -26,9 +24,9 @@ import {
 
 const CHUNKS = 500;
 const LARGE = 64 * 2 ** 20;
-/** Credit between the implementations is the public network's: some seventy chunks a second with five peers. */
+/** Credit is the public network's: some seventy chunks a second with five peers. */
 const LARGE_TIMEOUT_MS = 1_200_000;
-/** A fresh node pulls hundreds of chunks a second, and a look at all of them takes a minute on a loaded machine. */
+/** A fresh node pulls hundreds of chunks a second; a look at all takes a minute on a loaded machine. */
 const STALLED_MS = 300_000;
 /** There are 34,000 chunks. */
 const PLACED_TIMEOUT_MS = 1_200_000;
@@ -43,7 +41,7 @@ function chunksOf(stream: string, count: number): { address: string; data: Uint8
   });
 }
 
-/** Until every full node of their neighbourhood holds them, however long that takes while more and more arrive. */
+/** However long that takes while more and more arrive. */
 async function placed(chunks: readonly string[], nodes: readonly ClusterNode[]): Promise<void> {
   const full = nodes.filter(({ mode, running }) => running && mode === 'full');
   const watch = new PlacementWatch(chunks, full);
@@ -147,7 +145,7 @@ describe.each(OTHERS)('$title', (side) => {
         expect((await late.client.addresses()).overlay).toBe(late.overlay);
         await net.meshed();
         await placed(known, [late]);
-        // All of theirs, and nothing else: the known chunks that it holds are its whole reserve.
+        // The known chunks that it holds must be its whole reserve.
         const reserves = () =>
           Promise.all(net.nodes.map(async ({ client }) => (await client.status()).reserveSize));
         await eventually('reserves differ', reserves, (sizes) =>
@@ -186,7 +184,7 @@ describeOthers(mode('light'), 'a light $title', (side) => {
 });
 
 const LIGHT = OTHERS.filter((side) => mode('light')(side) === undefined);
-/** Two of each program, and all programs that can be light together, with light nodes of either kind. */
+/** Two of each program, and all that can be light together, with light nodes of either kind. */
 const CLUSTERS = [
   ...OTHERS.map(({ name, group, flavours }) => ({
     name,

@@ -1,4 +1,4 @@
-/** Our node in the `swarm` dialect answers like the Bee version that it reports. */
+/** As the Bee version that it reports. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -35,7 +35,6 @@ describeOthers(
       http(node, path, { ...question, headers: { 'swarm-postage-batch-id': node.batch ?? '', ...headers } });
     const both = <T>(look: (node: ClusterNode) => Promise<T>) => Promise.all([look(ours), look(theirs)]);
 
-    /** The results of an upload. */
     async function upload(node: ClusterNode, question: Question): Promise<unknown> {
       const { status, json, headers } = await ask(node, { method: 'POST', ...question });
       const tag = await ask(node, { path: `/tags/${headers['swarm-tag']}` });

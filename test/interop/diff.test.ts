@@ -1,7 +1,4 @@
-/**
- * Every scenario about data on a network of ours and on one of each Bee, with one seed: what differs is known, with its
- * reason.
- */
+/** Every scenario about data runs on a network of ours and on one of each Bee, with one seed. */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { Compared } from '../../harness/inspect/differences/compare.ts';

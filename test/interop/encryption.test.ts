@@ -1,4 +1,4 @@
-/** Encrypted content between our nodes and real Bees: it can be read with its reference, on either side. */
+/** Its reference must be enough on either side. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -7,9 +7,9 @@ import { formOf } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
-/** Nothing, one byte, one leaf, two of them, a whole run of 64 references and one more. */
+/** Nothing, one byte, one leaf, two, a whole run of 64 references and one more. */
 const SIZES = [0, 1, 4096, 4097, 64 * 4096, 64 * 4096 + 1];
-/** Time to read everything from a whole cluster. */
+/** From a whole cluster. */
 const READ_MS = 180_000;
 
 describe.each(OTHERS)('$title', (side) => {

@@ -1,4 +1,3 @@
-/** Single-owner chunks, feeds and stamps made by clients, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../formats/chunk/soc.ts';
@@ -10,7 +9,7 @@ import { until } from '../../harness/scenario.ts';
 import { bytesOf, http } from '../cluster/node/kit.ts';
 import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
-/** A Bee that has asked in vain does not ask the same peer again for a minute. */
+/** A Bee does not ask the same peer again for a minute. */
 const SEEN_WITHIN_MS = 90_000;
 
 const owner = createSigner(bytesOf('owner', 32));

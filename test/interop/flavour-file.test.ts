@@ -1,4 +1,4 @@
-/** A Bee that takes part by its flavour file alone, which is an example for users. */
+/** The flavour file is an example for users. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,3 @@
-/** What the interop tests run against, as the environment names it. */
-
 export const NOBODY =
   'SVCNET_FLAVOURS names no flavour and SVCNET_BEE_BINARY no program: one, or several with commas between';
 

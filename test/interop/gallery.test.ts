@@ -1,4 +1,4 @@
-/** Known bugs of the Bee that show between unmodified ones once a single message between them is lost. */
+/** Unmodified ones show them once a single message between them is lost. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,14 +1,11 @@
-/**
- * A real Bee has no red row over HTTP except known bugs and what its version lacks: any other disagreement between the
- * rows and a Bee means that the rows are wrong.
- */
+/** Except known bugs and what its version lacks: any other disagreement means that the rows are wrong. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
 import { OTHERS, of, startMixed } from './kit.ts';
 
-/** Blocks come every second, and each purchase waits for some. */
+/** Purchases wait for blocks, one a second. */
 const RUN_MS = 600_000;
 
 describe.each(OTHERS)('$title', (side) => {

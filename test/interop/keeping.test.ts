@@ -1,6 +1,6 @@
 /**
- * What a node keeps for its owner, of content made by the other implementation: pins, tags of uploads that the
- * other side stores, chunks over one connection, and stewardship of content that the network has lost.
+ * Content comes from the other implementation: pins, tags of uploads that the other side stores, chunks over one connection,
+ * and stewardship of what the network has lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -13,7 +13,7 @@ import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
 import { errorsInLogs, eventually, forget, OTHERS, of, startMixed } from './kit.ts';
 
-/** Nodes of either kind are stopped and started again. */
+/** Nodes are stopped and started again. */
 const RESTARTS_MS = 400_000;
 const SIZE = 40 * 4096 + 1;
 const STREAMED = 200;
@@ -58,7 +58,7 @@ describe.each(OTHERS)('$title', (side) => {
       expect(await uploader.chunks.stream(dataOf(direct))).toBe(STREAMED);
       expect(await uploader.chunks.stream(dataOf(tagged), { tag: uid })).toBe(STREAMED);
       await net.synced({ node: uploader.name, tag: uid });
-      // A Bee drops what it has acknowledged and not pushed yet when the connection ends, unless there is a tag.
+      // Without a tag a Bee drops what it acknowledged and has not pushed when the connection ends.
       const kept = uploader.flavour === 'svc' ? [...direct, ...tagged] : tagged;
       for (const reader of readers())
         for (const { address, data } of kept) {
@@ -139,7 +139,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
 });
 
-/** The answer of a node that does not have a chunk: 404, or 500 from a Bee whose search was cut short. */
+/** Without the chunk: 404, or 500 from a Bee whose search was cut short. */
 function notThereYet(error: unknown): undefined {
   if (error instanceof ClientError && (error.status === 404 || error.status === 500)) return undefined;
   throw error;

@@ -1,6 +1,3 @@
-/**
- * What tests against other implementations share: which these are, mixed clusters, and what the logs complain about.
- */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -19,10 +16,9 @@ import { until } from '../../harness/scenario.ts';
 import mixed from '../../scenarios/mixed.ts';
 import { flavoursNamed } from './flavours-named.ts';
 
-/** Pull syncing a reserve takes seconds; a loaded machine gets time. */
+/** Pull syncing a reserve takes seconds. */
 const EVENTUALLY_MS = 120_000;
 
-/** An implementation to test against. */
 export interface Other extends Side {
   /** Of the tests. */
   readonly title: string;
@@ -33,7 +29,7 @@ export interface Other extends Side {
 }
 
 /**
- * Each is tested by itself: `describe.each(OTHERS)('$title', (side) => …)`. `SVCNET_FLAVOURS` names them as `svcnet diff
+ * `describe.each(OTHERS)('$title', (side) => …)` tests each by itself. `SVCNET_FLAVOURS` names them as `svcnet diff
  * --flavours` takes them; without it they are the Bees of `SVCNET_BEE_BINARY`.
  */
 export const OTHERS: readonly Other[] = (await sidesNamed(flavoursNamed())).map((side) => {
@@ -48,12 +44,12 @@ export const OTHERS: readonly Other[] = (await sidesNamed(flavoursNamed())).map(
   };
 });
 
-/** What tests need that not every implementation has. @returns what it lacks */
+/** @returns what an implementation lacks */
 type Need = (side: Other) => string | undefined;
 
 export const aBee: Need = ({ flavour }) => (flavour === 'bee' ? undefined : 'it is about Bees alone');
 
-/** Our `swarm` dialect is that of this version. */
+/** Of our `swarm` dialect. */
 export const asBee28: Need = ({ flavour, binary = '' }) => {
   if (flavour !== 'bee') return undefined;
   const version = execFileSync(binary, ['version'], { encoding: 'utf8' }).trim();
@@ -72,7 +68,7 @@ export function option(name: string): Need {
       : `its flavour file names no option ${name}`;
 }
 
-/** The tests of each implementation that has what they need; of any other one, that they did not run, and why. */
+/** Of an implementation that lacks what they need, says that they did not run, and why. */
 export function describeOthers(need: Need, title: string, tests: (side: Other) => void): void {
   for (const side of OTHERS) {
     const lack = need(side);
@@ -95,7 +91,7 @@ export interface MixedOptions extends Omit<ClusterOptions, 'nodes' | 'flavours'>
   readonly options?: Record<string, string | number | boolean>;
 }
 
-/** Our own nodes first, then full ones of the other implementation, then light ones; started, meshed, every batch usable. */
+/** Our own nodes first, then full ones of the other, then light ones; every batch usable. */
 export function startMixed({
   side,
   own = 4,
@@ -117,7 +113,6 @@ export function startMixed({
   });
 }
 
-/** The scenario `mixed` passes on these nodes and loses nothing. */
 export async function expectMixedPasses({
   sizes,
   folder,
@@ -142,19 +137,18 @@ export async function expectMixedPasses({
   expect(scenario?.ledger.missing).toBe(0);
 }
 
-/** Nodes of one implementation. */
 export function of(flavour: ClusterNode['flavour'], { nodes }: Cluster): ClusterNode[] {
   return nodes.filter((node) => node.flavour === flavour);
 }
 
-/** Removes from a stopped node everything it knows of the network; its keys and its configuration stay. */
+/** Keys and configuration stay. */
 export function forget({ dataDir }: ClusterNode): void {
   for (const name of readdirSync(dataDir).filter((entry) => !['keys', 'config.yaml'].includes(entry))) {
     rmSync(join(dataDir, name), { recursive: true });
   }
 }
 
-/** The part of a node's answers that a wait looks at, until it is as expected; the error says what was seen last. */
+/** Waits until the answers are as expected; the error says what was seen last. */
 export function eventually<T>(what: string, probe: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
   return until<T>(
     what,
@@ -166,20 +160,17 @@ export function eventually<T>(what: string, probe: () => Promise<T>, isSo: (seen
   );
 }
 
-/** Amounts, which JSON cannot represent. */
+/** JSON cannot represent amounts. */
 function plainly(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/**
- * Its own pusher looks at a chunk that it has just released, logs it and looks again a second later: nothing that another
- * node has done.
- */
+/** A Bee's pusher looks at a chunk that it has just released, logs it and looks again. */
 const isOwnRace = (entry: LogEntry) =>
   entry.message === 'subscribe push: iterate error' &&
   JSON.stringify(entry.fields).includes('storage: not found');
 
-/** `node-4: module message {…}` for every complaint in a log; there should be none. */
+/** As `node-4: module message {…}`; there should be none. */
 export async function errorsInLogs({ nodes }: Cluster): Promise<string[]> {
   const lines = nodes.map(async (node) =>
     (await node.loggedErrors())

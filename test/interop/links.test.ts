@@ -1,13 +1,13 @@
-/** Links of real Bees, of ours and between both, through the link proxy. */
+/** Through the link proxy. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { OTHERS, of, startMixed } from './kit.ts';
 
 const LATENCY_MS = 200;
-/** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
+/** Opening the stream takes one round trip, asking another. */
 const ROUND_TRIPS = 2;
-/** Tolerance of the measurement, as the machine has other work, too. */
+/** The machine has other work, too. */
 const TOLERANCE = 0.1;
 const PINGS = 5;
 /** Longer than any ping that arrives. */
@@ -20,7 +20,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** @returns milliseconds, or undefined when no answer has come so far */
+  /** @returns milliseconds; undefined without an answer so far */
   async function ping(from: ClusterNode, to: ClusterNode, withinMs = 30_000): Promise<number | undefined> {
     const signal = AbortSignal.timeout(withinMs);
     const startedAt = performance.now();
@@ -33,7 +33,7 @@ describe.each(OTHERS)('$title', (side) => {
     }
   }
 
-  /** The fastest of several: the time of the link, without other work of the machine. */
+  /** Without other work of the machine. */
   async function fastest(from: ClusterNode, to: ClusterNode): Promise<number> {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < PINGS; i++) least = Math.min(least, (await ping(from, to)) ?? least);

@@ -1,4 +1,3 @@
-/** Links between our nodes and real Bees, and how they recover. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../harness/base/errors.ts';
@@ -59,7 +58,6 @@ describe.each(OTHERS)('$title', (side) => {
       await net.meshed();
       await node.start();
       expect(await net.meshed()).toEqual({ links: 30, expected: 30 });
-      // And it serves: a new upload is read by a node of the other kind.
       const data = crypto.getRandomValues(new Uint8Array(20_000));
       const { reference } = await node.bytes.upload(data);
       await net.synced(reference);

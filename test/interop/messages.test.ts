@@ -1,4 +1,3 @@
-/** Messages between Bees that are lost, repeated and changed: what each Bee makes of them, and what they tell. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -13,7 +12,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { describeOthers, eventually, type Other, option } from './kit.ts';
 
 const TEST_MS = 900_000;
-/** Conditions that each checks at least. */
+/** It checks at least these. */
 const SCENARIOS = [
   { scenario: lostReceipt, set: 'by=reset', conditions: 5 },
   { scenario: lostReceipt, set: 'by=hang', conditions: 5 },
@@ -70,7 +69,7 @@ describeOthers(option('minimum-storage-radius'), '$title', (side) => {
     'a Bee whose request is answered with an error in the place of its peer asks another one',
     async () => {
       const stateDir = join(folder, 'answered');
-      // A light node stores nothing: what it reads, it asks others for.
+      // A light node stores nothing: it asks for what it reads.
       const light = { ...side.group, mode: 'light' } as const;
       const nodes: GroupInput[] = [{ ...side.group, count: 3 }, light];
       await using net = await Cluster.start({ flavours: side.flavours, nodes, seed: 3, tap: true, stateDir });

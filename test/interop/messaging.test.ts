@@ -1,4 +1,3 @@
-/** Messages between our nodes and real Bees, both ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socAddress, socParts } from '../../formats/chunk/soc.ts';
@@ -13,7 +12,7 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** A failed push arrives with the next round of pull syncing. */
 const HEARD_WITHIN_MS = 60_000;
-/** Two messages, which have to be mined first, on a loaded machine. */
+/** Two messages have to be mined first, on a loaded machine. */
 const TEST_MS = 180_000;
 
 describe.each(OTHERS)('$title', (side) => {
@@ -52,7 +51,7 @@ describe.each(OTHERS)('$title', (side) => {
       const { pssPublicKey: recipient } = await to.client.addresses();
       const subscriptions = await Promise.all(net.nodes.map((node) => node.messages.listen(topic)));
       const mine = subscriptions[net.nodes.indexOf(to)] as Subscription;
-      // One byte: a Bee hashes the whole chunk for every nonce, and two bytes take it a minute on a loaded machine.
+      // One byte: a Bee hashes the whole chunk for every nonce, so two take a minute on a loaded machine.
       const target = to.overlay.slice(0, 2);
       await from.messages.send(topic, [target], `for one, from ${name}`, { recipient });
       await heard(mine, [`for one, from ${name}`]);

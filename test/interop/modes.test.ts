@@ -1,4 +1,3 @@
-/** Light nodes, reachability and health between our nodes and real Bees. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
@@ -60,7 +59,7 @@ describeOthers(mode('light'), '$title', (side) => {
       const peers = Object.values(bins).flatMap((bin) => bin.connectedPeers ?? []);
       const walled = peers.filter(({ metrics }) => metrics?.reachability !== 'Public');
       if (walled.length > 0) return `${walled.length} cannot be reached`;
-      // By its rules the slower half of its peers is unhealthy, whatever they do.
+      // By its rules the slower half is unhealthy.
       return peers.some(({ metrics }) => metrics?.healthy) ? undefined : 'none is healthy';
     });
   });

@@ -1,7 +1,4 @@
-/**
- * Debts between our nodes and real Bees: forgiven by time, paid by cheques, which each side accepts from the other and
- * cashes on the chain.
- */
+/** Forgiven by time, paid by cheques, which each side accepts from the other and cashes on the chain. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
@@ -22,7 +19,6 @@ import {
 
 const RESTARTS_MS = 600_000;
 
-/** What our own nodes log about it. */
 const REFUSED = /"cheque refused"/;
 
 function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNode])[] {
@@ -96,7 +92,7 @@ describe.each(OTHERS)('$title', (side) => {
       const before = await mirrored(net);
       await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
       await mirrored(net);
-      // What both owe each other at the same time needs no payment.
+      // Debts of both at the same time need no payment.
       for (const [one, other] of links(net.nodes)) {
         const { sent, received } = await paidWith(one, other, 'timeSettlements');
         if (sent === 0n) await provokeByTime(net, one, other);
@@ -162,7 +158,6 @@ describe.each(OTHERS)('$title', (side) => {
   );
 });
 
-/** Not every node of a network is like the others. */
 describeOthers(option('swap-enable'), 'beside $title', (side) => {
   const { group } = side;
 
@@ -206,7 +201,7 @@ describe.each(OTHERS)('beside $title', (side) => {
       await using net = await startMixed({ side, own: 2, others: 2, seed: 94 });
       const [own, other] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
       await net.chain.setSwapPrice({ price, deduction });
-      // Ours read it every second, a Bee at its start and then every five minutes.
+      // Ours read it every second, a Bee at its start and every five minutes.
       for (const node of of(side.flavour, net)) {
         await node.stop();
         await node.start();

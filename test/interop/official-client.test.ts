@@ -1,4 +1,4 @@
-/** The network's official JavaScript client gets the same results from our node, in the dialect of the network, as from a Bee. */
+/** Our node, in the dialect of the network, gives the same results as a Bee. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Bee, FeedIndex, RedundancyLevel, type UploadResult } from '@ethersphere/bee-js';
@@ -28,7 +28,6 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** The same operation on both, which must give the same result. */
   async function alike(work: (client: Bee, batch: string) => Promise<unknown>): Promise<void> {
     const [own, theirs] = await Promise.all(nodes.map(({ client, batch }) => work(client, batch)));
     expect(own).toEqual(theirs);
@@ -43,7 +42,7 @@ describe.each(OTHERS)('$title', (side) => {
     RedundancyLevel.PARANOID,
   ];
   test.for(levels)('bytes and files of redundancy level %i', async (redundancyLevel, { skip }) => {
-    // The client does not ask for level 0, and without a level a Bee before 2.8 has 0, later ones 1.
+    // The client does not ask for level 0; without a level a Bee before 2.8 has 0, later ones 1.
     const lack = redundancyLevel === RedundancyLevel.OFF ? asBee28(side) : undefined;
     if (lack !== undefined) skip(lack);
     const data = bytesOf(`client, level ${redundancyLevel}`, 30_000);
@@ -118,7 +117,7 @@ describe.each(OTHERS)('$title', (side) => {
   test('the node identifies itself', async () => {
     await alike(async (client) => {
       const { beeMode, swapEnabled, chequebookEnabled } = await client.getNodeInfo();
-      // A program built without its version reports 0.0.0 as its API version.
+      // Built without its version, a program reports 0.0.0.
       const { status } = await client.getHealth();
       const isRetrievable = await client.isReferenceRetrievable('ab'.repeat(32));
       return [await client.isConnected(), beeMode, swapEnabled, chequebookEnabled, status, isRetrievable];

@@ -1,4 +1,3 @@
-/** Debts of mixed clusters: how they are made, what each side reports about their payment, and that nothing is lost. */
 import { expect } from 'vitest';
 import { seededRandom } from '../../formats/random.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
@@ -8,17 +7,17 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { eventually } from './kit.ts';
 
-/** Far more than time forgives within the seconds that it takes. */
+/** Far more than time forgives meanwhile. */
 export const SPENT = 2 ** 20;
 /** On a loaded machine; credit is the public network's. */
 export const SPEND_MS = 300_000;
 export const MINED_MS = 120_000;
-/** On a machine so slow that time forgives everything, there is no cheque at first. */
+/** On a very slow machine time forgives everything at first. */
 const PROVOKED_MAX = 20;
 
 let turn = 0;
 
-/** Has a node store something with the others, and pay for it. */
+/** The node stores something with the others. */
 export async function spend(net: Cluster, node: ClusterNode, size = SPENT): Promise<void> {
   const data = seededRandom('money', `${net.seed} ${node.name} ${turn++}`).bytes(size);
   const { reference } = await node.bytes.upload(data, { redundancyLevel: 0 });
@@ -41,18 +40,17 @@ export async function paidWith(
   return (await client[by]()).settlements.find(({ peer }) => peer === overlay) ?? NOTHING;
 }
 
-/** The amounts of the last cheques. */
 export async function chequesWith({ chequebook }: ClusterNode, { overlay }: ClusterNode): Promise<Paid> {
   const cheques = (await chequebook.cheques()).find(({ peer }) => peer === overlay);
   return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
 }
 
-/** Has a node store things until it has paid another one by one more cheque. */
+/** One more cheque. */
 export function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
   return spendUntilPaid(net, { payer, payee }, () => chequesWith(payer, payee));
 }
 
-/** The same by time, which pays a debt unless the payee runs up one of its own. */
+/** By time: unless the payee runs up a debt of its own. */
 export function provokeByTime(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
   return spendUntilPaid(net, { payer, payee }, () => paidWith(payer, payee, 'timeSettlements'));
 }
@@ -71,8 +69,8 @@ async function spendUntilPaid(
 }
 
 /**
- * Waits until both ends of every link count the same, and nothing is lost or made. On a loaded machine a chunk that was
- * sent to a second peer because the first one was slow is on its way for a while after its upload is complete.
+ * Both ends of every link must count the same, and nothing may be lost or made. On a loaded machine a chunk sent to a second
+ * peer is on its way for a while after its upload.
  * @returns the books
  */
 export async function mirrored(net: Cluster, before?: Books): Promise<Books> {
@@ -86,7 +84,7 @@ export async function mirrored(net: Cluster, before?: Books): Promise<Books> {
   return books as Books;
 }
 
-/** Cashes what the payee holds of the payer, and waits until it is mined. @returns the outcome */
+/** Waits until it is mined. @returns the outcome */
 export async function present(
   payee: ClusterNode,
   payer: ClusterNode,
@@ -99,12 +97,12 @@ export async function present(
   );
   expect(transactionHash).toBe(hash);
   expect(result).toMatchObject({ recipient: await payee.chequebook.address() });
-  // This counts cheques, not money: a presented cheque no longer counts, whatever it paid.
+  // A presented cheque no longer counts, whatever it paid.
   expect(uncashedAmount).toBe(0n);
   return result as NonNullable<Cashout['result']>;
 }
 
-/** The same of a cheque that is covered. @returns the payout */
+/** For a covered cheque. @returns the payout */
 export async function cash(payee: ClusterNode, payer: ClusterNode): Promise<bigint> {
   const { lastPayout, bounced } = await present(payee, payer);
   expect(bounced).toBe(false);

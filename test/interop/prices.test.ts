@@ -1,6 +1,6 @@
 /**
- * Prices that change on the chain while both implementations run: of storage, which all must compute alike to drop the
- * same batches in the same block, and of the units of debt, which a Bee learns of later than we do.
+ * Of storage, which all must compute alike to drop the same batches in the same block, and of the units of debt, which a Bee
+ * learns of later than we do.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -10,16 +10,16 @@ import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { errorsInLogs, eventually, OTHERS, of, startMixed } from './kit.ts';
 import { chequesWith, mirrored, provoke, spend } from './payments.ts';
 
-/** Token units of one chunk and block: what the chain starts with, and the most that its oracle takes. */
+/** Token units of one chunk and block: the chain's first price, and the most that its oracle takes. */
 const PRICE = 24_000n;
 const HIGH_PRICE = 4_194_303n;
-/** At the first price; at the other one it is seconds. */
+/** At the first price; at the other it is seconds. */
 const AN_HOUR_OF_BLOCKS = 3600n;
 const DEPTH = 17;
-/** Word of the contract's answer about a batch. */
+/** Word of the contract's answer. */
 const NORMALISED_BALANCE = 4;
 const SIZE = 100_000;
-/** Two purchases, and a price that is paid in blocks of a second; on a loaded machine. */
+/** Two purchases, and a price paid in blocks of a second. */
 const STORAGE_MS = 400_000;
 const CHEQUES_MS = 600_000;
 
@@ -33,7 +33,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** Of every node, the same for all: what a chunk would have paid since the beginning at the present price. */
+  /** Every node must show what a chunk would have paid since the beginning. */
   async function priced(price: bigint): Promise<void> {
     await net.chain.setStoragePrice(price);
     const states = () => Promise.all(net.nodes.map(({ client }) => client.chainState()));
@@ -51,7 +51,6 @@ describe.each(OTHERS)('$title', (side) => {
     await eventually(`reserves are not ${size}`, reserves, (sizes) => sizes.every((each) => each === size));
   }
 
-  /** Of our node and of a Bee. */
   async function refusals(ask: (node: ClusterNode) => ReturnType<typeof http>): Promise<unknown[]> {
     const answers = await Promise.all([own, theirs].map(ask));
     return answers.map(({ status, json }) => [status, json['message']]);
@@ -139,7 +138,7 @@ describe.each(OTHERS)('$title', (side) => {
           return http(node, '/bytes', { method: 'POST', headers, body: bytesOf('too late', 100) });
         }),
       ).toEqual([
-        // Our own API still lists expired batches, a Bee has forgotten them.
+        // Our API still lists expired batches.
         [422, 'batch not usable yet or does not exist'],
         [404, 'batch with id not found'],
       ]);
@@ -164,7 +163,7 @@ describe.each(OTHERS)('$title', (side) => {
       await mirrored(net);
       const price = 3n * (await net.chain.view(net.chain.contracts.swapPriceOracle, 'getPrice()'));
       await net.chain.setSwapPrice({ price });
-      // Ours read it every second, a Bee at its start and then every five minutes: until then debts are paid only by time.
+      // Ours read it every second, a Bee at its start and every five minutes: until then debts are paid only by time.
       for (const node of [own, theirs]) await spend(net, node, SIZE);
       for (const node of net.nodes)
         expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);

@@ -1,4 +1,3 @@
-/** Chunks that arrive by pull syncing, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
@@ -6,10 +5,10 @@ import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, heldBy, http, reserveSize } from '../cluster/node/kit.ts';
 import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
-/** No node pays more than the public network grants: about fourteen chunks per second. */
+/** Nodes pay what the public network grants: about fourteen chunks per second. */
 const SIZE = 600_000;
 
-/** As stored by a Bee that adds no redundancy by default. @returns addresses of the chunks */
+/** Stored without redundancy. @returns addresses of the chunks */
 async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { deferred: boolean }) {
   const { chunks, reference } = await expectBytes(data);
   const headers = {
@@ -22,7 +21,7 @@ async function upload(node: ClusterNode, data: Uint8Array, { deferred }: { defer
   return chunks;
 }
 
-/** Until all nodes have all the chunks, and the same number of chunks. */
+/** And the same number of chunks. */
 async function catchUp(nodes: readonly ClusterNode[], chunks: readonly string[]): Promise<void> {
   for (const node of nodes) {
     await eventually(`${node.name} has not caught up`, async () => {

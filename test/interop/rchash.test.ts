@@ -1,4 +1,4 @@
-/** The reserve sample of a real Bee and of our node: it is the same for the same chunks and anchors. */
+/** It must be the same for the same chunks and anchors. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -11,7 +11,7 @@ import { bytesOf, eventually, http, speakSwarm } from '../cluster/node/kit.ts';
 import { describeOthers, errorsInLogs, of, option, startMixed } from './kit.ts';
 
 const ROUND_LENGTH = 152;
-/** Some twenty chunks from each node; peers pay each other no more than the public network grants. */
+/** Some twenty chunks from each node: peers pay no more than the public network grants. */
 const SIZE = 80_000;
 const SOCS = 20;
 const ANCHORS = ['64', 'ab'.repeat(32), toHex(bytesOf('an anchor', 32)), toHex(bytesOf('another', 32))];
@@ -36,7 +36,7 @@ async function uploadSoc(node: ClusterNode, name: string): Promise<void> {
   expect((await http(node, path, { method: 'POST', headers: paid(node), body: wrapped })).status).toBe(201);
 }
 
-/** Until all nodes have equally many chunks, and more than before. */
+/** Equally many chunks, and more than before. */
 async function sameReserves(nodes: readonly ClusterNode[], more: number): Promise<number> {
   let size = 0;
   await eventually('reserves differ', async () => {
@@ -50,8 +50,8 @@ async function sameReserves(nodes: readonly ClusterNode[], more: number): Promis
 }
 
 /**
- * The round by which each node would sample. A Bee reports a new round only with a new phase, and its block may run ahead
- * of the chain for a moment.
+ * By which each node would sample. A Bee reports a new round only with a new phase, and its block may run ahead of the
+ * chain.
  */
 async function rounds(net: Cluster): Promise<number[]> {
   const states = await Promise.all(net.nodes.map((node) => http(node, '/redistributionstate')));
@@ -60,7 +60,7 @@ async function rounds(net: Cluster): Promise<number[]> {
 
 /** Then everything stamped before counts. */
 async function twoRoundsLater(net: Cluster): Promise<void> {
-  // Blocks mined at once may all have the second of the newest stamps, and these would be too new.
+  // Blocks mined at once may all have the second of the newest stamps.
   await sleep(2000);
   const least = (await rounds(net))[0]! + 2;
   await net.chain.mine(2 * ROUND_LENGTH, { force: true });
@@ -75,7 +75,7 @@ interface Answer {
   readonly proofs: unknown;
 }
 
-/** Of every node for the same question in the same round; a proof without an owner is written in two ways. */
+/** In the same round; a proof without an owner is written in two ways. */
 async function samples(net: Cluster, depth: number, anchor: string): Promise<Answer[]> {
   for (;;) {
     const before = await rounds(net);

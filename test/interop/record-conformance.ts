@@ -1,7 +1,7 @@
 /**
  * Writes `docs/reference/conformance.md`: `SVCNET_FLAVOURS=bee@./bee-2.8.1,./ant.flavour.yaml npm run record:conformance`.
- * Our node in both dialects and as a light node, our contracts, and each of these implementations over HTTP and on the
- * wire, each in a small network of its own.
+ * Our node in both dialects and as a light node, our contracts, and each of these implementations, each in a small network
+ * of its own.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ import { OTHERS, type Other, option, startMixed } from './kit.ts';
 const PAGE = fileURLToPath(new URL('../../docs/reference/conformance.md', import.meta.url));
 const SEED = 62n;
 const RUN_MS = 600_000;
-/** Of a Bee: it takes part in the storage game, off by default here. */
+/** Of a Bee, for the storage game. */
 const INCENTIVES = 'storage-incentives-enable';
 
 async function graded<Subject>(title: string, subject: Graded<Subject>): Promise<Column> {
@@ -105,7 +105,7 @@ async function theirs(side: Other): Promise<Column[]> {
 if (OTHERS.length === 0) throw new Error(NOBODY);
 const columns: Column[] = [await ourHttp('svc'), await ourHttp('swarm'), ...(await ourWireAndChain())];
 for (const side of OTHERS) columns.push(...(await theirs(side)));
-// `http`, `wire`, `chain` in this order, whichever came first.
+// Whichever came first.
 const order = ['http', 'wire', 'chain'];
 columns.sort((a, b) => order.indexOf(a.report.kind) - order.indexOf(b.report.kind));
 writeFileSync(PAGE, publishedMatrix(columns));

@@ -1,8 +1,7 @@
 /**
- * Records conversations with real Bees: `npm run record:conversations` with SVCNET_BEE_BINARY as for `npm run
- * test:interop`. For each program a small network of one own node and the Bee, and a host of this process that talks to
- * the Bee in every protocol and lets it talk back. What crosses every stream after the negotiation, in both directions,
- * goes to `test/vectors/conversations.json`; the tests replay it without a Bee.
+ * `npm run record:conversations`, with SVCNET_BEE_BINARY. Each Bee is in a small network with one own node; a host of this
+ * process talks to it in every protocol and lets it talk back. All bytes of every stream after the negotiation go to
+ * `test/vectors/conversations.json`; tests replay them without a Bee.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -38,7 +37,7 @@ import { type Recorded, RecordingTransport } from './recording-transport.ts';
 
 const VECTORS = fileURLToPath(new URL('../vectors/conversations.json', import.meta.url));
 const SEED = 41;
-/** Of a batch of the cluster: depth 20, so 16 slots in each of 2^16 buckets; the Bee itself begins with the first. */
+/** Depth 20: 16 slots in each of 2^16 buckets; the Bee itself begins with the first. */
 const BUCKET_DEPTH = 16;
 const LAST_SLOT = 15;
 const never = new AbortController().signal;
@@ -58,7 +57,6 @@ const SNAPSHOT: StatusSnapshot = {
   metrics: new Map(),
 };
 
-/** Our side of all conversations. */
 async function ownNode(networkId: bigint) {
   const identity = ownIdentity(testKey(1));
   const { peerId, publicKey } = identity;
@@ -101,7 +99,7 @@ async function ownNode(networkId: bigint) {
 
 type Own = Awaited<ReturnType<typeof ownNode>>;
 
-/** Chunk `n` whose closest node is the first of these. */
+/** Its closest node is the first of these. */
 function chunkNear([winner, ...others]: readonly Uint8Array[], n: number): Chunk {
   for (let i = 0, found = 0; ; i++) {
     const payload = Buffer.from(`recorded ${i}`);
@@ -111,7 +109,7 @@ function chunkNear([winner, ...others]: readonly Uint8Array[], n: number): Chunk
   }
 }
 
-/** Stamps of a batch of the network, made with its owner's key. */
+/** Made with the key of the batch's owner. */
 function stamper(batchId: Uint8Array, owner: Signer): (chunk: Chunk) => Stamp {
   return ({ address }) => {
     const index = stampIndex(bucketOf(address, BUCKET_DEPTH), LAST_SLOT);
@@ -134,7 +132,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   throw new Error(`${what} did not come`);
 }
 
-/** Each protocol in both directions, as far as the Bee can be made to use it. */
+/** In both directions, as far as the Bee can be made to use it. */
 async function converse(own: Own, net: Cluster, bee: ClusterNode): Promise<void> {
   const { host, transport } = own;
   const beeOverlay = fromHex(bee.overlay);
@@ -238,7 +236,7 @@ async function asking(
   await sleep(1_000);
 }
 
-/** The Bee dials us: its side of the handshake. */
+/** For its side of the handshake. */
 async function beDialled(networkId: bigint, bee: ClusterNode): Promise<readonly Recorded[]> {
   const own = await ownNode(networkId);
   try {
@@ -254,7 +252,7 @@ async function beDialled(networkId: bigint, bee: ClusterNode): Promise<readonly 
   }
 }
 
-/** One of every kind: which side opened, which protocol, and the outcome. */
+/** Side that opened, protocol and outcome make a kind. */
 function selection(recorded: readonly Recorded[]): Recorded[] {
   const kinds = new Map<string, Recorded>();
   for (const conversation of recorded) {
@@ -281,7 +279,7 @@ for (const side of OTHERS.filter((one) => aBee(one) === undefined)) {
       await own.host.stop();
     }
     const [ours] = own.transport.recorded;
-    // Other nodes of the network also talk to us.
+    // Other nodes talk to us, too.
     const ofBee = own.transport.recorded.filter(({ remote }) => remote.id === ours?.remote.id);
     const conversations = selection([...dialled, ...ofBee]);
     recordings.push({ bee: side.title, overlay: bee.overlay, networkId: String(networkId), conversations });

@@ -1,4 +1,4 @@
-/** A transport that records what crosses every stream, and changes nothing. */
+/** It changes nothing. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from '../../node/p2p/transport.ts';
 
@@ -6,19 +6,17 @@ export interface Recorded {
   readonly about: string;
   readonly opener: 'ours' | 'theirs';
   readonly protocol: string;
-  /** When it was opened, unix seconds of our clock. */
+  /** Unix seconds of our clock, at its opening. */
   readonly at: number;
-  /** Of the other side, as a handshake needs it. */
   readonly remote: { readonly id: string; readonly address: string };
-  /** `>` and hex of what we sent, `<` and hex of what they sent, in turns. */
+  /** `>` and hex of what we sent, `<` and hex of what they sent. */
   readonly turns: string[];
-  /** Both sides ended the stream, neither broke it off. */
   whole: boolean;
 }
 
 export class RecordingTransport implements Transport {
   readonly recorded: Recorded[] = [];
-  /** What is going on, for streams that are opened now. */
+  /** What is going on; streams opened now get it. */
   about = '';
   readonly #transport: Transport;
 

@@ -1,6 +1,5 @@
 /**
- * Redundant content between our nodes and real Bees: the same references, the same parities and replicas, and content of one
- * side can be read on the other as long as its level promises it.
+ * The same references, parities and replicas, and each side can read the other's content as long as its level promises it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -24,14 +23,14 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 import { treeFrom, uploadRest } from './trees.ts';
 
 const LEVELS = [1, 2, 3, 4] as const;
-/** A Bee asks for each chunk, and for each that could replace it, until it has an answer of all peers. */
+/** A Bee asks for each chunk, and for all that could replace it, until all peers have answered. */
 const LOST_MS = 300_000;
-/** Credit between the implementations is the public network's. */
+/** Credit is the public network's. */
 const SLOW_MS = 300_000;
 
 /** A run of thirteen leaves. */
 const SIZE = 12 * 4096 + 7;
-/** Of one leaf, of two, and of more than fit into one run. */
+/** Of one leaf, of two, and of more than one run. */
 const SIZES: Readonly<Record<(typeof LEVELS)[number], readonly number[]>> = {
   1: [1, 4097, SIZE, 120 * 4096],
   2: [1, 4097, SIZE, 108 * 4096],
@@ -46,7 +45,7 @@ const CASES = LEVELS.flatMap((level) =>
 );
 
 describe.each(OTHERS)('$title', (side) => {
-  /** The network where content is made, and another one that gets only part of it. */
+  /** Content is made in one; the other gets only part of it. */
   let [net, rest] = [] as unknown as [Cluster, Cluster];
   const sides = () => ({
     ours: [of('svc', net)[0], of('svc', rest)[0]] as [ClusterNode, ClusterNode],
@@ -111,7 +110,7 @@ describe.each(OTHERS)('$title', (side) => {
     readonly maker: 'ours' | 'theirs';
   }
 
-  /** Made by one side, and every chunk of it read by the other. */
+  /** The other side must read every chunk. */
   async function made(what: string, { level, encrypted, maker }: Case) {
     const data = bytesOf(`${what} ${level} ${encrypted} ${maker}`, SIZE);
     const options = { deferred: false, encrypt: encrypted, redundancyLevel: level };
@@ -120,7 +119,7 @@ describe.each(OTHERS)('$title', (side) => {
     return { data, reference, store: await treeFrom(reader, reference, level) };
   }
 
-  /** What the node of the other side gets of it in the other network. */
+  /** By the other side's node in the other network. */
   async function recovered(
     { reference, store }: { reference: string; store: ChunkMap },
     { maker }: Case,

@@ -1,6 +1,6 @@
 /**
- * Restarts in the middle of traffic: all nodes upload and read all the time while one node of either kind is stopped
- * or killed and comes back. What was acknowledged can be read from all nodes in the end.
+ * All nodes upload and read all the time while one node of either kind is stopped or killed and comes back. What was
+ * acknowledged can be read from all in the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientError } from '../../harness/client/errors.ts';
@@ -9,9 +9,9 @@ import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
 import { errorsInLogs, eventually, OTHERS, of, startMixed } from './kit.ts';
 
-/** Some eight chunks: many files within what peers lend each other. */
+/** Many files fit into what peers lend each other. */
 const SIZE = 30_000;
-/** Files that each of the others acknowledges before, while and after one is away. */
+/** Per node, before, while and after one is away. */
 const FILES = 2;
 /** On a loaded machine. */
 const RESTART_MS = 300_000;
@@ -75,7 +75,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
 });
 
-/** Each node uploads one file after another; the one that goes away may fail in the meantime, the others must not. */
+/** A node uploads one file after another; only the one that goes away may fail. */
 class Traffic implements AsyncDisposable {
   readonly #net: Cluster;
   readonly #victim: ClusterNode;
@@ -92,7 +92,7 @@ class Traffic implements AsyncDisposable {
     this.#loops = net.nodes.map((node) => this.#loop(node));
   }
 
-  /** Until every running node has had that many more files acknowledged. */
+  /** Of every running node. */
   async more(files: number): Promise<void> {
     const running = this.#net.nodes.filter((node) => node.running);
     const before = new Map(running.map((node) => [node, this.#count(node)]));
@@ -104,7 +104,7 @@ class Traffic implements AsyncDisposable {
     this.#check();
   }
 
-  /** Also after a failed test: it would disturb the next one. */
+  /** It would disturb the next test. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
     await Promise.all(this.#loops);
@@ -138,7 +138,7 @@ class Traffic implements AsyncDisposable {
     }
   }
 
-  /** It may not be there yet; if it is, it is what was uploaded. */
+  /** It may not be there yet. */
   async #readEarlier(node: ClusterNode): Promise<void> {
     const file = this.#kept.findLast(({ by }) => by !== node.name);
     if (file === undefined) return;
@@ -148,7 +148,7 @@ class Traffic implements AsyncDisposable {
   }
 }
 
-/** @returns its error when it has nothing or not everything */
+/** @returns its error unless it has everything */
 async function read(node: ClusterNode, { reference }: Kept): Promise<Uint8Array | ClientError> {
   try {
     return await node.bytes.download(reference, { cache: false, timeoutMs: READ_MS });

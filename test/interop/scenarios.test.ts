@@ -1,4 +1,4 @@
-/** The scenarios about data on mixed clusters: the acting node is first one of ours, then a Bee. */
+/** The acting node is first one of ours, then a Bee. */
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,12 +19,12 @@ import upload from '../../scenarios/upload.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { OTHERS, of, startMixed } from './kit.ts';
 
-/** The longest of them, on a loaded machine. */
+/** On a loaded machine. */
 const ROW_MS = 900_000;
 
 interface Row {
   readonly scenario: Scenario;
-  /** Less than by default: credit between the implementations is the public network's. */
+  /** Less than by default: credit is the public network's. */
   readonly set?: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +68,7 @@ describe.each(OTHERS)('$title', (side) => {
       const result = await runScenarios({
         planned: planScenarios([scenario], new Map(known as [string, string][])),
         attachTo: net.name,
-        // A different one for each role: the second run uploads nothing that the first has.
+        // Per role: the second run uploads nothing that the first has.
         seed: acts === 'svc' ? 1n : 2n,
         stateDir,
         report: join(folder, `${scenario.name} ${acts}`),

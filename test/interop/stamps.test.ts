@@ -1,4 +1,4 @@
-/** Stamps made by clients with the key of a batch's owner: both implementations accept and refuse the same. */
+/** Made with the key of a batch's owner. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -13,7 +13,7 @@ import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const SEED = 85;
-/** Of a batch of the cluster: depth 20, so 16 slots in each of 2^16 buckets; nodes begin with the first. */
+/** Depth 20: 16 slots in each of 2^16 buckets; nodes begin with the first. */
 const BUCKET_DEPTH = 16;
 const LAST_SLOT = 15;
 
@@ -24,7 +24,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** The batch belongs to one, the upload goes to the other. */
+  /** The upload goes to the other. */
   const ways = [
     ['theirs', 'ours', () => [of(side.flavour, net)[0], of('svc', net)[0]] as [ClusterNode, ClusterNode]],
     ['ours', 'theirs', () => [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode]],

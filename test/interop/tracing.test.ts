@@ -1,7 +1,4 @@
-/**
- * A trace that crosses both implementations. A Bee sends its own spans to a Jaeger agent; here it is checked
- * whether the context leaves it with the trace that came in.
- */
+/** A Bee sends its own spans to a Jaeger agent; the context must leave it with the trace that came in. */
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +13,7 @@ import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/n
 import { temporaryFolder } from '../temporary-folder.ts';
 import { aBee, describeOthers, errorsInLogs, eventually, startMixed } from './kit.ts';
 
-/** Span with which an application begins. */
+/** An application begins with it. */
 const APPLICATION_SPAN = '00f067aa0ba902b7';
 
 describeOthers(aBee, '$title', (side) => {
@@ -37,7 +34,7 @@ describeOthers(aBee, '$title', (side) => {
     await receiver[Symbol.asyncDispose]();
   });
 
-  /** Spans of a trace, once there are some of the named node. */
+  /** Once there are some of the named node. */
   const traceAt = (traceId: string, node: ClusterNode, name: string): Promise<ReceivedSpan> =>
     eventually(
       `no ${name} of ${node.name} in the trace`,
@@ -66,7 +63,7 @@ describeOthers(aBee, '$title', (side) => {
     expect(asked.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': theirs.overlay });
     const served = await traceAt(traceId, last, 'handle-retrieve-chunk');
     expect(served.attributes).toMatchObject({ 'chunk.address': address, 'peer.overlay': theirs.overlay });
-    // The parent is a span of the Bee, not one of ours.
+    // A span of the Bee.
     expect(served.parentSpanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
     expect(receiver.spans.map(({ spanId }) => spanId)).not.toContain(served.parentSpanId);
   });
@@ -94,7 +91,7 @@ describeOthers(aBee, '$title', (side) => {
   });
 });
 
-/** Restarts a node of ours with one peer, which then stands between it and all others. */
+/** The peer stands between it and all others. */
 async function keepTo(node: ClusterNode, peer: ClusterNode): Promise<void> {
   await node.stop();
   const file = join(node.dataDir, 'config.yaml');

@@ -1,6 +1,5 @@
 /**
- * Both implementations under steady traffic at the public network's credit limits: every node uploads and reads,
- * and none has a reason to complain, to break off a stream or to block a peer.
+ * At the public network's credit limits every node uploads and reads; none may complain, break off a stream or block a peer.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,16 +13,16 @@ import { errorsInLogs, OTHERS, option } from './kit.ts';
 /** `SVCNET_TRAFFIC_MINUTES=10` for a long run. */
 const MINUTES = Number(process.env['SVCNET_TRAFFIC_MINUTES'] ?? '1');
 const TRAFFIC_MS = MINUTES * 60_000;
-/** Credit allows about 14 chunks a second on a link; files of this size keep links busy without waiting for credit. */
+/** Credit allows about 14 chunks a second on a link: such files keep links busy without waiting. */
 const SIZE_MAX = 120_000;
 const READERS = 2;
-/** A round that starts at the end of the time, on a loaded machine. */
+/** For a round that starts at the end, on a loaded machine. */
 const GRACE_MS = 300_000;
-/** What either implementation logs, at debug, of a stream that broke. */
+/** Either implementation logs it at debug. */
 const BROKEN_STREAM = /"handle protocol failed"|stream failed/;
 /**
- * That a chunk has not arrived yet is an answer. A Bee logs its own as a failure, and resets the stream when it gets
- * one, which is what our side then logs.
+ * It says that a chunk has not arrived yet. A Bee logs its own as a failure, and resets the stream when it gets one, which
+ * our side then logs.
  */
 const ANSWERED =
   /retrieve chunk: (no peer found|storage: not found)|"code":"STREAM_RESET".*\/swarm\/retrieval\//;
@@ -66,7 +65,7 @@ describe.each(OTHERS)('$title', (side) => {
   });
 });
 
-/** One file from a node in turn, read at once by two others: one of each implementation. */
+/** Read at once by two others, one of each implementation. */
 async function exchange(net: Cluster, random: SeededRandom, turn: number): Promise<void> {
   const data = random.bytes(1 + random.below(SIZE_MAX));
   const uploader = net.node(turn % net.nodes.length);
@@ -83,12 +82,10 @@ async function exchange(net: Cluster, random: SeededRandom, turn: number): Promi
   }
 }
 
-/** The nodes of the other implementation. */
 function others({ nodes }: Cluster, node: ClusterNode): ClusterNode[] {
   return nodes.filter(({ flavour }) => flavour !== node.flavour);
 }
 
-/** Each kind of complaint once, with its count. */
 function brokenStreams(node: ClusterNode, peers: readonly ClusterNode[]): string[] {
   const overlays = peers.map(({ overlay }) => overlay);
   const lines = readFileSync(node.log, 'utf8')

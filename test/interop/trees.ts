@@ -1,4 +1,4 @@
-/** A file's tree as a node serves it, chunk by chunk, so that a test can take parts of it away. */
+/** Tests take parts of it away. */
 
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -11,7 +11,6 @@ import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf, type Reference } from '../../node/files/tree.ts';
 import { ChunkMap } from '../unit/files/chunk-map.ts';
 
-/** Chunks asked for, or uploaded, at the same time. */
 const AT_ONCE = 8;
 
 /** Data chunks, parities and the replicas of the root. @throws ClientError for the first one that is missing */
@@ -45,7 +44,7 @@ export async function treeFrom(
   return store;
 }
 
-/** Uploads to a network what is left of a tree, acknowledged by the storer of each chunk. */
+/** Each storer acknowledges its chunk. */
 export async function uploadRest(node: ClusterNode, { chunks }: ChunkMap): Promise<void> {
   const upload = (chunk: Chunk) => async () => {
     await node.chunks.upload(chunk.data);

@@ -1,7 +1,6 @@
 /**
- * Bees get another version under load, one after the other, and their old one again: alone, when nodes of the two versions
- * do not talk to each other, and beside nodes of ours, which talk to both. The first program is the one they get; the last
- * is the one they begin with.
+ * Bees get another version under load, one after the other, and their old one again: alone, if the versions do not talk to
+ * each other, and beside our nodes, which talk to both. They begin with the last program and get the first.
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,12 +9,12 @@ import rollingUpgrade from '../../scenarios/rolling-upgrade.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { aBee, describeOthers, OTHERS } from './kit.ts';
 
-/** What an upgrade of five may take. */
+/** For five nodes. */
 const ROLLING_SECONDS = 180;
 const TEST_MS = 900_000;
 
 const folder = temporaryFolder('svcnet-interop-upgrade');
-/** Of one Bee alone it is both. */
+/** A single Bee is both. */
 const BEES = OTHERS.filter((side) => aBee(side) === undefined);
 const [before, after] = [BEES.at(-1), BEES[0]];
 const first: typeof aBee = (side) =>
@@ -23,7 +22,7 @@ const first: typeof aBee = (side) =>
 
 describeOthers(first, '$title', ({ binary = '' }) => {
   test.each([
-    // Uploads to the first one and from the last one find nobody.
+    // Uploads to the first and from the last find nobody.
     { of: 'five Bees', own: 0, bees: 5, available: '0' },
     { of: 'two Bees beside three nodes of ours', own: 3, bees: 2, available: '0.9' },
   ])(

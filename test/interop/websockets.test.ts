@@ -1,4 +1,4 @@
-/** Our nodes, which have WebSockets alone, and real Bees, which have plain TCP among themselves. */
+/** Ours have WebSockets alone; the Bees have plain TCP among themselves. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -51,10 +51,9 @@ describeOthers(aBee, '$title', (side) => {
         };
         expect(await reconnect(theirs, ours.overlay, own[0] as string)).toBe(200);
         const announced = its.filter((underlay) => underlay.includes('/ws/'));
-        // A Bee with /ws only dials it: its own listener would need the port that plain TCP has.
+        // With /ws a Bee only dials: its listener would need the port of plain TCP.
         expect(announced).toHaveLength(way === 'ws' ? 0 : 1);
         for (const underlay of announced) expect(await reconnect(ours, theirs.overlay, underlay)).toBe(200);
-        // A node without plain TCP does not dial theirs.
         expect(await reconnect(ours, theirs.overlay, its[0] as string)).toBe(400);
       } finally {
         await net.stop();

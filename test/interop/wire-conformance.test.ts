@@ -1,7 +1,4 @@
-/**
- * A real Bee has no red row on the wire except for known bugs: where the rows and a Bee disagree otherwise, the
- * rows are wrong.
- */
+/** Except for known bugs: where the rows and a Bee disagree otherwise, the rows are wrong. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -12,11 +9,11 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const SEED = 62n;
 const RUN_MS = 300_000;
-/** Rows for versions that a Bee does not speak, and for light nodes. */
+/** Versions that a Bee does not speak, and light nodes. */
 const NOT_ITS_OWN =
   /^the node (does not speak (handshake 1[45]\.0\.0|\/swarm\/pullsync\/2\.0\.0\/pullsync)|is a full node)$/;
 
-/** Rows for a Bee built as released, which cannot be reached on a loopback address. */
+/** A Bee built as released cannot be reached on a loopback address. */
 const PASSES_ON = 'the node says that it cannot be reached from outside, and passes chunks on';
 
 describe.each(OTHERS)('$title', (side) => {

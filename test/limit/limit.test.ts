@@ -1,4 +1,4 @@
-/** The search for a limit with the real k6. */
+/** With the real k6. */
 
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -15,7 +15,7 @@ import type { LoadPlan } from '../../harness/run/load/plan.ts';
 import { prepareLoad } from '../../harness/run/load/prepare.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** Answers per second of the server that stands in for a network: a known limit on any machine. */
+/** Stands in for a network: a known limit on any machine. */
 const CAPACITY = 40;
 
 const folder = temporaryFolder('svcnet-limit');
@@ -40,7 +40,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** @returns the URL of a server that answers requests one at a time, as fast as its capacity allows */
+/** @returns its URL; it answers one request at a time, as fast as its capacity allows */
 async function slowServer(): Promise<string> {
   let freeAtMs = 0;
   const server = createServer((_, response) => {
@@ -82,7 +82,7 @@ function search(plan: LoadPlan, name: string) {
 }
 
 test('the limit of a server with a known capacity is found twice, to within a fifth', async () => {
-  // In parallel, each with its own server: a search takes a minute.
+  // A search takes a minute.
   const searches = ['first', 'second'].map(async (name) => {
     const script = join(folder, `${name}.js`);
     const url = await slowServer();

@@ -1,5 +1,3 @@
-/** What a load does when something is slow, missing, breached or ended. */
-
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +26,7 @@ const base = loadPlan(
 );
 const signal = new AbortController().signal;
 
-/** Accepts uploads at once, but nothing between the second and the third second after the first. */
+/** Takes nothing between the second and the third second after the first upload. */
 async function stallingServer(): Promise<{ prepared: PreparedLoad } & AsyncDisposable> {
   let firstAtMs: number | undefined;
   const server = createServer((request, response) => {
@@ -77,7 +75,7 @@ test('a server that stalls for a second shows in the p99 of an open model, but n
   );
   expect(open.dropped).toBe(0);
   expect(latencies(open).percentileMs(99)).toBeGreaterThan(700);
-  // One in eight iterations begins while it stalls, and waits for half a second on average.
+  // One in eight iterations begins while it stalls, and waits half a second on average.
   expect(latencies(open).percentileMs(92)).toBeGreaterThan(200);
   await using second = await stallingServer();
   const closed = await runLoadStep(
@@ -93,7 +91,7 @@ test('a server that stalls for a second shows in the p99 of an open model, but n
 });
 
 test('a user that starts late has waited: latency counts from the intended start', async () => {
-  // All users are busy for a second; later iterations take the places of those that were dropped.
+  // All users are busy for a second; later iterations take the places of dropped ones.
   await using server = await stallingServer();
   const script = join(kit.folder, 'few.js');
   writeFileSync(
@@ -111,7 +109,7 @@ export default async function () { await upload({ size: 100 }); }
   });
   expect(step.dropped).toBeGreaterThan(5);
   const all = latencies(step);
-  // Two of about a hundred were under way during the stall; all those after it count their waiting time too.
+  // Two of about a hundred were under way during the stall; later ones count their waiting time too.
   expect(all.percentileMs(75)).toBeGreaterThan(300);
 });
 

@@ -1,4 +1,4 @@
-/** A cluster for loads, and loads on it. The program of k6 is named by SVCNET_K6, or on the PATH. */
+/** SVCNET_K6 names the program of k6, else the PATH. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,12 +28,11 @@ export class LoadKit {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** A separate folder. */
   next(): string {
     return join(this.folder, `run-${this.#runs++}`);
   }
 
-  /** Runs the scenario `load` on the cluster. @param set its parameters */
+  /** @param set parameters of `load` */
   async load(
     set: Readonly<Record<string, string>>,
   ): Promise<{ run: RunResult; load: ScenarioResult; folder: string }> {
@@ -56,7 +55,7 @@ export class LoadKit {
   }
 }
 
-/** Names of the conditions that did not hold, with what was seen. */
+/** With what was seen. */
 export function failed({ assertions, error }: ScenarioResult): string[] {
   return [
     ...(error === undefined ? [] : [error]),

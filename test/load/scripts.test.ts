@@ -1,4 +1,4 @@
-/** Every script and every profile, run by the real k6 on a real cluster. */
+/** By the real k6 on a real cluster. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Requests that a node takes: content, batches, peers and money that it has, as examples in its OpenAPI document. */
+/** What a node takes, as examples in its OpenAPI document. */
 
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../formats/chunk/soc.ts';
@@ -21,7 +21,7 @@ export interface Document {
 interface Examples {
   /** By the name of a parameter. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Those of the operations whose method and path match, before the general ones; a body as well. */
+  /** For operations that match, before the general ones; a body as well. */
   readonly of: readonly {
     readonly operation: RegExp;
     readonly parameters?: Readonly<Record<string, unknown>>;
@@ -36,13 +36,12 @@ const PUBLIC_KEY = '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16
 const OWNER = createSigner(new Uint8Array(32).fill(1));
 const TOPIC = new Uint8Array(32).fill(2);
 const FILE_NAME = 'example.txt';
-/** Of a batch, token units for a chunk: some days, also after a dilution. */
+/** Token units for a chunk: some days, also after a dilution. */
 const AMOUNT = 10_000_000_000n;
 const DEPTH = 17;
-/** The least that a contract takes. */
 const STAKE = 10n ** 17n;
 
-/** Makes what the first node of a cluster needs, and tells how to ask for it. */
+/** Makes what the first node needs, and tells how to ask for it. */
 export async function examplesOf({ nodes }: Cluster): Promise<Examples> {
   const [node, peer] = nodes as readonly [ClusterNode, ClusterNode];
   const { reference, tag = 1 } = await node.bytes.upload('an example');
@@ -96,7 +95,6 @@ export async function examplesOf({ nodes }: Cluster): Promise<Examples> {
   };
 }
 
-/** Writes the examples into the document. */
 export function give(document: Document, { parameters, of }: Examples): void {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {

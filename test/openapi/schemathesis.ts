@@ -1,8 +1,7 @@
 /**
- * Schemathesis against a node of ours in either dialect: all phases, bounded in time, with the node's own document and
- * examples of what the node has. Every answer passes through this program, which holds three things against it: no
- * status from 500 on that no request should cause, by the row of the operation and with its message, and
- * few operations that only refuse what they are sent.
+ * All phases, bounded in time, against a node of ours in either dialect, with its own document and examples of what it has.
+ * Every answer passes through this program: no request may cause a status from 500 on, except those of the operation's row
+ * with its message, and few operations may only refuse.
  *
  * Usage: node test/openapi/schemathesis.ts [PROGRAM-OF-SCHEMATHESIS] [SECONDS-PER-DIALECT]
  */
@@ -23,16 +22,16 @@ import { type Document, examplesOf, give, WITHDRAWAL_ADDRESS } from './examples.
 
 const CHECKS = 'status_code_conformance,content_type_conformance,response_schema_conformance';
 const SECONDS_DEFAULT = 40;
-/** For what it does before its time begins, and for the request that it waits for at the end, on any machine. */
+/** For what comes before its time begins, and for its last request. */
 const GRACE_SECONDS = 180;
-/** They would make another node of the one that is tested, end it, or never answer. */
+/** They would change or end the tested node, or never answer. */
 const LEFT_OUT = /^\/(connect|peers\/\{|loggers\/\{exp\}\/|rchash|chunks\/stream)|subscribe/;
-/** Records below each other, which are no one JSON document. */
+/** Records below each other are no JSON document. */
 const LINES = /^\/pins\/check/;
-/** Of all operations, those that may refuse everything: fewer than this share. */
+/** Share of operations that may refuse everything. */
 const REFUSING_MAX = 0.1;
 
-/** Operations that refuse everything on a cluster that is well, and why. */
+/** On a cluster that is well, and why. */
 const REFUSING: Readonly<Record<string, string>> = {
   'DELETE /stake': 'takes stake back from a contract that its owner has paused',
   'DELETE /transactions/{txHash}': 'cancels what is not mined; here transactions are mined at once',
@@ -66,11 +65,11 @@ async function tested(net: Cluster): Promise<string[]> {
   return [...(code === 0 ? [] : [`schemathesis ended with ${code}`]), ...seen.problems(node.dialect)];
 }
 
-/** What a request alone may cause, as the row of the operation says: status → messages. */
+/** By the operation's row: status → messages. */
 function failuresOf(method: string, path: string, dialect: Dialect): ReadonlyMap<number, readonly string[]> {
   const canonical = path.replace(new RegExp(`^/${dialect.segment}(?=/|$)`), '/svc');
   const row = ROUTES.find((one) => one.method === method.toUpperCase() && one.path === canonical);
-  // Besides those of its row only names, which a service would look up that the node lacks.
+  // Names besides: a service that the node lacks would look them up.
   const allowed = new Set<ApiErrorCode>([...(row?.serverErrors ?? []), 'SERVICE_UNAVAILABLE']);
   const refusals = row === undefined ? [] : refusalsOf(row, dialect);
   const errors = refusals.filter((code) => allowed.has(code)).map((code) => new ApiError(code));
@@ -82,7 +81,6 @@ function failuresOf(method: string, path: string, dialect: Dialect): ReadonlyMap
   );
 }
 
-/** What each operation has answered. */
 class Seen {
   readonly #operations: readonly {
     readonly name: string;
@@ -126,7 +124,6 @@ class Seen {
       this.#failures.add(`undeclared: ${name}: ${status} ${message} (${target.slice(0, 200)})`);
   }
 
-  /** Prints the operations that have refused everything. */
   problems(dialect: string): string[] {
     const all = this.#operations.length;
     const refusing = this.#operations
@@ -149,7 +146,6 @@ function because(reason: string | undefined): string {
   return reason === undefined ? '' : `: ${reason}`;
 }
 
-/** Passes everything on, both ways. */
 async function proxy(target: string, seen: Seen): Promise<Server> {
   const { hostname, port, host } = new URL(target);
   const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * The commands of the guides, played as they are written with nothing but the installed package: one script per page, in
- * a folder of its own, with the files that the pages show. What cannot run here is listed with the reason.
+ * The commands of the guides, played with nothing but the installed package: one script per page, in a folder of its own,
+ * with the files that the pages show. What cannot run here is listed with the reason.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,14 +20,14 @@ const PAGES = [
   'comparing.md',
 ];
 
-/** Pages that other tests play, because they need more than the package. */
+/** They need more than the package. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'quick-start.md': 'test/cluster/library/readme-commands.test.ts',
   'guides/money.md': 'test/cluster/library/readme-commands.test.ts',
   'guides/containers.md': 'test/docker/guide.test.ts',
 };
 
-/** Commands that no test plays, by page, without their comments. */
+/** By page, without their comments. */
 const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'quick-start.md': { 'npm ci && npm run smoke': 'steps of .ci/run' },
   'guides/money.md': {
@@ -110,7 +110,7 @@ const GIVEN: Readonly<Record<string, string>> = {
     npx svcnet run ./scenarios/spread.ts --driver embedded --report after`,
 };
 
-/** Pages one after the other, because they use the same ports or install packages; lanes run side by side. */
+/** Their pages use the same ports or install packages; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
   ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
   ['guides/attach.md', 'guides/preset-factory.md'],
@@ -131,7 +131,7 @@ const LANES: readonly (readonly string[])[] = [
   ],
 ];
 
-/** What a reader puts in: the id of a run, of content, a program. */
+/** What a reader puts in. */
 const BLANKS: readonly (readonly [string, string])[] = [
   ['<run>', '"$run"'],
   ['<reference>', '"$reference"'],
@@ -139,9 +139,8 @@ const BLANKS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Commands as written, except: a load lasts five seconds, and its thresholds are not those of a busy machine (99), which
- * may also make the later of two runs worse (1); what goes on until Ctrl-C ends that way (130); and a reference that `curl`
- * gets is the one to read next.
+ * As written, except: a load lasts five seconds, and a busy machine may breach its thresholds (99) or make the later of two
+ * runs worse (1); Ctrl-C ends what goes on (130); a reference that `curl` gets is the one to read next.
  */
 const SHELL = `
 set -eEuo pipefail
@@ -162,7 +161,7 @@ curl() {
 }
 `;
 
-/** A browser that reads the page it is given and, where a command serves it until Ctrl-C, presses that. */
+/** Reads its page and, where a command serves it until Ctrl-C, presses that. */
 const BROWSER = `#!/bin/sh
 case $1 in
   http*) curl -sSf "$1" > page.html && kill -INT $PPID ;;
@@ -170,7 +169,7 @@ case $1 in
 esac
 `;
 
-/** The fenced blocks of a page. @returns `title` is the path of a block that is a file */
+/** @returns `title` is the path of a block that is a file */
 function codeBlocks(page: string): { language: string; title: string | undefined; code: string }[] {
   const fences = readFileSync(join(DOCS, page), 'utf8').matchAll(
     /^```(\w*)(?: title="([^"]+)")?\n([\s\S]*?)^```$/gm,
@@ -178,7 +177,7 @@ function codeBlocks(page: string): { language: string; title: string | undefined
   return [...fences].map(([, language = '', title, code = '']) => ({ language, title, code }));
 }
 
-/** What a reader types, in order: one line each, without comments. */
+/** One line each, without comments. */
 function commandsOf(page: string): string[] {
   return codeBlocks(page)
     .filter(({ language, title }) => (language === 'sh' || language === '') && title === undefined)
@@ -187,12 +186,11 @@ function commandsOf(page: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** The commands of a page that a test plays. */
 export function played(page: string): string[] {
   return commandsOf(page).filter((command) => !(command in (NOT_PLAYED[page] ?? {})));
 }
 
-/** Pages with commands that no test plays, and rows about pages or commands that are gone: none. */
+/** Without a test, or gone: there are none. */
 export function unaccounted(): string[] {
   const known = new Set([...LANES.flat(), ...Object.keys(ELSEWHERE)]);
   const forgotten = PAGES.filter((page) => !known.has(page) && played(page).length > 0);
@@ -207,20 +205,17 @@ export function unaccounted(): string[] {
 }
 
 export interface Machine {
-  /** Where the package is installed. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Programs that not every machine has. */
   readonly k6: boolean;
   readonly bee: string | undefined;
-  /** What to add to the ports that pages name: something else may listen on them here. */
+  /** Added to the ports that pages name: something else may listen there. */
   readonly shift: number;
 }
 
-/** Ports that pages name, in commands and in files. */
 export const NAMED_PORTS = [1633, 1634, 1635, 1643, 1644, 1645, 8545, 8546];
 
-/** The pages that this machine can play. */
 export function playable({ k6, bee }: Machine): string[] {
   const needs: Readonly<Record<string, boolean>> = {
     'guides/load-tests.md': k6,
@@ -229,7 +224,7 @@ export function playable({ k6, bee }: Machine): string[] {
   return LANES.flat().filter((page) => needs[page] ?? true);
 }
 
-/** Starts all lanes. @returns for each page its end: `undefined`, or what went wrong */
+/** @returns for each page its end: `undefined`, or what went wrong */
 export function playAll(machine: Machine): ReadonlyMap<string, Promise<string | undefined>> {
   const pages = playable(machine);
   const ends = new Map<string, Promise<string | undefined>>();

@@ -1,4 +1,4 @@
-/** The published package: built, packed, installed into an empty folder and used there. Needs the package registry. */
+/** Built, packed, installed into an empty folder and used there. Needs the package registry. */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,6 @@ beforeAll(() => {
   run('npm', ['pack', '--silent', '--pack-destination', folder, join(ROOT, 'dist')]);
   tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) as string);
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  // One installation for the package, the guides and the examples.
   const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     devDependencies: Readonly<Record<string, string>>;
   };
@@ -110,7 +109,7 @@ console.log(name, defineScenario);
 `,
   );
   const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
-  // TypeScript 7 takes no types by itself: what the declarations need they bring along.
+  // TypeScript 7 takes no types by itself: the declarations bring what they need.
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext'];
   expect(run(tsc, [...flags, 'types.ts'])).toBe('');
 });
@@ -120,7 +119,7 @@ test('the container module exists, and names the package that it also needs', ()
   expect(run(process.execPath, ['-e', load])).toMatch(/^ERR_MODULE_NOT_FOUND .*'testcontainers'/);
 });
 
-/** Its sources, which the test runner would use, cannot be imported by a module from here. */
+/** A module from here cannot import the sources. */
 const TYPES_CHECK = `
   import { readFileSync } from 'node:fs';
   import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
@@ -137,7 +136,7 @@ test('package managers, bundlers and TypeScript find every entry and its types',
     problems: { readonly kind: string }[];
   };
   expect(types).toMatchObject({ kind: 'included' });
-  // The package has only ES modules. Node.js 24 requires them, which this check does not know.
+  // Node.js 24 requires ES modules, which this check does not know.
   expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
 });
 
@@ -199,14 +198,13 @@ test('the package is smaller than 3 MB', () => {
   expect(statSync(tarball).size).toBeLessThan(3_000_000);
 });
 
-/** As in a separate shell: the settings of this runner must not affect runners started by users. */
+/** Settings of this runner must not affect runners started by users. */
 function userEnvironment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(([key]) => !/^(VITEST|NODE_OPTIONS$|npm_)/.test(key));
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
   return { ...Object.fromEntries(own), PATH: path, npm_config_prefer_offline: 'true' };
 }
 
-// A load needs k6, which a machine may not have.
 const shift = await portShift(NAMED_PORTS);
 const k6 = spawnSync(process.env['SVCNET_K6'] ?? 'k6', ['version']);
 /** They need an engine and an image: run by `test/docker/examples.test.ts`. */

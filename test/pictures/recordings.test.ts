@@ -1,4 +1,3 @@
-/** The terminal recordings of the documentation show what the program prints now. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-/** Terminal recordings of the documentation: what the commands print now. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +36,7 @@ export const RECORDINGS: readonly Recording[] = [
   },
 ];
 
-/** @param folder empty; the files of the example are put there */
+/** @param folder empty; the example's files are put there */
 export async function played({ commands, after }: Recording, folder: string): Promise<Session[]> {
   cpSync(join(ROOT, 'examples/fault-and-replay'), folder, { recursive: true });
   mkdirSync(join(folder, 'node_modules'));
@@ -54,7 +53,7 @@ export async function played({ commands, after }: Recording, folder: string): Pr
   return sessions;
 }
 
-/** @returns both streams in the order of writing: a command that fails is one of the things to show */
+/** @returns both streams in the order of writing: failing commands are shown, too */
 function shell(command: string, folder: string): Promise<string> {
   const svcnet = `"${process.execPath}" "${CLI}"`;
   const env = { ...process.env, SVCNET_STATE: join(folder, '.svcnet') };
@@ -68,10 +67,7 @@ function shell(command: string, folder: string): Promise<string> {
   });
 }
 
-/**
- * What two recordings share: times, ports and the order of concurrent steps differ, and with every change of a node what
- * exactly a fault has hit.
- */
+/** Times, ports, the order of concurrent steps and what exactly a fault has hit differ. */
 export function comparable(rows: readonly string[]): string[] {
   return rows
     .map((row) =>

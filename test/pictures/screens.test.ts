@@ -1,4 +1,3 @@
-/** The screenshots of the documentation say what the pages say now. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';

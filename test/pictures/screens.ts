@@ -1,4 +1,3 @@
-/** Screenshots of the documentation: the report of a failed run, and the live page while a node is down. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,11 +12,11 @@ import { comparable, played, RECORDINGS } from './recordings.ts';
 export interface Screen {
   /** WebP. */
   readonly picture: Buffer;
-  /** What the picture says, without what differs between two runs. */
+  /** Without what differs between two runs. */
   readonly words: string;
 }
 
-/** By their names in `docs/pictures`. @param folder empty */
+/** By name in `docs/pictures`. @param folder empty */
 export const SCREENS: Readonly<Record<string, (browser: Browser, folder: string) => Promise<Screen>>> = {
   report: reportScreen,
   live: liveScreen,
@@ -100,7 +99,7 @@ async function shot(browser: Browser, page: Page, selectors: readonly string[]):
   return { picture: await webp(browser, png), words: `${lines.join('\n')}\n` };
 }
 
-/** Chromium draws the picture again, as it is the only program here that writes this format. */
+/** Only Chromium writes this format here. */
 async function webp(browser: Browser, png: Buffer): Promise<Buffer> {
   const page = await browser.newPage();
   const data = await page.evaluate<string>(`(async () => {

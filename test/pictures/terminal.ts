@@ -1,13 +1,11 @@
-/** Draws what commands print in a terminal as SVG. */
-
 const LINE_PX = 18;
 const COLUMN_PX = 7.9;
 const MARGIN_PX = 16;
-/** Longer lines go on in the next row, after a word where there is one. */
+/** Longer lines go on in the next row, after a word if possible. */
 const COLUMNS = 112;
 const ROW = new RegExp(`.{1,${COLUMNS}}(?= |$)|.{1,${COLUMNS}}`, 'gu');
 
-/** The recording ends within the five seconds after which a reader must be able to stop what moves. */
+/** A reader must be able to stop what moves after five seconds: the recording ends before. */
 const TYPED_S = 0.9;
 const PRINTED_S = 0.06;
 
@@ -53,7 +51,6 @@ ${rows.join('\n')}
 `;
 }
 
-/** The rows of a drawing. */
 export function textOf(svg: string): string[] {
   return [...svg.matchAll(/<text[^>]*>(.*)<\/text>/g)].map(([, row = '']) =>
     row

@@ -1,4 +1,4 @@
-/** Draws the pictures of the documentation anew: npm run pictures. */
+/** `npm run pictures`: draws all of them anew. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

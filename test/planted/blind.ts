@@ -1,16 +1,16 @@
 /**
- * More bugs, written by two reviewers of the node who had not read what the storm checks and what load it makes. Each with
- * a storm that is cheap to run again.
+ * Two reviewers wrote them who had not read what the storm checks and what load it makes. Each has a storm that is cheap to
+ * run again.
  */
 import type { Bug } from './bugs.ts';
 import { ROUND_TRIP } from './hunt.ts';
 
 export interface BlindBug extends Bug {
-  /** Options of the cheapest storm that is known to find it. */
+  /** Options of the cheapest storm known to find it. */
   readonly storm: readonly string[];
 }
 
-/** Nodes are killed with chunks that they have not pushed. */
+/** Killed nodes have chunks that they have not pushed. */
 const KILLS = [
   ROUND_TRIP,
   '--nodes=5',
@@ -21,7 +21,7 @@ const KILLS = [
   '--set=sizes=4096,60000,300000',
   '--set=pace=500ms',
 ] as const;
-/** No node ends, so that no pull begins anew. */
+/** No pull begins anew. */
 const calm = (nodes: number, duration: string): readonly string[] => [
   ROUND_TRIP,
   `--nodes=${nodes}`,
@@ -31,9 +31,9 @@ const calm = (nodes: number, duration: string): readonly string[] => [
   '--set=faults=pause',
 ];
 const SMALL = ['--set=sizes=4096,60000', '--set=pace=500ms'] as const;
-/** Reserves that are too small for the radius at the start. */
+/** Too small reserves for the first radius. */
 const GROWING = ['--set=sizes=60000,300000', '--set=pace=300ms', '--set=reserve=150'] as const;
-/** Links so slow that nodes are killed while they deliver pages. */
+/** Nodes are killed while slow links deliver pages. */
 const TEARING = [
   '--network=50ms,4Mbit/s',
   '--nodes=4',
@@ -44,7 +44,7 @@ const TEARING = [
   '--set=sizes=300000',
   '--set=pace=2s',
 ] as const;
-/** Much is paid, and creditors are killed between two cheques. */
+/** Creditors are killed between two cheques. */
 const PAYING = [
   ROUND_TRIP,
   '--nodes=4',
@@ -56,7 +56,7 @@ const PAYING = [
   '--set=pace=1s',
 ] as const;
 
-/** A neighbourhood of one node, which is slow to write. */
+/** The neighbourhood has one node. */
 const SLOW_DISKS = [
   '--network=20ms',
   '--nodes=3',
@@ -68,7 +68,7 @@ const SLOW_DISKS = [
   '--set=pace=500ms',
 ] as const;
 
-/** Few chunks, so that a node that was killed mostly lacks one of a bin. */
+/** A killed node mostly lacks one of a bin. */
 const FEW_CHUNKS = [
   ROUND_TRIP,
   '--nodes=4',
@@ -81,7 +81,7 @@ const FEW_CHUNKS = [
   '--set=lanes=1',
 ] as const;
 
-/** Nodes die before their neighbours have pulled a payload, and are away when the next one comes. */
+/** Nodes die before their neighbours have pulled a payload, and are away for the next one. */
 const UPDATING = [
   ROUND_TRIP,
   '--nodes=4',
@@ -92,7 +92,7 @@ const UPDATING = [
   '--set=sizes=4096',
 ] as const;
 
-/** Nodes that break rules come and go; what is read is not everywhere yet. */
+/** Rule breakers come and go; what is read is not everywhere yet. */
 const LYING = [
   ROUND_TRIP,
   '--nodes=5',
@@ -104,7 +104,7 @@ const LYING = [
   '--set=pace=500ms',
 ] as const;
 
-/** Disks tear chunks that they had confirmed, and nodes read without a cache. */
+/** Disks tear confirmed chunks, and nodes read without a cache. */
 const CUTTING = [
   ROUND_TRIP,
   '--nodes=5',

@@ -1,6 +1,6 @@
 /**
- * Ten bugs, each as a change of the node's sources that is made while they are loaded, by tests alone. A change whose
- * place is not found, or found twice, is an error: the sources have moved on, and the bug has to follow.
+ * Each bug changes the node's sources while tests load them. A place that is not found, or found twice, is an error: the
+ * sources have moved on, and the bug has to follow.
  */
 export interface Edit {
   /** Below `node/`. */

@@ -1,6 +1,6 @@
 /**
- * Finds a planted bug with the rough scenario or a storm of its own, replays the run that found it, and makes it smaller;
- * or finds it with the storm that is shipped. By commands alone.
+ * Finds a planted bug with the rough scenario or a storm of its own, replays the run that found it, and makes it smaller; or
+ * finds it with the shipped storm. By commands alone.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,31 +14,31 @@ const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');
 const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
 
-/** Links: between two nodes chunks wait in queues, as on machines. */
+/** Chunks wait in queues then, as on machines. */
 export const ROUND_TRIP = '--network=50ms';
 
-/** What `svcnet run` gets before the options of every run. */
+/** Before the options of every run. */
 const ROUGH = [SCENARIO, ROUND_TRIP] as const;
 
-/** What a smallest run may have at most. */
+/** For a smallest run. */
 const NODES_MAX = 3;
 const FAULTS_MAX = 3;
 
 export interface HuntOptions {
-  /** Of a planted bug; absent: the node as it is. */
+  /** Absent: the node as it is. */
   readonly bug?: string;
   readonly stateDir: string;
-  /** Seeds that are tried, from 1 on. */
+  /** From 1 on. */
   readonly seeds: number;
   readonly replays: number;
-  /** Runs that may be spent on the smallest one; 0: it is not looked for. */
+  /** Runs spent on the smallest one; 0: none. */
   readonly attempts: number;
-  /** Options of the storm that shows it. Default: the rough scenario does. */
+  /** Default: the rough scenario. */
   readonly storm?: readonly string[] | undefined;
 }
 
 export interface Hunt {
-  /** Folder of the run that failed; undefined: none did. */
+  /** Of the failed run; undefined: none failed. */
   readonly folder: string | undefined;
   readonly seed: number;
   /** Processor time until it was found. */
@@ -47,7 +47,7 @@ export interface Hunt {
   readonly smallest: MinimiseDocument | undefined;
 }
 
-/** @throws Error with what a command said that could not do its work, and when the run fails without the bug as well */
+/** @throws Error if a command could not do its work, or if the run fails without the bug, too */
 export async function hunt({ bug, stateDir, seeds, replays, attempts, storm }: HuntOptions): Promise<Hunt> {
   const scenario = storm === undefined ? ROUGH : ['storm', ...storm];
   const svcnet = (...args: string[]) => command(args, { bug, stateDir });
@@ -81,16 +81,16 @@ export interface Sighting {
   readonly seed: number;
   /** Processor time until it was found. */
   readonly findMs: number;
-  /** Conditions that were false, or why the run broke down; none: no run failed. */
+  /** False conditions, or why the run broke down; none: no run failed. */
   readonly why: readonly string[];
 }
 
 export interface SightOptions extends Required<Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'>> {
-  /** Options of the storm. Default: as it is shipped, but shorter. */
+  /** Default: the shipped storm, but shorter. */
   readonly settings?: readonly string[];
 }
 
-/** The same with the storm that is shipped, which is only found. @throws Error when the run fails without the bug as well */
+/** With the shipped storm; only found. @throws Error if the run fails without the bug, too */
 export async function sight({
   bug,
   stateDir,
@@ -120,7 +120,7 @@ function whyOf(folder: string): string[] {
   ]);
 }
 
-/** Whether a person can follow what happens in it. */
+/** A person can follow it. */
 export function isSmall({ to: { nodes, faults } }: Pick<MinimiseDocument, 'to'>): boolean {
   return nodes <= NODES_MAX && faults <= FAULTS_MAX;
 }
@@ -133,7 +133,7 @@ function runOf(
   return ['run', ...scenario, ...run];
 }
 
-/** What the node as it is fails as well says nothing of a bug. @throws Error */
+/** @throws Error if the node as it is fails, too */
 async function expectInnocent(
   scenario: readonly string[],
   { seed, folder, stateDir }: { readonly seed: number; readonly folder: string; readonly stateDir: string },

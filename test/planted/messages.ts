@@ -1,4 +1,4 @@
-/** Bugs that show only where single messages are changed or repeated, with storms that do so. */
+/** Bugs that show only where single messages are changed or repeated. */
 import type { BlindBug } from './blind.ts';
 
 /** @param faults a schedule beside this file */

@@ -1,7 +1,7 @@
 /**
- * Loaded before everything else (`node --import`): plants the bug that `SVCNET_PLANTED` names into the sources of the
- * node as they are loaded. Nodes must run in the process that loads this, so the driver is `simulated`. In the end it
- * writes how much processor time the process has taken, microseconds, to the file that `SVCNET_PLANTED_CPU` names.
+ * Loaded before everything else (`node --import`): plants the bug that `SVCNET_PLANTED` names into the node's sources. Nodes
+ * run in the process that loads this, so the driver is `simulated`. At its end the process writes its processor time,
+ * microseconds, to the file that `SVCNET_PLANTED_CPU` names.
  */
 import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -13,7 +13,7 @@ import { MESSAGE_BUGS } from './messages.ts';
 
 const NODE = join(import.meta.dirname, '../../node');
 
-/** @throws Error when the place of the edit is not there exactly once */
+/** @throws Error unless the place is there exactly once */
 export function edited(source: string, { file, from, to }: Edit): string {
   const parts = source.split(from);
   if (parts.length !== 2) {

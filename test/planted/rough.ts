@@ -1,6 +1,6 @@
 /**
- * A short storm for planted bugs: uploads, reads and kills, drawn from the seed or read from a schedule, then everything
- * that must hold after it. Small, so that a run takes seconds.
+ * Uploads, reads and kills, drawn from the seed or read from a schedule, then everything that must hold after it. A run
+ * takes seconds.
  */
 import { HarnessError } from '../../harness/base/errors.ts';
 import { ClientError } from '../../harness/client/errors.ts';
@@ -22,13 +22,13 @@ import { changesOf, heldByNobody, storers } from '../../scenarios/steps/presence
 import { watchSlots } from '../../scenarios/steps/stamps.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
-/** What has not moved for so long is stuck: it is longer than the pauses of a node. */
+/** Longer than the pauses of a node. */
 const STUCK_AFTER_MS = 8000;
 const POLL_PAUSE_MS = 200;
 const SETTLED_WITHIN_MS = 6000;
 const DOWN_MS = 300;
 const PAUSE_MS = 40;
-/** An upload whose storers refuse each other waits for them without end. */
+/** Storers that refuse each other make an upload wait without end. */
 const ANSWERED_WITHIN_MS = 10_000;
 const SIZES = [4096, 60_000, 300_000] as const;
 
@@ -50,7 +50,6 @@ interface Done {
   readonly tag: number | undefined;
 }
 
-/** What has been done so far. */
 interface Load {
   readonly uploads: Done[];
   /** A condition is false: the load ends here. */
@@ -80,7 +79,7 @@ export default defineScenario({
       await balanced(context);
       return;
     }
-    // What is still under way is in no place yet.
+    // What is under way is in no place yet.
     if (!(await sync(context, uploads))) return;
     watchSlots(context);
     if (!(await balanced(context))) return;
@@ -105,7 +104,7 @@ function draw(context: Context): Schedule {
   });
   const faults = Array.from({ length: given.kills }, (_, n): ScheduledFault => {
     const after = Math.floor(((n + 1) * uploads.length) / (given.kills + 1));
-    // What it has just taken waits in its queue.
+    // Its last chunks wait in its queue.
     const request = { kind: 'kill', node: operations[uploads[after - 1] ?? 0]?.node ?? pick(names) };
     return { id: `s${n + 1}`, when: { after, of: 'uploads acknowledged' }, forMs: DOWN_MS, request };
   });
@@ -144,7 +143,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
         await cluster.clock.sleep(PAUSE_MS, signal);
       }
     };
-    // However the operations end, no fault begins after them, and those that last are healed.
+    // No fault begins after the operations, and those that last are healed.
     const outcomes = await Promise.allSettled([work().finally(() => over.abort()), faultsDone]);
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -187,9 +186,8 @@ async function upload(context: Context, load: Load, operation: Upload): Promise<
 }
 
 /**
- * An answer that a node has to give, which is the condition; nothing is known when a node was killed or started
- * meanwhile: it may have been the one that was needed.
- * @returns undefined when there was none
+ * The node has to answer; nothing is known if a node was killed or started meanwhile: it may have been the one needed.
+ * @returns undefined without an answer
  */
 async function undisturbed<T>(
   context: Context,
@@ -206,7 +204,7 @@ async function undisturbed<T>(
     return await answered(work, context, underWay === true ? [503, 404] : [503]);
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
-    // A kill that is under way has been written down by then.
+    // A kill under way has been written down by then.
     await cluster.clock.sleep(DOWN_MS, signal);
     if (changesOf(cluster.nodes) === before)
       load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });
@@ -215,7 +213,7 @@ async function undisturbed<T>(
 }
 
 /**
- * A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again.
+ * A node killed meanwhile, or just started, has acknowledged nothing: it is asked again.
  * @param notYet statuses after which it is asked again as well
  */
 async function answered<T>(
@@ -259,7 +257,7 @@ async function download(
   const node = context.cluster.node(name);
   const options = { cache: false, signal: context.signal };
   const read = () => node.bytes.download(upload.reference, options);
-  // What was deferred may not have reached the network yet.
+  // Deferred chunks may not have reached the network yet.
   const underWay = upload.tag !== undefined;
   const seen = await undisturbed(context, load, { name: 'every upload is delivered', work: read, underWay });
   if (seen === undefined) return;
@@ -270,7 +268,7 @@ async function download(
   });
 }
 
-/** @returns whether all of them have reached the network */
+/** @returns whether all have reached the network */
 function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
   return context.step('sync', async () => {
     const { cluster, signal } = context;
@@ -293,8 +291,8 @@ function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
 }
 
 /**
- * A connection starts at zero on both sides, so balances agree whatever was killed; sums of payments do not, when an
- * end has died in the middle of one. @returns whether they do
+ * A connection starts at zero on both sides, so balances agree whatever was killed; sums of payments do not if an end died
+ * within one. @returns whether they do
  */
 async function balanced(context: Context): Promise<boolean> {
   const harmed = new Set(context.cluster.faults.history.flatMap(({ targets }) => targets));
@@ -318,7 +316,7 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
   });
 }
 
-/** Waits until `look` finds nothing missing, or the same for too long. @returns what is missing in the end */
+/** Or until it stays the same for too long. @returns what is missing in the end */
 async function stuck(
   { cluster: { clock }, signal }: Context,
   probe: () => Promise<string | undefined>,

@@ -1,8 +1,7 @@
 /**
- * `npm run planted [NAME…]`: every planted bug is found, replayed and made smaller; one line each. Exits with 1 when one
- * is not, or not within a minute of processor time, or does not fail each time. `npm run planted -- --storm [NAME…]`: every
- * planted bug is found by the storm that is shipped. `npm run planted -- --blind [NAME…]`: the same for the bugs of a
- * reviewer; one may be missed.
+ * `npm run planted [NAME…]`: every planted bug is found, replayed and made smaller; one line each. Exits with 1 if one is
+ * not, takes more than a minute of processor time, or does not fail each time. `-- --storm [NAME…]`: the shipped storm finds
+ * every bug. `-- --blind [NAME…]`: finds the reviewers' bugs; one may be missed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,14 +12,13 @@ import { hunt, isSmall, sight } from './hunt.ts';
 import { MESSAGE_BUGS } from './messages.ts';
 
 const OPTIONS = { seeds: 10, replays: 10, attempts: 40 } as const;
-/** Storms that may be spent on one bug. */
+/** Storms spent on one bug. */
 const STORMS = 3;
 /** Of the bugs of a reviewer. */
 const MISSED_MAX = 1;
 /** Of processor time, until it is found. */
 const FOUND_WITHIN_MS = 60_000;
 
-/** What became of a bug. */
 interface Outcome {
   readonly text: string;
   readonly good: boolean;

@@ -1,4 +1,4 @@
-/** The page of the library: every export of the public entries with its declaration and docstring, bodies left out. */
+/** Every export of the public entries with its declaration and docstring, without bodies. */
 import { posix } from 'node:path';
 import type { ClassElement, Statement } from 'oxc-parser';
 import { page } from './markdown.ts';
@@ -52,7 +52,7 @@ function declaredName(declaration: Declaration): string | undefined {
   return 'id' in declaration && declaration.id?.type === 'Identifier' ? declaration.id.name : undefined;
 }
 
-/** Interfaces and types as they are; functions and classes without bodies. */
+/** Without bodies of functions and classes. */
 function signature(source: Source, declaration: Declaration): string {
   const { text } = source;
   if (declaration.type === 'FunctionDeclaration')
@@ -61,13 +61,13 @@ function signature(source: Source, declaration: Declaration): string {
   const members = declaration.body.body
     .filter(isPublic)
     .map((member) => ({ member, doc: source.docBefore(member.start) }))
-    // The published types have none of these.
+    // Published types have none.
     .filter(({ doc }) => !doc.includes('@internal'))
     .map(({ member, doc }) => `  ${doc}${memberText(text, member)}`);
   return `${text.slice(declaration.start, declaration.body.start)}{\n${members.join('\n\n')}\n}`;
 }
 
-/** Objects are made by methods, so constructors are no part of the page. */
+/** Methods make objects, so constructors are left out. */
 function isPublic(member: ClassElement): boolean {
   if (member.type === 'StaticBlock' || member.type === 'TSIndexSignature') return false;
   if (member.key.type === 'PrivateIdentifier' || member.accessibility === 'private') return false;

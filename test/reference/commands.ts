@@ -1,4 +1,4 @@
-/** The page of commands: what commander knows of each, in the order of `--help`. */
+/** As commander knows them, in the order of `--help`. */
 import type { Argument, Command, Option } from 'commander';
 import { commandLine } from '../../harness/commands/command-line.ts';
 import { faultProgram } from '../../harness/commands/fault.ts';
@@ -21,7 +21,7 @@ export async function commandsPage(): Promise<string> {
   );
 }
 
-/** With the kinds of faults, which the command line loads only when one is asked for. */
+/** With the kinds of faults, which are loaded only when one is asked for. */
 export async function wholeCommandLine(): Promise<Command> {
   const program = await commandLine(() => Promise.resolve());
   const fault = program.commands.find((command) => command.name() === 'fault');
@@ -34,7 +34,7 @@ interface Named {
   readonly command: Command;
 }
 
-/** A command that only groups others is left out. */
+/** Without commands that only group others. */
 function withSubcommands(command: Command, before: string): Named[] {
   const name = `${before}${command.name()}`;
   const inner = command.commands.flatMap((one) => withSubcommands(one, `${name} `));

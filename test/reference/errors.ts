@@ -1,4 +1,3 @@
-/** The page of errors: exit codes, codes of the library and the command line, answers of a node. */
 import { EXIT, exitCodeOf, HarnessError, type HarnessErrorCode } from '../../harness/base/errors.ts';
 import { dialectOf } from '../../node/api/dialect.ts';
 import { ApiError, type ApiErrorCode, ERRORS, errorBody, statusOf } from '../../node/api/errors.ts';
@@ -122,7 +121,7 @@ export function errorsPage(): string {
   );
 }
 
-/** A row may take its text from the error underneath. */
+/** The text may be that of the error underneath. */
 function messageOf(name: ApiErrorCode): string {
   const [, message] = ERRORS[name];
   if (typeof message !== 'string' && 'text' in message && message.text === 'cause') {

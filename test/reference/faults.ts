@@ -1,5 +1,3 @@
-/** What can be broken, in tables: kinds of faults, profiles of links, behaviours of dishonest nodes. */
-
 import { FAULT_KINDS } from '../../harness/cluster/faults/table.ts';
 import { BEHAVIOURS } from '../../harness/flavours/dishonest/table.ts';
 import type { Capability } from '../../harness/places/driver.ts';
@@ -22,7 +20,7 @@ export function faultsPage(): string {
   const kinds = FAULT_KINDS.map(({ name, layer, capability, about }) => [
     `[${code(name)}](commands.md#fault-${name})`,
     layer,
-    // What a chain answers can only be changed at its gate.
+    // Only its gate can change a chain's answers.
     name.startsWith('rpc-') ? MACHINE_FAULTS : (NEEDS[capability ?? 'kill'] ?? ''),
     about,
   ]);

@@ -1,5 +1,3 @@
-/** Tables of Markdown, and the line that each generated page begins with. */
-
 /** @returns a page that says where it comes from */
 export function page(title: string, origin: string, ...blocks: readonly string[]): string {
   const note = `<!-- Generated from ${origin} by \`npm run reference\`. Do not edit. -->`;
@@ -15,7 +13,7 @@ export function code(text: string): string {
   return text === '' ? '' : `\`${text}\``;
 }
 
-/** A bar would end the cell and an angle bracket begin an element, except in code. */
+/** A bar would end the cell, an angle bracket begin an element. */
 function cell(text: string): string {
   return text
     .replaceAll('\n', ' ')

@@ -1,4 +1,4 @@
-/** What the tap decodes: names of protocols, messages and fields, by which faults select. */
+/** Names by which faults select. */
 import { PROTOCOLS } from '../../harness/places/links/tap/protocols.ts';
 import { MESSAGES_SCHEMA } from '../../harness/report/messages/message-file.ts';
 import { code, page, table } from './markdown.ts';
@@ -15,7 +15,7 @@ export function messagesPage(): string {
       Object.keys(message.table).map(code).join(', '),
     ]),
   );
-  // Versions of a protocol differ in types that have the same names.
+  // Versions differ in types of the same names.
   const distinct = new Map(rows.map((row) => [row.join(), row]));
   return page(
     'Messages between nodes',

@@ -1,4 +1,4 @@
-/** Every page of `docs/reference`, from the tables that the code itself uses. */
+/** From the tables that the code itself uses. */
 
 import { durationText } from '../../formats/units.ts';
 import {
@@ -88,7 +88,7 @@ function clusterFilePage(): string {
   );
 }
 
-/** The schema of a key, wherever lists and alternatives have it. */
+/** Wherever lists and alternatives have it. */
 function keyAt(at: JsonSchema, [key, ...rest]: readonly string[]): JsonSchema {
   if (key === undefined) return at;
   const inner = at.properties?.[key] as JsonSchema | undefined;

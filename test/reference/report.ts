@@ -1,8 +1,8 @@
-/** `docs/reference/report.md`: the fields of `report.json`, from the types and docstrings of the code. */
+/** `docs/reference/report.md`: fields of `report.json`, from types and docstrings. */
 import { code, page, table } from './markdown.ts';
 import { parsed, type Source } from './source.ts';
 
-/** File, and the interfaces of it that the report has, in the order of the page. */
+/** By file, in the order of the page. */
 const TYPES: readonly (readonly [string, readonly string[]])[] = [
   [
     'harness/report/result.ts',

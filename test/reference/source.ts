@@ -1,4 +1,3 @@
-/** A file of the code with its docstrings. */
 import { parseSync, type Statement } from 'oxc-parser';
 import { read } from '../unit/docs/repository.ts';
 
@@ -6,7 +5,7 @@ export interface Source {
   readonly path: string;
   readonly text: string;
   readonly body: readonly Statement[];
-  /** The docstring that ends right before a place, with its line break; else nothing. */
+  /** Right before a place, with its line break; else nothing. */
   docBefore(start: number): string;
 }
 

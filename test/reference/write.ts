@@ -1,4 +1,4 @@
-/** Writes `docs/reference` from the tables of the code: npm run reference. */
+/** `npm run reference`: writes `docs/reference`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { referencePages } from './pages.ts';

@@ -1,4 +1,3 @@
-/** Storms in virtual time. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';

@@ -1,4 +1,3 @@
-/** A storm that must lose nothing, on any driver. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { StartingDriver } from '../../harness/places/facts.ts';
@@ -14,10 +13,10 @@ interface Least {
   readonly chunks: number;
   /** In the schedule. */
   readonly faults: number;
-  /** That got their turn: those of one node run one after another. */
+  /** Those of one node run one after another. */
   readonly begun: number;
   readonly operations: number;
-  /** Of nodes that die with chunks that wait to be pushed. */
+  /** Nodes die with chunks that wait to be pushed. */
   readonly beforeKills?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Keeps one core busy until its input closes, which it does however the one that started it ends. */
+/** Its input closes however its starter ends. */
 process.stdin.once('end', () => process.exit()).resume();
 
 function spin(): void {

@@ -1,4 +1,3 @@
-/** Tests that fail now and then: what a hunt for them was asked for, and what its runs showed. */
 import { parseArgs } from 'node:util';
 import type { Report } from './vitest.ts';
 
@@ -12,7 +11,7 @@ Runs test files again and again, and tells which tests failed how often.
 
 Exits with 0 when all runs are green, 1 when one failed, 2 for wrong arguments. Ctrl-C ends it with what it has seen until then.`;
 
-/** @returns undefined when help is asked for @throws Error that says what is wrong with the arguments */
+/** @returns undefined for help @throws Error that says what is wrong */
 export function optionsOf(args: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -39,7 +38,7 @@ function whole(name: string, text: string, least: number, most: number): number 
   throw new Error(`--${name} ${text}: expected a whole number from ${least} to ${most}`);
 }
 
-/** What failed in one run: by its name, why. */
+/** By name: why. */
 export type Failures = ReadonlyMap<string, string>;
 
 /**
@@ -52,7 +51,7 @@ export function failuresOf(code: number | null, report: Report | undefined, root
     const failed = assertionResults
       .filter((test) => test.status === 'failed')
       .map((test) => [`${file} ${test.fullName}`, test.failureMessages.join('\n\n')] as const);
-    // What failed beside the tests: the file as it was loaded, or a hook.
+    // The file as it was loaded, or a hook.
     const beside = message !== '' || (status === 'failed' && failed.length === 0);
     return beside ? [...failed, [file, message] as const] : failed;
   });
@@ -61,7 +60,7 @@ export function failuresOf(code: number | null, report: Report | undefined, root
   return new Map(failures);
 }
 
-/** Every test that failed in a run, in the order of the first failures. */
+/** In the order of first failures. */
 export function flakesOf(runs: readonly Failures[]) {
   return [...new Set(runs.flatMap((failures) => [...failures.keys()]))].map((name, index) => {
     const first = runs.findIndex((failures) => failures.has(name));
@@ -76,7 +75,7 @@ export function flakesOf(runs: readonly Failures[]) {
   });
 }
 
-/** @returns the share of red runs, and a line for each test that failed, the most frequent first */
+/** @returns the share of red runs, and a line per failed test, the most frequent first */
 export function summaryOf(runs: readonly Failures[]): string {
   const red = runs.filter(({ size }) => size > 0).length;
   const share = runs.length === 0 ? '' : ` (${((100 * red) / runs.length).toFixed(0)} %)`;

@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, vi } from 'vitest';
 
-// First of all hooks to be registered, so its end runs last: after each other hook, what hooks returned included.
+// The first hook registered, so its end runs last, even after what hooks returned.
 beforeAll(() => () => vi.waitFor(nothingLeft, { timeout: 60_000 }));
 
 function nothingLeft(): void {

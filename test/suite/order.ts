@@ -1,7 +1,6 @@
-/** Which test files begin first. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** They take more than half a minute of a processor, or wait longer than a minute: begun last they would be waited for alone. */
+/** More than half a minute of a processor, or a minute of waiting: begun last they would be waited for alone. */
 export const LONG = [
   'test/cluster/scenarios/mutations.test.ts',
   'test/storm/storm.test.ts',
@@ -21,13 +20,13 @@ export const LONG = [
   'test/cluster/library/readme-commands.test.ts',
 ] as const;
 
-/** @returns a number that is less for files that begin earlier; the same for all that are not long */
+/** @returns less for files that begin earlier; the same for all that are not long */
 export function rankOf(path: string): number {
   const index = LONG.findIndex((file) => path.endsWith(`/${file}`));
   return index === -1 ? LONG.length : index;
 }
 
-/** The long ones first, then as vitest orders them: the largest first where nothing is known of an earlier run. */
+/** Then as vitest orders: the largest first if no earlier run is known. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,11 +1,11 @@
 /**
- * Loaded before each test file. Where tests of a file have waited long for what did not happen, the others of it would wait
- * as well, up to an hour for all: they fail at once.
+ * Loaded before each test file. Where tests of a file have waited long in vain, its others would wait as well, up to an hour
+ * for all: they fail at once.
  */
 
 import { beforeEach } from 'vitest';
 
-/** For the failed tests of one file together; none of them alone is ended by it. */
+/** For the failed tests of one file together; it ends none of them. */
 const PATIENCE_MS = Number(process.env['SVCNET_PATIENCE_MS'] ?? 300_000);
 // Tests may put another clock in its place.
 const now = performance.now.bind(performance);

@@ -1,4 +1,4 @@
-/** `npm run suite -- [--repeat N] [--load K] FILTER…`: test files again and again, which of their tests failed, and how often. */
+/** `npm run suite -- [--repeat N] [--load K] FILTER…`: which tests fail, and how often. */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ function startLoad(count: number): Disposable {
   };
 }
 
-/** What the user asked for, once it is known that there is something to run; undefined for help. */
+/** Once there is something to run; undefined for help. */
 function asked() {
   const options = optionsOf(process.argv.slice(2));
   const without = options?.filters.find((filter) => !matchesFile(filter));
@@ -29,7 +29,7 @@ function asked() {
   return options;
 }
 
-/** One run, undefined when it was interrupted; what vitest printed stays in the folder when something failed. */
+/** Undefined if it was interrupted; what vitest printed stays in the folder if something failed. */
 async function failuresOfRun(filters: readonly string[], folder: string, run: number, signal: AbortSignal) {
   const [log, report] = [join(folder, `run-${run}.log`), join(folder, `run-${run}.json`)];
   const output = openSync(log, 'w');

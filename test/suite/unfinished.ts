@@ -1,7 +1,7 @@
 /**
- * Reporter of a run that may take too long, or lose a worker. At SIGUSR2, which ends the workers as well where they belong
- * to the same group of processes, it says which tests had not ended, writes the JSON report of those that had, and ends.
- * Where a worker has ended instead, it says how, and which tests it ran.
+ * For a run that may take too long, or lose a worker. At SIGUSR2, which also ends workers of the same process group, it says
+ * which tests had not ended, writes the JSON report of those that had, and ends. If a worker has ended, it says how, and
+ * which tests it ran.
  */
 import { writeFileSync } from 'node:fs';
 import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from 'vitest/node';
@@ -27,7 +27,7 @@ export default class Unfinished implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     for (const { cause } of errors) {
-      // vitest says the signal or the exit code, and then all files that the worker was given.
+      // vitest says the signal or the exit code, then all files of the worker.
       const [, how] = /^Worker exited unexpectedly (.*?) during/.exec(cause?.message ?? '') ?? [];
       if (how !== undefined) this.#say(`a worker ended ${how}`, modules);
     }
@@ -62,7 +62,7 @@ function isOpen(file: TestModule): boolean {
   return ['queued', 'pending'].includes(file.state());
 }
 
-/** Of vitest's JSON report, what is read of it. A file that is not loaded counts as a test that has not ended. */
+/** As far as it is read. A file that is not loaded counts as a test that has not ended. */
 function reportOf(modules: readonly TestModule[]): object {
   const testResults = modules.map((file) => ({
     name: file.moduleId,

@@ -1,4 +1,3 @@
-/** Vitest as commands run it that read its JSON reports. */
 import { spawn, spawnSync } from 'node:child_process';
 import { addAbortListener, once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,14 +9,14 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const CONFIG = ['--config', 'test/vitest.config.ts'];
 
-/** What is read of a report: a file's time is that from its first test to the end of its last one. */
+/** As far as it is read: a file's time is from its first test to the end of its last. */
 export interface Report {
   readonly testResults: readonly {
     readonly name: string;
     readonly startTime: number;
     readonly endTime: number;
     readonly status: string;
-    /** Why the file failed, beside its tests. */
+    /** Beside its tests. */
     readonly message: string;
     readonly assertionResults: readonly {
       readonly fullName: string;
@@ -47,7 +46,7 @@ export async function runVitest(
   const vitest = spawn(process.execPath, [VITEST, 'run', ...CONFIG, ...reporters, ...filters], {
     cwd: ROOT,
     stdio: ['ignore', output, output],
-    // A group of its own, because its workers outlive it until their tests end.
+    // Its workers outlive it until their tests end.
     detached: signal !== undefined,
   });
   using _ = signal && addAbortListener(signal, () => process.kill(-vitest.pid!, 'SIGTERM'));
@@ -55,7 +54,6 @@ export async function runVitest(
   return code;
 }
 
-/** Whether vitest finds a test file by this filter. */
 export function matchesFile(filter: string): boolean {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

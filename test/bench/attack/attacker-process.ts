@@ -1,4 +1,6 @@
-/** Attacks a node until it is ended: `node attacker-process.ts NAME TARGET`, the target as JSON. Says a line when it is under way. */
+/**
+ * Attacks until it is ended: `node attacker-process.ts NAME TARGET`, the target as JSON. Prints a line when it is under way.
+ */
 import { ATTACKS, type AttackName, type Target } from './attacks.ts';
 
 const [name, target = ''] = process.argv.slice(2);

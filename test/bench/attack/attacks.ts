@@ -1,19 +1,17 @@
 /**
- * What attackers do to a node, each in a process of its own that is ended when the attack is over. An attack resolves when
- * it is under way; it goes on until the process ends, and takes up again whatever the node refuses or cuts off.
+ * Each runs in a process that is ended when the attack is over. An attack resolves when it is under way; it goes on until
+ * the process ends, and takes up again whatever the node refuses or cuts off.
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 import { encodeNode } from '../../../node/manifest/codec.ts';
 
-/** The node that is attacked. */
 export interface Target {
   /** `http://host:port` */
   readonly api: string;
   /** Multiaddress. */
   readonly p2p: string;
-  /** A batch of the node's. */
   readonly batch: string;
 }
 
@@ -21,7 +19,7 @@ type Attack = (target: Target) => Promise<void>;
 
 const MIB = 2 ** 20;
 const LARGE_FILE = 16 * MIB;
-/** Before a connection that has ended is opened again, milliseconds. */
+/** Milliseconds before a connection that ended is opened again. */
 const AGAIN_MS = 100;
 
 export const ATTACKS = {
@@ -69,7 +67,7 @@ async function slowUploads({ api, batch }: Target): Promise<void> {
 /** Nested quantifiers and back-references, and the largest that RE2 takes. */
 async function expressions({ api }: Target): Promise<void> {
   const texts = ['((.|.)*)*#', '(a+)+$', String.raw`(n|o|d|e)*\1\1\1#`, String.raw`\pL{20}.*(\w+\s?)*$`];
-  // With its padding: without, it would be refused before anything is matched.
+  // Without padding it would be refused before anything is matched.
   const encoded = (text: string) =>
     Buffer.from(text).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
   const urls = texts.map((text) => `${api}/loggers/${encoded(text)}`);
@@ -112,7 +110,7 @@ async function archive({ api, batch }: Target): Promise<void> {
   void repeated(() => fetch(`${api}/svc`, { method: 'POST', headers, body }));
 }
 
-/** Uploads content that an attack needs; resolves when the node is done with it. */
+/** Resolves when the node is done with the content. */
 async function stored({ api, batch }: Target, body: Uint8Array): Promise<string> {
   const headers = { 'svc-postage-batch-id': batch };
   const answer = await fetch(`${api}/bytes`, { method: 'POST', headers, body: Buffer.from(body) });
@@ -125,12 +123,12 @@ async function stored({ api, batch }: Target, body: Uint8Array): Promise<string>
   }
 }
 
-/** Opens connections one after the other, keeps as many open, and says on each of them what `begin` says. */
+/** Keeps that many open, and says what `begin` says on each. */
 async function connections(count: number, api: string, begin: (socket: Socket) => void): Promise<void> {
   const { hostname: host, port } = new URL(api);
   const open = () => {
     const socket = connect({ host, port: Number(port) });
-    // Refused and cut off is what attackers are.
+    // Attackers are refused and cut off.
     socket.on('error', () => undefined);
     socket.once('connect', () => begin(socket));
     socket.once('close', () => setTimeout(open, AGAIN_MS));

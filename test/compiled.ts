@@ -1,4 +1,4 @@
-/** For all files of a run: each has state folders of its own, and would compile everything again. */
+/** Compiled code for all files of a run: each has state folders of its own, and would compile everything again. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The time in which an honest client's 4 KiB go to the attacked node and come back, beside the same without an attack; and
- * the node's memory and processor time.
+ * What attacks on the p2p port cost: the time in which an honest client's 4 KiB go to the node and come back, beside the
+ * same without an attack; the node's memory and processor time.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The client uploads 4 KiB to a node and reads them back, again and again, before an attack and while it goes on. Bars: p95
- * of a round trip within three times the quiet one, memory less than 200 MiB above. `SVCNET_ATTACKS` names rows of
+ * An honest client beside attackers: it uploads 4 KiB to a node and reads them back, before an attack and while it goes on.
+ * Bars: p95 of a round trip within three times the quiet one, memory less than 200 MiB above. `SVCNET_ATTACKS` names rows of
  * `attack/attacks.ts`, separated by commas.
  */
 import { spawn } from 'node:child_process';

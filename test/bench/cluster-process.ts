@@ -1,4 +1,7 @@
-/** Prints what each start took, a JSON line each: `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`. */
+/**
+ * Starts clusters and prints what each start took, a JSON line each: `node --expose-gc cluster-process.ts DRIVER NODES
+ * ROUNDS STATE`.
+ */
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { StartingDriver } from '../../harness/places/facts.ts';
 import { anonymousMib } from './processes.ts';

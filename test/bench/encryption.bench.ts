@@ -1,4 +1,4 @@
-/** The keystream alone, and a whole file in and out beside the same file unencrypted. */
+/** What encrypting costs: the keystream alone, and a whole file in and out beside the same file unencrypted. */
 import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { toHex } from '../../formats/crypto/hex.ts';

@@ -1,6 +1,6 @@
 /**
- * The code by itself, encoding and recovering, and a whole file in with all that a level brings (parities, their hashes,
- * replicas), plain and encrypted. Megabytes are those of the content.
+ * What redundancy costs: the code by itself, encoding and recovering, and a whole file in with all that a level brings
+ * (parities, their hashes, replicas), plain and encrypted. Megabytes are those of the content.
  */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import { encodeParities, recoverShards, SHARD_SIZE } from '../../formats/crypto/erasure/erasure.ts';

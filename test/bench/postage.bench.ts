@@ -1,4 +1,4 @@
-/** Issuing (slot, signature, records on disk) and checking. */
+/** What a stamp costs: issuing (slot, signature, records on disk) and checking. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

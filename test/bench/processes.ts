@@ -1,4 +1,4 @@
-/** Linux only, like the figures made with it. */
+/** Processes of a cluster, as Linux knows them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 

@@ -1,4 +1,3 @@
-/** Put, stamped again, looked up, listed, loaded, evicted. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

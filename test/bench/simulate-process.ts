@@ -1,4 +1,4 @@
-/** Prints a line of JSON: `node simulate-process.ts NODES STATE`. */
+/** Starts one simulated cluster and prints a line of JSON: `node simulate-process.ts NODES STATE`. */
 import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';

@@ -1,4 +1,4 @@
-/** A stream into chunks and back, beside the hashing that nobody can avoid. */
+/** A stream becomes chunks and a stream again, beside the hashing that nobody can avoid. */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { toHex } from '../../formats/crypto/hex.ts';

@@ -1,6 +1,7 @@
 /**
- * Open, headers, 4.3 KB request, 100 B answer, close on both sides; both ends on one thread, real sockets, noise. Each lever
- * is taken away in turn, and js-libp2p's own node runs the same conversation with its own multiplexer and negotiation.
+ * A stream of a chunk's size: open, headers, 4.3 KB request, 100 B answer, close on both sides; both ends on one thread,
+ * real sockets, noise. Each lever is taken away in turn, and js-libp2p's own node runs the same conversation with its own
+ * multiplexer and negotiation.
  */
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';

@@ -1,4 +1,4 @@
-/** For one node with a core to spare, and for five that have none. */
+/** What worker threads give to one node with a core to spare, and to five that have none. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-/** As the server of the live page sees it, without processes: each look finds more work done. */
-
+/** A network as the live page's server sees it, without processes: each look finds more work done. */
 import type { PartLog } from '../../harness/base/logs/file-log.ts';
 import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';

@@ -1,4 +1,4 @@
-/** Users ask for these numbers. They are shifted if another program listens on one. */
+/** Tests ask for the port numbers that users ask for. They are shifted if another program listens on one. */
 import { randomInt } from 'node:crypto';
 import { messageOf } from '../../harness/base/errors.ts';
 import { checkPortsFree } from '../../harness/base/machine/ports.ts';

@@ -1,5 +1,5 @@
 /**
- * The runs take turns with every single upload, so that both see the same machine. What comes at a fixed time of a pair, as
+ * Two runs take turns with every single upload, so that both see the same machine. What comes at a fixed time of a pair, as
  * scrapes do each second, must not meet the same run every time: that alone made one p90 a fifth higher. So neither uploads
  * while the other begins or ends, and the one that comes first changes with every four uploads and every round.
  */

@@ -1,4 +1,7 @@
-/** With the same seed. On a busy machine receipts come late in real time, and nodes push again: it runs alone. */
+/**
+ * An upload must cost the same on simulated nodes and in real time, with the same seed. On a busy machine receipts come late
+ * in real time, and nodes push again: it runs alone.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

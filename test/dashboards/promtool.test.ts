@@ -1,5 +1,4 @@
-/** Its program is beside promtool. */
-
+/** The program of Prometheus is beside promtool. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

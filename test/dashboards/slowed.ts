@@ -1,6 +1,6 @@
 /**
- * The values of scrapes once a second, further apart, as a rarer scraper would have them. A second Prometheus reads them
- * from blocks that promtool makes, so that nothing waits for an hour of scrapes.
+ * What a Prometheus scraped once a second, as a rarer scraper would have it: the same values, further apart. A second
+ * Prometheus reads them from blocks that promtool makes, so that nothing waits for an hour of scrapes.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

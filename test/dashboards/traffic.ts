@@ -1,4 +1,4 @@
-/** It moves everything that the boards show. */
+/** A load that moves everything the boards show. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';

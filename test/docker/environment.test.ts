@@ -1,4 +1,7 @@
-/** As a user whom the system does not know, with little of everything. Needs Docker, for a place that is like this. */
+/**
+ * The documentation's commands run as a user whom the system does not know, with little of everything. Needs Docker, for a
+ * place that is like this.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,4 @@
-/** With the package linked to the sources. Needs Docker and Compose. */
-
+/** The package is linked to the sources. Needs Docker and Compose. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';

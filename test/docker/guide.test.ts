@@ -1,5 +1,4 @@
-/** They need an engine and nothing else. Needs Docker. */
-
+/** Commands of the guide that need an engine and nothing else. Needs Docker. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

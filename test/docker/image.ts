@@ -1,4 +1,4 @@
-/** Built from the sources, once for all tests of this folder. Run by itself this file builds it. */
+/** The image is built from the sources, once for all tests of this folder. Run by itself this file builds it. */
 import { execFileSync } from 'node:child_process';
 import { Engine } from '../../harness/places/docker/engine/engine.ts';
 import { ownImage } from '../../harness/places/docker/image.ts';

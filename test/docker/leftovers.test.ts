@@ -1,5 +1,4 @@
-/** However the process that started a cluster ends. Needs Docker. */
-
+/** Nothing may stay of a cluster, however the process that started it ends. Needs Docker. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

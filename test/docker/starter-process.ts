@@ -1,6 +1,6 @@
 /**
- * `node starter-process.ts NAME STATE WHAT`: WHAT is `detached`, `ephemeral`, or `exit`, which ends without stopping its
- * cluster. Prints `container` when the first one runs and `ready` when all do.
+ * Starts a cluster of containers: `node starter-process.ts NAME STATE WHAT`. WHAT is `detached`, `ephemeral`, or `exit`,
+ * which ends without stopping its cluster. Prints `container` when the first one runs and `ready` when all do.
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
 

@@ -1,4 +1,4 @@
-/** With the real package. Needs Docker; its reaper's image cannot be pulled everywhere. */
+/** Needs Docker. The image of the real package's reaper cannot be pulled everywhere. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';

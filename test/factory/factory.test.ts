@@ -1,4 +1,6 @@
-/** After nothing but `svcnet up --preset factory`. The files beside this one share its network on the well-known ports. */
+/**
+ * Nothing is started but `svcnet up --preset factory`. The files beside this one share its network on the well-known ports.
+ */
 import { afterAll, beforeAll } from 'vitest';
 import { accessTests } from './access.ts';
 import { chequeTests } from './cheques.ts';

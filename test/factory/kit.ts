@@ -1,6 +1,6 @@
 /**
- * Started by the command line, reached at its well-known ports by the official client. If one of these is in use, the same
- * network runs at others.
+ * The preset, started by the command line and reached at its well-known ports by the official client. If one of these is in
+ * use, the same network runs at others.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

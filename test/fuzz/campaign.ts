@@ -1,4 +1,4 @@
-/** One after the other, in threads. */
+/** Runs targets in threads, one after the other. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

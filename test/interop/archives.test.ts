@@ -1,8 +1,7 @@
 /**
- * As programs write them, uploaded to our node in the dialect `swarm` and to a Bee: references are equal, every file can be
- * read. `SVCNET_TREES` says how many random trees; failures name a tree by its seed.
+ * Archives as programs write them, uploaded to our node in the dialect `swarm` and to a Bee: references are equal, every
+ * file can be read. `SVCNET_TREES` says how many random trees; failures name a tree by its seed.
  */
-
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

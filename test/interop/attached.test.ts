@@ -1,5 +1,4 @@
-/** Attached only by their URLs. */
-
+/** Bees started elsewhere are attached only by their URLs. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';

@@ -1,4 +1,4 @@
-/** It introduces Bees and our nodes to each other, and does nothing else. */
+/** A Bee as boot node introduces Bees and our nodes to each other, and does nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';

@@ -1,6 +1,6 @@
 /**
- * The payee gets what is left and reports that the cheque bounced, the payer lives on what time forgives, and with money in
- * its chequebook everything is paid.
+ * The payee of a cheque beyond the balance gets what is left and reports that it bounced, the payer lives on what time
+ * forgives, and with money in its chequebook everything is paid.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';

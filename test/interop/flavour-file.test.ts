@@ -1,4 +1,4 @@
-/** The flavour file is an example for users. */
+/** The Bee's flavour file is an example for users. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Unmodified ones show them once a single message between them is lost. */
+/** Unmodified Bees show these bugs once a single message between them is lost. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

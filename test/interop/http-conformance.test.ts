@@ -1,4 +1,6 @@
-/** Except known bugs and what its version lacks: any other disagreement means that the rows are wrong. */
+/**
+ * Known bugs and what its version lacks are a Bee's only red rows: any other disagreement means that the rows are wrong.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { grade } from '../../harness/conformance/grade.ts';

@@ -1,6 +1,6 @@
 /**
- * Content comes from the other implementation: pins, tags of uploads that the other side stores, chunks over one connection,
- * and stewardship of what the network has lost.
+ * A node keeps content of the other implementation: pins, tags of uploads that the other side stores, chunks over one
+ * connection, and stewardship of what the network has lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';

@@ -1,4 +1,4 @@
-/** Forgiven by time, paid by cheques, which each side accepts from the other and cashes on the chain. */
+/** Debts are forgiven by time or paid by cheques, which each side accepts from the other and cashes on the chain. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';

@@ -1,6 +1,6 @@
 /**
- * Of storage, which all must compute alike to drop the same batches in the same block, and of the units of debt, which a Bee
- * learns of later than we do.
+ * Prices that change on the chain: of storage, which all must compute alike to drop the same batches in the same block, and
+ * of the units of debt, which a Bee learns of later than we do.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';

@@ -1,4 +1,4 @@
-/** It changes nothing. */
+/** Records what crosses every stream, and changes nothing. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from '../../node/p2p/transport.ts';
 

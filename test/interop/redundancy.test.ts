@@ -1,5 +1,5 @@
 /**
- * The same references, parities and replicas, and each side can read the other's content as long as its level promises it.
+ * Both sides make the same references, parities and replicas, and read the other's content as long as its level promises it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';

@@ -1,4 +1,4 @@
-/** `npm run test:interop`: or a line that says why there is nothing to test. Arguments go to vitest. */
+/** `npm run test:interop`: runs the tests, or says why there is nothing to test against. Arguments go to vitest. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { flavoursNamed, NOBODY } from './flavours-named.ts';

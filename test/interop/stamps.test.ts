@@ -1,4 +1,4 @@
-/** Made with the key of a batch's owner. */
+/** Clients make these stamps with the key of a batch's owner. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';

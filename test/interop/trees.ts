@@ -1,5 +1,4 @@
-/** Tests take parts of it away. */
-
+/** A file's tree as a node serves it: tests take parts of it away. */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import { parseSoc } from '../../formats/chunk/soc.ts';

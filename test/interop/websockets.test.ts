@@ -1,4 +1,4 @@
-/** Ours have WebSockets alone; the Bees have plain TCP among themselves. */
+/** Our nodes have WebSockets alone; the Bees have plain TCP among themselves. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';

@@ -1,4 +1,4 @@
-/** Except for known bugs: where the rows and a Bee disagree otherwise, the rows are wrong. */
+/** Known bugs are a Bee's only red rows: where the rows and a Bee disagree otherwise, the rows are wrong. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';

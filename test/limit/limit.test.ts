@@ -1,5 +1,3 @@
-/** With the real k6. */
-
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** SVCNET_K6 names the program of k6, else the PATH. */
+/** SVCNET_K6 names the program of k6; else the one on the PATH runs. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-/** By the real k6 on a real cluster. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,4 @@
-/** What a node takes, as examples in its OpenAPI document. */
-
+/** Requests that a node takes, as examples in its OpenAPI document. */
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../formats/chunk/soc.ts';
 import { toHex } from '../../formats/crypto/hex.ts';

@@ -1,5 +1,4 @@
-/** Built, packed, installed into an empty folder and used there. Needs the package registry. */
-
+/** Needs the package registry. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';

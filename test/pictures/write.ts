@@ -1,4 +1,4 @@
-/** `npm run pictures`: draws all of them anew. */
+/** `npm run pictures`: draws all pictures anew. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

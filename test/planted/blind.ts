@@ -1,6 +1,6 @@
 /**
- * Two reviewers wrote them who had not read what the storm checks and what load it makes. Each has a storm that is cheap to
- * run again.
+ * Bugs by two reviewers who had not read what the storm checks and what load it makes. Each has a storm that is cheap to run
+ * again.
  */
 import type { Bug } from './bugs.ts';
 import { ROUND_TRIP } from './hunt.ts';

@@ -1,6 +1,6 @@
 /**
- * Uploads, reads and kills, drawn from the seed or read from a schedule, then everything that must hold after it. A run
- * takes seconds.
+ * A short storm: uploads, reads and kills, drawn from the seed or read from a schedule, then everything that must hold after
+ * it. A run takes seconds.
  */
 import { HarnessError } from '../../harness/base/errors.ts';
 import { ClientError } from '../../harness/client/errors.ts';

@@ -1,4 +1,4 @@
-/** Every export of the public entries with its declaration and docstring, without bodies. */
+/** The page has every export of the public entries with its declaration and docstring, without bodies. */
 import { posix } from 'node:path';
 import type { ClassElement, Statement } from 'oxc-parser';
 import { page } from './markdown.ts';

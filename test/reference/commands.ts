@@ -1,4 +1,4 @@
-/** As commander knows them, in the order of `--help`. */
+/** Commands as commander knows them, in the order of `--help`. */
 import type { Argument, Command, Option } from 'commander';
 import { commandLine } from '../../harness/commands/command-line.ts';
 import { faultProgram } from '../../harness/commands/fault.ts';

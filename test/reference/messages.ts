@@ -1,4 +1,4 @@
-/** Names by which faults select. */
+/** Faults select messages by these names. */
 import { PROTOCOLS } from '../../harness/places/links/tap/protocols.ts';
 import { MESSAGES_SCHEMA } from '../../harness/report/messages/message-file.ts';
 import { code, page, table } from './markdown.ts';

@@ -1,5 +1,4 @@
-/** From the tables that the code itself uses. */
-
+/** Pages are made from the tables that the code itself uses. */
 import { durationText } from '../../formats/units.ts';
 import {
   definitionSchema,

@@ -1,7 +1,7 @@
 /**
- * For a run that may take too long, or lose a worker. At SIGUSR2, which also ends workers of the same process group, it says
- * which tests had not ended, writes the JSON report of those that had, and ends. If a worker has ended, it says how, and
- * which tests it ran.
+ * Reporter of a run that may take too long, or lose a worker. At SIGUSR2, which also ends workers of the same process group,
+ * it says which tests had not ended, writes the JSON report of those that had, and ends. If a worker has ended, it says how,
+ * and which tests it ran.
  */
 import { writeFileSync } from 'node:fs';
 import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from 'vitest/node';

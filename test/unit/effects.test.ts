@@ -1,4 +1,4 @@
-/** Tries what lint says of effects and of reading the time. */
+/** Lint forbids effects and reading the time; this tries what it says. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, matchesGlob } from 'node:path';

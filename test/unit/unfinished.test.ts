@@ -1,4 +1,4 @@
-/** In a run of vitest of its own: what ends one that would wait for an hour. */
+/** What ends a run that would wait for an hour, tried in a run of vitest of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

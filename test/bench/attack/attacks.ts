@@ -1,6 +1,6 @@
 /**
- * Each runs in a process that is ended when the attack is over. An attack resolves when it is under way; it goes on until
- * the process ends, and takes up again whatever the node refuses or cuts off.
+ * Attacks on a node, each in a process that is ended when the attack is over. An attack resolves when it is under way; it
+ * goes on until the process ends, and takes up again whatever the node refuses or cuts off.
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

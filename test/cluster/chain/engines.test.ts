@@ -1,4 +1,4 @@
-/** Calls what nodes, testbed and tools call. The engines must answer alike but for what is named here. */
+/** Both engines get what nodes, testbed and tools send, and must answer alike but for what is named here. */
 import { Interface, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';

@@ -1,4 +1,7 @@
-/** Every block is mined on request, every transaction has its own block, and each test starts from the same snapshot. */
+/**
+ * A local chain for contract tests: every block is mined on request, every transaction has its own block, and each test
+ * starts from the same snapshot.
+ */
 import { Interface, type InterfaceAbi, type LogDescription, Result, Wallet } from 'ethers';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';

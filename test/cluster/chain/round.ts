@@ -1,4 +1,4 @@
-/** In the blocks of the vectors. */
+/** Rounds of the redistribution game, in the blocks of the vectors. */
 import { MaxUint256, toBeHex, type Wallet } from 'ethers';
 import { beforeAll } from 'vitest';
 import { compileSources } from '../../../chain/compile.ts';

@@ -1,4 +1,4 @@
-/** Built from the specification. */
+/** Reserve samples and their proofs, built from the specification. */
 import { concat, keccak256, toBeHex, toUtf8Bytes } from 'ethers';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 

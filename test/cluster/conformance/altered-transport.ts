@@ -1,5 +1,4 @@
-/** Messages are changed on their way, one by one. */
-
+/** A transport that changes the node's messages on their way, one by one. */
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import { FrameReader } from '../../../node/p2p/stream/framing.ts';

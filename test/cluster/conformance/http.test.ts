@@ -1,5 +1,5 @@
 /**
- * Each row must be red as soon as one thing that it claims is otherwise: the kept answers are given to it again, each claim
+ * Each row must be red as soon as one thing that it claims is otherwise: it is given the kept answers again, each claim
  * broken once.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

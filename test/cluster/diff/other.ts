@@ -1,4 +1,4 @@
-/** `OTHER_CHANGE` names the change in its sources. */
+/** Our node with the change in its sources that `OTHER_CHANGE` names. */
 import type { Edit } from '../../planted/bugs.ts';
 import { plant } from '../../planted/plant.ts';
 

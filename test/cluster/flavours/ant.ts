@@ -1,4 +1,7 @@
-/** Reads settings from variables and from a TOML file, keys as hex, raw bytes and PEM. Inside it is our node. */
+/**
+ * A node program in another style: it reads settings from variables and from a TOML file, keys as hex, raw bytes and PEM.
+ * Inside it is our node.
+ */
 import { createPrivateKey } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-/** Without a Bee: a script that lists options stands for the program. */
-
+/** No Bee runs here: a script that lists options stands for the program. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

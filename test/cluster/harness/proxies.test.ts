@@ -1,4 +1,4 @@
-/** Only a new process can try this. */
+/** Only a new process can try a proxy of the environment. */
 import { execFile } from 'node:child_process';
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';

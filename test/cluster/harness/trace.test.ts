@@ -1,4 +1,4 @@
-/** Links force every push through several nodes. */
+/** Links of this network force every push through several nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';

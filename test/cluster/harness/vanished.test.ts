@@ -1,4 +1,4 @@
-/** As by `git clean -fdx`. */
+/** Files of running clusters are removed, as by `git clean -fdx`. */
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** As written there, except for the import. */
+/** The examples run as written, except for the import. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

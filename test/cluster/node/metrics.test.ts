@@ -1,5 +1,7 @@
-/** Names that stay 0 here stand in a list with the reason. */
-
+/**
+ * Every metric that dashboards rely on must move when its thing happens. Names that stay 0 here stand in a list with the
+ * reason.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { type Exposition, parseExposition } from '../../../harness/metrics/exposition.ts';

@@ -1,6 +1,7 @@
 /**
- * Calls of a node to its endpoint, whose answers are slow, mark the moments. `test/unit/protocols/swap/crash.test.ts` and
- * `test/cluster/onchain/kill.test.ts` sweep the writes between two of them.
+ * Afterwards books, cheques and chain must agree. Moments are found by the calls of a node to its endpoint, whose answers
+ * are slow; `test/unit/protocols/swap/crash.test.ts` and `test/cluster/onchain/kill.test.ts` sweep the writes between two of
+ * them.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Books, type LinkGap, violations } from '../../../harness/cluster/books/books.ts';

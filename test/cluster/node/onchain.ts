@@ -1,4 +1,4 @@
-/** Only the tests mine blocks. */
+/** Operations on a chain whose blocks only the tests mine. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { eventuallyIn, type HttpReply, http } from './kit.ts';

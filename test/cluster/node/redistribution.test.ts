@@ -1,4 +1,4 @@
-/** Blocks are mined only by the test. */
+/** The storage game on a chain whose blocks only the test mines. */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { open } from 'lmdb';

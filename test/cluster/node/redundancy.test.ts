@@ -1,4 +1,6 @@
-/** Stored on one, read on another, with as many chunks missing as the level survives, and with one more. */
+/**
+ * Content is stored on one node and read on another, with as many chunks missing as its level survives, and with one more.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';

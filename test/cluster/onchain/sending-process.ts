@@ -1,4 +1,4 @@
-/** It kills itself at a step. Arguments: store, endpoint, step, number. */
+/** Pays the payee of a number, and kills itself at a step. Arguments: store, endpoint, step, number. */
 import { openSending } from './sending.ts';
 
 /** The test's own deadline is the one that counts. */

@@ -1,4 +1,4 @@
-/** It negotiates and encrypts correctly, and then breaks every rule of the multiplexer. */
+/** A hostile client negotiates and encrypts correctly, and then breaks every rule of the multiplexer. */
 import { once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Ends when nothing holds the event loop. */
+/** The process must end by itself: nothing may hold its event loop. */
 import { libp2pNode } from './libp2p-nodes.ts';
 
 const Echo = { text: [1, 'string'] } as const;

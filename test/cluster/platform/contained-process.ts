@@ -1,4 +1,4 @@
-/** Writes the observations as JSON. */
+/** Two nodes fail with uncaught errors; a third one continues. Writes the observations as JSON. */
 import { EventEmitter } from 'node:events';
 import { containCrashes } from '../../../node/platform/memory.ts';
 import { embedded, surroundings } from './embedded-node.ts';

@@ -1,4 +1,4 @@
-/** Ends as its argument names while its worker threads sign, or load their code. */
+/** The process ends as its argument names while its worker threads sign, or load their code. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createWorkerThreads } from '../../../node/platform/workers/worker-threads.ts';

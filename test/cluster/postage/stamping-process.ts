@@ -1,4 +1,4 @@
-/** Reports how many chunks are kept. Meant to be killed. */
+/** Stamps chunks without end, and reports how many are kept. Meant to be killed. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 

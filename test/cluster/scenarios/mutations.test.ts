@@ -1,5 +1,4 @@
-/** Each check is shown something wrong, and turns red, and no other. */
-
+/** Each check of a scenario is shown something wrong, and must turn red, and no other. */
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';

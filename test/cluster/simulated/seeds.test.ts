@@ -1,4 +1,4 @@
-/** `catalogue.test.ts` has all scenarios, with one seed. */
+/** Short scenarios with many seeds; `catalogue.test.ts` has all scenarios, with one. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadScenario } from '../../../harness/run/catalogue.ts';

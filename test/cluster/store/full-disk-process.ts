@@ -1,4 +1,4 @@
-/** The process that starts it sets a limit on file sizes. */
+/** Fills a store until it reaches the limit on file sizes that its starter has set. */
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

@@ -1,4 +1,4 @@
-/** Both processes derive every chunk from its number. */
+/** The killed process and the surviving one derive every chunk from its number. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../formats/chunk/stamp.ts';

@@ -1,4 +1,4 @@
-/** `node writer.ts FOLDER LIFE`: prints what the store has promised until it is killed. */
+/** `node writer.ts FOLDER LIFE`: works on the store until it is killed, and prints what has been promised. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import {
   CHUNKS_PER_BATCH,

@@ -1,5 +1,7 @@
-/** Up to its chequebook. Kills itself right after a given write to its state; prints the address if it gets to the end. */
-
+/**
+ * The first start of a node, up to its chequebook. The process kills itself right after a given write to its state, and
+ * prints the address if it gets to the end.
+ */
 import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';

@@ -1,5 +1,4 @@
-/** As the page reads it. */
-
+/** The event stream of the live page, as the page reads it. */
 import { Model } from '../../../harness/web/live/model.ts';
 import type { Delta, Snapshot } from '../../../harness/web/picture/live.ts';
 

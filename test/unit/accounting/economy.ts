@@ -1,6 +1,6 @@
 /**
- * Memory hosts, one virtual clock and a simulated chain: real accounting, time settlement, pricing and cheques, and services
- * whose price and fate the test chooses. Beside the books stands what each session really exchanged.
+ * Nodes that trade over memory hosts, one virtual clock and a simulated chain: real accounting, time settlement, pricing and
+ * cheques, and services whose price and fate the test chooses. Beside the books stands what each session really exchanged.
  */
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { PeerAccount } from '../../../node/accounting/ports.ts';

@@ -1,4 +1,4 @@
-/** What is stored is what came, so only the dialect of a Bee takes them. */
+/** A node stores encoded bodies as they come, so only the dialect of a Bee takes them. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../../node/api/routes/table.ts';

@@ -1,4 +1,4 @@
-/** Three issuers, two of them with a batch on the chain. */
+/** The simulated node has three issuers, two of them with a batch on the chain. */
 import { encodeStamp } from '../../../formats/chunk/stamp.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import {

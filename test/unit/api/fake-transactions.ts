@@ -1,5 +1,4 @@
-/** They are noted, and fail when a test says so. */
-
+/** Transactions are noted, and fail when a test says so. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { SentTransaction } from '../../../node/onchain/ports.ts';

@@ -1,4 +1,4 @@
-/** A new sentence replaces another, and facts go to the reference. */
+/** Pages that a reader works through stay short: a new sentence replaces another, and facts go to the reference. */
 import { expect, test } from 'vitest';
 import { files, read } from './repository.ts';
 

@@ -1,4 +1,4 @@
-/** The keys are those of the vectors. */
+/** Encryption with the keys of the vectors. */
 import { decodeSpan } from '../../../formats/chunk/span.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { Encryption } from '../../../node/files/encryption.ts';

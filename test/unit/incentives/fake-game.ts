@@ -1,7 +1,7 @@
 /**
- * It has the rules of Redistribution that a player can see (`contracts.md` 7), and outlives the player, as a chain does. It
- * stands at the ports `Chain` and `Transactions`, as `FakeChain` does, but a transaction waits for the block that the test
- * mines: that block decides a round.
+ * A chain with the rules of Redistribution that a player can see (`contracts.md` 7). It outlives the player, as a chain
+ * does. It stands at the ports `Chain` and `Transactions`, as `FakeChain` does, but a transaction waits for the block that
+ * the test mines: that block decides a round.
  */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';

@@ -1,7 +1,7 @@
 /**
- * Reserves in memory, workers and hand-overs are the real ones. Between them stand small doubles of pushing (`pushsync.ts`),
- * lists and pulling (`pullsync.ts`) and status: same rules, some milliseconds. Whatever leaves a reserve by a hand-over is
- * checked at that moment.
+ * A few nodes, whose reserves (in memory), workers and hand-overs are the real ones. Between them stand small doubles of
+ * pushing (`pushsync.ts`), lists and pulling (`pullsync.ts`) and status: same rules, some milliseconds. Whatever leaves a
+ * reserve by a hand-over is checked at that moment.
  */
 import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';

@@ -1,4 +1,4 @@
-/** Postage, reserve and sampling as they are composed. */
+/** Postage, reserve and sampling are composed as in a node. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';

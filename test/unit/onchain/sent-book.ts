@@ -1,4 +1,6 @@
-/** For every fake of the port `Transactions`, which says itself when a transaction is mined and what it does. */
+/**
+ * Records of transactions for every fake of the port `Transactions`, which says itself when one is mined and what it does.
+ */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import {
   type Receipt,

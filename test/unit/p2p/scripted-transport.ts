@@ -1,5 +1,4 @@
-/** The test is the other end: it sends what it likes. */
-
+/** The test is the other end of this transport, and sends what it likes. */
 import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';

@@ -1,4 +1,7 @@
-/** Two sides may see things in different orders. On one link they arrive in the order of sending, as with TCP. */
+/**
+ * Bytes of these nodes take time, each its own: two sides may see things in different orders. On one link they arrive in the
+ * order of sending, as with TCP.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import { ed25519Protobuf, peerIdOfKey } from '../../../node/p2p/address/identity-key.ts';
 import { withoutPeerId } from '../../../node/p2p/address/underlay.ts';

@@ -1,8 +1,8 @@
 /**
- * With the contracts that a node asks while it starts, follows, buys and pays by cheque. Whole nodes run on it, with many
- * accounts and no faults: it has contracts and no pool. `FakeEndpoint` has the pool, for tests of the sender alone.
+ * A chain behind JSON-RPC with the contracts that a node asks while it starts, follows, buys and pays by cheque. Whole nodes
+ * run on it, with many accounts and no faults: it has contracts and no pool. `FakeEndpoint` has the pool, for tests of the
+ * sender alone.
  */
-
 import { Transaction } from 'ethers';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';

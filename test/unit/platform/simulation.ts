@@ -1,4 +1,4 @@
-/** It exists in virtual time alone: clock, randomness, chain, links and API are in memory. */
+/** A network of whole nodes in virtual time alone: clock, randomness, chain, links and API are in memory. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { seededRandom } from '../../../formats/random.ts';

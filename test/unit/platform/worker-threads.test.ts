@@ -1,4 +1,4 @@
-/** Only the time and the cores of the machine are not real. */
+/** Threads are real; only the time and the cores of the machine are not. */
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** Answers every request with a byte. */
+/** A worker thread that answers every request with a byte. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 
 const port = parentPort as MessagePort;

@@ -1,4 +1,4 @@
-/** What was paid for must be there after the restart, once. */
+/** After the death of a process, what was paid for must be there, once. */
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { QUIET_PAGES } from '../../../node/postage/ledger.ts';

@@ -1,4 +1,4 @@
-/** They must gain nothing beyond what time forgives every peer. */
+/** Peers that do not pay must gain nothing beyond what time forgives every peer. */
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';

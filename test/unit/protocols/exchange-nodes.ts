@@ -1,5 +1,4 @@
-/** They trade chunks by accounting, time settlement, retrieval and pushsync, with one manual clock. */
-
+/** Nodes that trade chunks: accounting, time settlement, retrieval and pushsync, with one manual clock. */
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';

@@ -1,8 +1,7 @@
 /**
- * The peer is the other end of the node's connection, byte by byte, above negotiation and encryption. The node's own end
+ * A hostile peer: the other end of the node's connection, byte by byte, above negotiation and encryption. The node's own end
  * counts what it holds.
  */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/address/record.ts';

@@ -1,4 +1,4 @@
-/** Read from the declarations that the compiler writes: the exports of each entry, and what each refers to. */
+/** What the package declares, by the compiler's declarations: the exports of each entry, and what each refers to. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

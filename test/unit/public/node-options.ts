@@ -1,4 +1,4 @@
-/** With a docstring each, from the table of options. */
+/** The options of our nodes as an interface with docstrings, from the table of options. */
 import { RESERVED_OPTIONS } from '../../../harness/flavours/svc-options.ts';
 import { OPTIONS, type OptionName, optionNames } from '../../../node/options.ts';
 

@@ -1,4 +1,4 @@
-/** Documentation, examples, and the scenarios that ship. */
+/** What users read and copy: documentation, examples, and the scenarios that ship. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

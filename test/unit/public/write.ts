@@ -1,4 +1,4 @@
-/** `npm run api`: after a change on purpose. */
+/** `npm run api`: run it after a change on purpose. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,4 @@
-/** In another network the addresses of their peers are wrong. */
-
+/** A store copied into another network has wrong addresses of peers. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

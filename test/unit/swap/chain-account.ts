@@ -1,5 +1,4 @@
-/** Mined after a block's time, with the effects of the contracts. */
-
+/** Transactions are mined after a block's time, with the effects of the contracts. */
 import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes, fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';

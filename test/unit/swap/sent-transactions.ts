@@ -1,4 +1,4 @@
-/** The test decides what becomes of each. `ChainAccount` mines by itself, with the effects of the contracts. */
+/** The test decides what becomes of each transaction. `ChainAccount` mines by itself, with the effects of the contracts. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type {

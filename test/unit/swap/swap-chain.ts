@@ -1,8 +1,7 @@
 /**
- * With a token, a factory, an oracle and chequebooks that do what the contracts do. Many accounts share it, so it answers
- * calls alone: `ChainAccount` and `SentTransactions` send for one.
+ * A chain with a token, a factory, an oracle and chequebooks that do what the contracts do. Many accounts share it, so it
+ * answers calls alone: `ChainAccount` and `SentTransactions` send for one.
  */
-
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { encodeWord, selectorOf } from '../../../formats/ethereum/abi.ts';

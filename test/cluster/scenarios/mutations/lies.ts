@@ -1,5 +1,4 @@
-/** Nodes share the process and keep the truth. */
-
+/** Lies that scenarios are told. Nodes share the process and keep the truth. */
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';

@@ -1,4 +1,4 @@
-/** The second one is ours in disguise. */
+/** The second implementation is ours in disguise. */
 import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';

@@ -1,4 +1,4 @@
-/** Against `vectors/http-document.json`. Each difference is one line. */
+/** What the node declares, against `vectors/http-document.json`. Each difference is one line. */
 import { dialectOf } from '../../../../node/api/dialect.ts';
 import { openApiDocument } from '../../../../node/api/route/openapi.ts';
 import type { Route } from '../../../../node/api/route/route.ts';

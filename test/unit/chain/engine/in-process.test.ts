@@ -1,4 +1,4 @@
-/** What Anvil, whose clock is the machine's, cannot show. `engines.test.ts` compares the rest. */
+/** Here is what Anvil, whose clock is the machine's, cannot show. `engines.test.ts` compares the rest. */
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createAccount } from '../../../../chain/account.ts';

@@ -1,4 +1,4 @@
-/** Bytes as the standards say, with every field open to abuse. */
+/** Writers of archives: bytes as the standards say, with every field open to abuse. */
 import * as fc from 'fast-check';
 import { pack } from 'tar-stream';
 import { expect } from 'vitest';

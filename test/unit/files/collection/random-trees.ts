@@ -1,6 +1,6 @@
 /**
- * From a seed: names of any bytes, links, sparse and empty files, deep paths, pipes. Programs archive the tree from a disk;
- * here it is also written in the shapes of their archives.
+ * Random directory trees: names of any bytes, links, sparse and empty files, deep paths, pipes. Programs archive a tree from
+ * a disk; here it is also written in the shapes of their archives.
  */
 import { seededRandom } from '../../../../formats/random.ts';
 

@@ -1,4 +1,4 @@
-/** In the shapes of the programs that write them; without these programs. */
+/** Writes trees in the shapes of archiving programs, without these programs. */
 import { paxEntry, TAR_END, tarEntry } from './archives.ts';
 import { contentOf, type TreeEntry } from './random-trees.ts';
 import { SPARSE_FORMATS, type SparseFile } from './sparse-archives.ts';

@@ -1,4 +1,4 @@
-/** It must come back with what was committed. */
+/** A node that dies at any write must come back with what was committed. */
 import { describe, expect, test } from 'vitest';
 import { PAYMENT_TIMEOUT_MS } from '../../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../../node/store/ports.ts';

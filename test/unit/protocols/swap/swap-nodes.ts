@@ -1,5 +1,4 @@
-/** Accounting only counts. */
-
+/** Nodes pay each other by cheques; their accounting only counts. */
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../../formats/random.ts';

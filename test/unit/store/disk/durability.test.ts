@@ -1,5 +1,4 @@
-/** Only what slots held at the last sync is left. */
-
+/** A power cut leaves of the slots only what they held at the last sync. */
 import { copyFileSync, fdatasyncSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

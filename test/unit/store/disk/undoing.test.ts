@@ -1,4 +1,4 @@
-/** The disk does not let them be taken back either. */
+/** The disk fails requests, and does not let them be taken back either. */
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMemoryStore, MemoryDisk } from '../../../../node/store/memory-store.ts';

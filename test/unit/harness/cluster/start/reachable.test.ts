@@ -1,4 +1,4 @@
-/** No node stores anything for such a network: its start must say so, not the first upload. */
+/** If no node stores anything for a network, its start must say so, not the first upload. */
 import { expect, test } from 'vitest';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { checkReachable } from '../../../../../harness/cluster/start/startup-conditions.ts';

@@ -1,5 +1,4 @@
-/** They came with a repository, or another user owns them. */
-
+/** Such state folders came with a repository, or another user owns them. */
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** In parallel, each question on its own, with a deadline. */
+/** Nodes are asked in parallel, each question on its own, with a deadline. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../../../harness/client/errors.ts';

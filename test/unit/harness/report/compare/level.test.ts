@@ -1,6 +1,6 @@
 /**
- * Thousands of made-up figures: repeats take turns on a machine that drifts, favours whatever comes first, and disturbs a
- * run now and then; noise with heavy tails, more of it in high percentiles.
+ * How often a comparison is wrong, by thousands of made-up figures: repeats take turns on a machine that drifts, favours
+ * whatever comes first, and disturbs a run now and then; noise with heavy tails, more of it in high percentiles.
  */
 import { expect, test } from 'vitest';
 import { estimateOf } from '../../../../../harness/report/compare/estimate.ts';

@@ -1,5 +1,4 @@
-/** As k6 says. A small program stands for k6 and for the client of Docker. */
-
+/** A small program stands for k6, which says how long a script runs, and for the client of Docker. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

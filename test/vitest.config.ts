@@ -68,7 +68,6 @@ export default defineConfig({
           name: 'cluster',
           include: SHARING,
           setupFiles: './test/suite/nothing-left.ts',
-          // The same.
           isolate: false,
           restoreMocks: true,
           unstubEnvs: true,

@@ -133,7 +133,6 @@ async function roundTrips({ api, batch }: ClusterNode, forMs: number): Promise<n
   return took;
 }
 
-/** Since the last look. */
 async function longestStallMs({ api }: ClusterNode): Promise<number> {
   const text = await (await fetch(`${api}/metrics`)).text();
   const { samples } = parseExposition(text);

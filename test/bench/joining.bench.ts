@@ -70,7 +70,6 @@ async function started(options: Options): Promise<Cost> {
   return await costOf(async () => void clusters.use(await Cluster.start(options)));
 }
 
-/** All uploads must succeed. */
 async function grownTo(nodes: number, options: Options): Promise<Cost> {
   await using net = await Cluster.start({ ...options, nodes: FEW });
   const joined = new AbortController();

@@ -101,7 +101,6 @@ function scraping(cluster: Cluster, folder: string): AsyncDisposable {
   return scraper;
 }
 
-/** With one page open. */
 async function livePage(cluster: Cluster): Promise<AsyncDisposable> {
   const ui = await serveUi({ port: 0 }, { cluster, isThere: () => true, assets: new Map() });
   const { body } = await fetch(`${ui.url}events`);

@@ -71,7 +71,6 @@ function cpuS(): number {
   return (user + system) / 1e6;
 }
 
-/** Per node. */
 async function countsOf({ nodes }: Cluster): Promise<Pick<Simulated, 'peers' | 'gossip' | 'streams'>> {
   const texts = await Promise.all(nodes.map((node) => node.client.metrics()));
   const samples = texts.flatMap((text) => parseExposition(text).samples);

@@ -77,7 +77,6 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** A line each. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const axe = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'));
   // The page itself allows no script but its own.

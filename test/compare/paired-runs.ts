@@ -24,7 +24,7 @@ export interface Pair {
   readonly stateDir: string;
   readonly folder: string;
   readonly round: number;
-  /** The only allowed difference. */
+  /** The two members may differ in this alone. */
   readonly around: (member: Member, node: ClusterNode, upload: () => Promise<unknown>) => Promise<unknown>;
 }
 

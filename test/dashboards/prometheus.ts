@@ -55,7 +55,6 @@ export class PrometheusApi {
     return result.filter(({ value }) => Number.isFinite(Number(value?.[1])));
   }
 
-  /** As it was scraped. */
   async samples(selector: string, { start, end }: Range): Promise<Series[]> {
     const query = `${selector}[${Math.ceil((end - start) * 1000)}ms]`;
     return (await this.#get<{ result: Series[] }>('/api/v1/query', { query, time: String(end) })).result;

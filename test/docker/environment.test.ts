@@ -28,7 +28,6 @@ const FLAGS = [
   ['/scratch:', '/state:', '/locked:ro,'].flatMap((mount) => ['--tmpfs', `${mount}uid=${USER},mode=0700`]),
   Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
 ].flat();
-/** Of what `smoke` uploads. */
 const SMALL = '--set size=256KiB --set dir=/app/chain';
 const SHELL = `
 umask 077

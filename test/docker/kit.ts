@@ -7,7 +7,6 @@ export const docker = new Docker();
 export const MB = 1e6;
 export const IMAGE_MB_MAX = 250;
 
-/** Running or not. */
 export async function leftOf(cluster: string): Promise<string[]> {
   const filters = { label: [`svcnet.name=${cluster}`] };
   const [containers, networks, { Volumes: volumes }] = await Promise.all([

@@ -23,7 +23,6 @@ const shift = await portShift([CHAIN, ...APIS.flatMap((api) => [api, api + 1])])
 export const apiPorts = APIS.map((port) => port + shift);
 export const chainPort = CHAIN + shift;
 
-/** As people type them. */
 export const PRESET = shift === 0 ? ['--preset', 'factory'] : ['--file', presetFile('moved', chainPort)];
 
 /** Its ports are those of the network under test. @returns its path */

@@ -46,7 +46,6 @@ export class CrashError extends Error {
   }
 }
 
-/** @throws CrashError */
 export async function fuzz({ target, corpus, coverage, random, goOn }: FuzzOptions): Promise<Fuzzed> {
   const reached = new Reached(coverage);
   const pool: Uint8Array[] = [];
@@ -72,7 +71,6 @@ export async function fuzz({ target, corpus, coverage, random, goOn }: FuzzOptio
   }
 }
 
-/** @throws CrashError */
 export async function answered(target: Target, input: Uint8Array): Promise<void> {
   try {
     const result = target(input);

@@ -9,7 +9,6 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 /** Nothing, one byte, one leaf, two, a whole run of 64 references and one more. */
 const SIZES = [0, 1, 4096, 4097, 64 * 4096, 64 * 4096 + 1];
-/** From a whole cluster. */
 const READ_MS = 180_000;
 
 describe.each(OTHERS)('$title', (side) => {

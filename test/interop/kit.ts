@@ -49,7 +49,6 @@ type Need = (side: Other) => string | undefined;
 
 export const aBee: Need = ({ flavour }) => (flavour === 'bee' ? undefined : 'it is about Bees alone');
 
-/** Of our `swarm` dialect. */
 export const asBee28: Need = ({ flavour, binary = '' }) => {
   if (flavour !== 'bee') return undefined;
   const version = execFileSync(binary, ['version'], { encoding: 'utf8' }).trim();
@@ -87,7 +86,6 @@ export interface MixedOptions extends Omit<ClusterOptions, 'nodes' | 'flavours'>
   /** Default 2. */
   readonly others?: number;
   readonly lightOthers?: number;
-  /** Of the others. */
   readonly options?: Record<string, string | number | boolean>;
 }
 

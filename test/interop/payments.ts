@@ -45,7 +45,6 @@ export async function chequesWith({ chequebook }: ClusterNode, { overlay }: Clus
   return { sent: cheques?.sent?.payout ?? 0n, received: cheques?.received?.payout ?? 0n };
 }
 
-/** One more cheque. */
 export function provoke(net: Cluster, payer: ClusterNode, payee: ClusterNode): Promise<void> {
   return spendUntilPaid(net, { payer, payee }, () => chequesWith(payer, payee));
 }

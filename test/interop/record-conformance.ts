@@ -105,7 +105,6 @@ async function theirs(side: Other): Promise<Column[]> {
 if (OTHERS.length === 0) throw new Error(NOBODY);
 const columns: Column[] = [await ourHttp('svc'), await ourHttp('swarm'), ...(await ourWireAndChain())];
 for (const side of OTHERS) columns.push(...(await theirs(side)));
-// Whichever came first.
 const order = ['http', 'wire', 'chain'];
 columns.sort((a, b) => order.indexOf(a.report.kind) - order.indexOf(b.report.kind));
 writeFileSync(PAGE, publishedMatrix(columns));

@@ -92,7 +92,6 @@ class Traffic implements AsyncDisposable {
     this.#loops = net.nodes.map((node) => this.#loop(node));
   }
 
-  /** Of every running node. */
   async more(files: number): Promise<void> {
     const running = this.#net.nodes.filter((node) => node.running);
     const before = new Map(running.map((node) => [node, this.#count(node)]));

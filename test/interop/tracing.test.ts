@@ -116,7 +116,6 @@ function addressCloserTo(node: ClusterNode, other: ClusterNode): string {
   }
 }
 
-/** Of one chunk. */
 function contentCloserTo(node: ClusterNode, other: ClusterNode): Uint8Array {
   for (;;) {
     const data = new Uint8Array(randomBytes(100));

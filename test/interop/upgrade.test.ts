@@ -9,7 +9,6 @@ import rollingUpgrade from '../../scenarios/rolling-upgrade.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { aBee, describeOthers, OTHERS } from './kit.ts';
 
-/** For five nodes. */
 const ROLLING_SECONDS = 180;
 const TEST_MS = 900_000;
 

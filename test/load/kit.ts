@@ -55,7 +55,6 @@ export class LoadKit {
   }
 }
 
-/** With what was seen. */
 export function failed({ assertions, error }: ScenarioResult): string[] {
   return [
     ...(error === undefined ? [] : [error]),

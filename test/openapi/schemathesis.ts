@@ -40,7 +40,6 @@ const REFUSING: Readonly<Record<string, string>> = {
 const [program = 'st', seconds = String(SECONDS_DEFAULT)] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-openapi-'));
 
-/** @returns what is wrong */
 async function tested(net: Cluster): Promise<string[]> {
   const [node] = net.nodes as readonly [ClusterNode];
   const document = (await (await fetch(`${node.api}/openapi.json`)).json()) as Document;

@@ -20,7 +20,6 @@ export const ROUND_TRIP = '--network=50ms';
 /** Before the options of every run. */
 const ROUGH = [SCENARIO, ROUND_TRIP] as const;
 
-/** For a smallest run. */
 const NODES_MAX = 3;
 const FAULTS_MAX = 3;
 
@@ -28,7 +27,6 @@ export interface HuntOptions {
   /** Absent: the node as it is. */
   readonly bug?: string;
   readonly stateDir: string;
-  /** From 1 on. */
   readonly seeds: number;
   readonly replays: number;
   /** Runs spent on the smallest one; 0: none. */

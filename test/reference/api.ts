@@ -61,7 +61,6 @@ function signature(source: Source, declaration: Declaration): string {
   const members = declaration.body.body
     .filter(isPublic)
     .map((member) => ({ member, doc: source.docBefore(member.start) }))
-    // Published types have none.
     .filter(({ doc }) => !doc.includes('@internal'))
     .map(({ member, doc }) => `  ${doc}${memberText(text, member)}`);
   return `${text.slice(declaration.start, declaration.body.start)}{\n${members.join('\n\n')}\n}`;

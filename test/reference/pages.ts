@@ -21,7 +21,6 @@ import { code, page, table } from './markdown.ts';
 import { messagesPage } from './messages.ts';
 import { reportPage } from './report.ts';
 
-/** @returns file name → text */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['api.md', apiPage('harness/index.ts')],

@@ -66,7 +66,6 @@ function section(source: Source, name: string): string {
   ].join('\n\n');
 }
 
-/** `/** … *\/` as one line. */
 function docText(doc: string): string {
   return doc
     .replace(/^\/\*\*|\*\/\s*$/g, '')

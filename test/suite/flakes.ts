@@ -38,7 +38,6 @@ function whole(name: string, text: string, least: number, most: number): number 
   throw new Error(`--${name} ${text}: expected a whole number from ${least} to ${most}`);
 }
 
-/** By name: why. */
 export type Failures = ReadonlyMap<string, string>;
 
 /**

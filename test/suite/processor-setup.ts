@@ -1,14 +1,14 @@
-/** Loaded before each test file: notes its processor time when it has ended, the start of its process included. */
+/** Loaded before each test file; its time includes the start of the process. */
 
 import { afterAll, expect } from 'vitest';
 import { type Meter, noteProcessor, PROCESSOR_TIMES, processorMeter } from './processor.ts';
 
 const into = process.env[PROCESSOR_TIMES];
-/** Of a process that runs one file after the other: its meter, and what the files before took. */
+/** Of a process that runs one file after the other. */
 const METER = Symbol.for('svcnet.processorMeter');
 const shared = globalThis as { [METER]?: { readonly meter: Meter; noted: number } };
 
-// First of all hooks to be registered, so the last to run: clusters of the file have stopped.
+// The first hook registered, so it runs last: clusters have stopped.
 if (into !== undefined) {
   const measured = (shared[METER] ??= { meter: processorMeter(), noted: 0 });
   afterAll(() => {

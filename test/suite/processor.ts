@@ -1,24 +1,23 @@
 /**
- * The processor time of test files: of their processes and of all that these have started, in a control group where this
- * process may make one. Elsewhere a program that outlives the one that started it is not in it, as a node of `svcnet up`.
- * What vitest does for all files and what containers do is in no case.
+ * Of test files' processes and of all that these started, in a control group where this process may make one. Elsewhere a
+ * program that outlives its starter is not in it, as a node of `svcnet up`. What vitest does for all files and what
+ * containers do is never in it.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Names the file that gets a line for each test file; absent: nothing is measured. */
+/** The file that gets a line per test file; absent: nothing is measured. */
 export const PROCESSOR_TIMES = 'SVCNET_PROCESSOR_TIMES';
 
 /** Of times in `/proc/PID/stat`. */
 const TICK_MS = 10;
-/** In `/proc/PID/stat`, behind the program's name: of processes waited for, in user mode and in the system. */
+/** Behind the program's name: of processes waited for, in user mode and in the system. */
 const CHILDREN = [13, 14] as const;
-/** How names of control groups begin, which end in the id of their first process. */
+/** They end in the id of their first process. */
 const GROUP = 'svcnet-tests-';
-/** What a system says that lets nobody make control groups, or not this user. */
+/** If nobody, or not this user, may make control groups. */
 const NO_GROUPS = new Set(['EACCES', 'EBUSY', 'ENOENT', 'EOPNOTSUPP', 'EPERM', 'EROFS']);
 
-/** What measures a process. */
 export interface Meter {
   /** Milliseconds until now. */
   readonly read: () => number;
@@ -26,7 +25,6 @@ export interface Meter {
   readonly group?: string;
 }
 
-/** Begins to measure this process. */
 export function processorMeter(): Meter {
   const before = withoutGroup();
   const group = enterGroup();
@@ -35,7 +33,7 @@ export function processorMeter(): Meter {
   return { read: () => before + groupMs(group) - began, group };
 }
 
-/** Milliseconds until now, of this process and of those that it has waited for; of these on Linux alone. */
+/** Milliseconds until now, of this process and, on Linux, of those that it waited for. */
 function withoutGroup(): number {
   const { user, system } = process.cpuUsage();
   const own = (user + system) / 1000;
@@ -45,7 +43,7 @@ function withoutGroup(): number {
   return CHILDREN.reduce((total, index) => total + Number(fields[index]) * TICK_MS, own);
 }
 
-/** The folder of this process's control group; undefined where there are none of version 2. */
+/** Undefined where there are none of version 2. */
 function ownGroup(): string | undefined {
   if (process.platform !== 'linux') return undefined;
   const mount = /^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'));
@@ -53,7 +51,7 @@ function ownGroup(): string | undefined {
   return mount && path ? join(mount[1]!, path[1]!) : undefined;
 }
 
-/** Moves this process into a control group of its own. @returns its folder */
+/** @returns the folder of the new group */
 function enterGroup(): string | undefined {
   const own = ownGroup();
   if (own === undefined) return undefined;
@@ -78,7 +76,7 @@ export function noteProcessor(into: string, file: string, { ms, group }: Noted):
 
 export interface Noted {
   readonly ms: number;
-  /** Of its process, which may have run other files too. */
+  /** Its process may have run other files too. */
   readonly group?: string | undefined;
 }
 

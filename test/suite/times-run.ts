@@ -1,8 +1,7 @@
 /**
- * `npm run suite-times -- REPORT.json…`: how long each file of vitest's JSON reports took, and each folder, slowest first.
- * Arguments that are no reports are names of tests to run now, with their processor time as well:
- * `npm run suite-times -- test/cluster/node`. The runs that made the reports have noted theirs in the file that
- * SVCNET_PROCESSOR_TIMES names, if it was set for them as it is now.
+ * `npm run suite-times -- REPORT.json…`: how long each file and folder took, slowest first. Other arguments name tests to
+ * run now, with their processor time: `npm run suite-times -- test/cluster/node`. The runs of the reports noted theirs in
+ * the file of SVCNET_PROCESSOR_TIMES, if it was set as it is now.
  */
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +19,7 @@ try {
   writeFileSync(processor, '', { flag: 'a' });
   if (reports.length === 0 || filters.length > 0) {
     const report = join(folder.path, 'report.json');
-    // A run that is red has taken its time as well.
+    // A red run has taken its time as well.
     process.exitCode = (await runVitest(filters, { report, output: 2 })) ?? 1;
     reports.push(report);
   }

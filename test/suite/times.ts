@@ -1,11 +1,12 @@
-/** How long test files took, from the JSON that vitest reports, and how much of a processor. */
+/** From the JSON that vitest reports, and from measured processor times. */
 import type { Noted } from './processor.ts';
 import type { Report } from './vitest.ts';
 
 /**
  * @param root the repository, with a slash at its end
- * @param processor the processor time of files, by their paths, where that was measured
- * @returns a line for each file and each folder; what took most of a processor first, then what was not measured, slowest first
+ * @param processor by path of the file, if measured
+ * @returns a line for each file and each folder; what took most of a processor first, then what was not measured, slowest
+ * first
  */
 export function timesOf(
   reports: readonly Report[],
@@ -17,7 +18,7 @@ export function timesOf(
     .map(({ name, startTime, endTime, assertionResults }) => ({
       what: name.startsWith(root) ? name.slice(root.length) : name,
       ms: endTime - startTime,
-      // What is not known makes the sum of its folder unknown.
+      // An unknown time makes its folder's sum unknown.
       processorMs: processor.get(name)?.ms ?? Number.NaN,
       tests: assertionResults.length,
     }));

@@ -50,7 +50,6 @@ const LIGHT_ONLY = ['retrieval', 'pushsync', 'pullsync'].map(
 test('our nodes have no red row on the wire', { timeout: RUN_MS }, async () => {
   const [full, , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   await full.bytes.upload(new Uint8Array(50_000).fill(7), { deferred: false });
-  // A run mostly waits.
   const [ofFull, ofLight] = await Promise.all([wireReport(full, 0), wireReport(light, 1)]);
   expect(told(ofFull, ['failed', 'error', 'skipped'])).toEqual(LIGHT_ONLY);
   expect(told(ofLight, ['failed', 'error'])).toEqual([]);

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import type { Cluster, ClusterNode } from '../../../harness/index.ts';
 
-/** By reference. */
 export interface Use {
   readonly acknowledged: ReadonlyMap<string, Uint8Array>;
   /** Ends with the upload under way. */

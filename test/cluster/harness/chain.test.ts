@@ -18,7 +18,6 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** Without asking the chain. */
 async function blockOf(node: ClusterNode, signal?: AbortSignal): Promise<number> {
   return (await node.client.status(signal)).lastSyncedBlock;
 }

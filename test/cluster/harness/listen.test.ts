@@ -18,7 +18,6 @@ function isOpen(host: string, port: string | number): Promise<boolean> {
 }
 
 const portOf = (url: string) => new URL(url).port;
-/** Of a multiaddress. */
 const p2pPort = (underlay: string) => /\/tcp\/(\d+)\//.exec(underlay)?.[1] as string;
 
 async function readsWhatItWrote(net: Cluster): Promise<void> {

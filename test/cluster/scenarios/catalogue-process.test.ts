@@ -17,7 +17,6 @@ someScenariosPass(
     'lost-receipt',
     'repeated-cheque',
     'changed-chunk',
-    // JSON-RPC over HTTP.
     'chain-reorg',
     'chain-stall',
     // Another program as node, with a clock and a disk that fail.

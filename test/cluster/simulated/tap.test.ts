@@ -17,7 +17,6 @@ async function kept(net: Cluster): Promise<TapEvent[]> {
   return events;
 }
 
-/** @returns what was uploaded */
 async function exchange(net: Cluster): Promise<string> {
   const data = bytesOf('exchanged', 60_000);
   const { reference } = await net.node(0).bytes.upload(data);

@@ -28,7 +28,6 @@ export type Line =
   | { readonly did: 'synced'; readonly tag: number; readonly number: number }
   | { readonly did: 'reserve'; readonly place: number; readonly number: number }
   | { readonly did: 'gone'; readonly batch: number }
-  /** Both: of a root. */
   | { readonly did: 'pinned' | 'unpinned'; readonly root: number }
   | { readonly did: 'undone'; readonly tag: number; readonly number: number }
   | { readonly did: 'state'; readonly value: number };

@@ -5,7 +5,6 @@ import type { Delta, Snapshot } from '../../../harness/web/picture/live.ts';
 const LIMIT_MS = 120_000;
 
 export class EventReader implements AsyncDisposable {
-  /** Applied so far. */
   readonly deltas: Delta[] = [];
   snapshots = 0;
   ended = false;

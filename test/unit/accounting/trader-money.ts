@@ -88,7 +88,6 @@ export class Money {
     return this.#account.refused();
   }
 
-  /** Not started. */
   process(
     life: Life,
     parts: Omit<SwapProtocolDeps, 'swap' | 'chain'> & { readonly state: KeyValueStore },

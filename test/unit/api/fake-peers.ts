@@ -8,7 +8,6 @@ import { type Failing, failIf } from './failing.ts';
 
 export const OVERLAY = new Uint8Array(32).fill(0x11);
 
-/** Every amount is another. */
 export const SOME_ACCOUNT = {
   peer: '07'.repeat(32),
   balance: -5n,

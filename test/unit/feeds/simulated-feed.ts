@@ -6,7 +6,6 @@ type Answer = 'found' | 'missing' | 'silent' | 'broken';
 
 export class SimulatedFeed {
   readonly #answer: (index: bigint, time: number) => Answer;
-  /** Every read, in order. */
   readonly asked: bigint[] = [];
   /** Reads that waited for nothing but each other, and most of them at once. */
   rounds = 0;
@@ -40,7 +39,6 @@ export function feedOf(count: number | bigint, lost: readonly bigint[] = []): Si
   return new SimulatedFeed((index) => (index < BigInt(count) && !lost.includes(index) ? 'found' : 'missing'));
 }
 
-/** It contains its index. */
 export function chunkOf(index: bigint): Chunk {
   const address = new Uint8Array(32);
   address.set(indexBytes(index));

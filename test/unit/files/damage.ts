@@ -4,13 +4,11 @@ import type { TreeShape } from '../../../node/files/redundancy/redundancy.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf } from '../../../node/files/tree.ts';
 import type { ChunkMap } from './chunk-map.ts';
 
-/** Addresses are in hex. */
 export interface Group {
   readonly data: readonly string[];
   readonly parities: readonly string[];
 }
 
-/** The root's group first. */
 export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
   const groups: Group[] = [];
   const root = decodeReference(reference);

@@ -23,7 +23,6 @@ export class Remote {
   readonly peer: Peer;
   radius = 0;
   epoch = 1n;
-  /** `bin:start` per page. */
   readonly asked: string[] = [];
   answer: ((bin: number, start: bigint, signal: AbortSignal) => Promise<Listed> | undefined) | undefined;
   greet: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();

@@ -35,7 +35,6 @@ export class Remote {
   tells = false;
   pageSize = 10n;
   cursorsAsked = 0;
-  /** `bin:start` per page. */
   readonly asked: string[] = [];
   answer:
     | ((bin: number, start: bigint, signal: AbortSignal, offerMs?: number) => Promise<Pulled> | undefined)

@@ -18,7 +18,6 @@ export const STUCK_PAUSE_MAX_MS = 32_000;
 interface Given {
   readonly capacity?: number;
   readonly minimumRadius?: number;
-  /** Those below this one. */
   readonly covered?: number;
 }
 
@@ -152,7 +151,6 @@ export async function worker({ capacity = 10, minimumRadius = 0, covered = 31 }:
   };
 }
 
-/** The bins below one. */
 function bins(below: number): number[] {
   return Array.from({ length: below }, (_, bin) => bin);
 }

@@ -52,12 +52,10 @@ export class FakeEndpoint {
     return [...this.#mined.values()].map(({ transaction }) => transaction).sort((a, b) => a.nonce - b.nonce);
   }
 
-  /** Forgets what waits. */
   dropPool(): void {
     this.#pool.clear();
   }
 
-  /** Their transactions are gone. */
   reorganise(depth: number): void {
     this.#branch++;
     for (const [hash, { block }] of this.#mined) if (block > this.height - depth) this.#mined.delete(hash);

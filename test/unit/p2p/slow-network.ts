@@ -21,7 +21,6 @@ export class SlowNetwork {
     this.#latencyMs = latencyMs;
   }
 
-  /** Of node `n`. */
   transport(n: number): Transport {
     const transport = new SlowTransport(
       this,

@@ -2,7 +2,6 @@ import { resolveOptions } from '../../../node/option-sources.ts';
 import type { NodeOptions } from '../../../node/options.ts';
 import { POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
-/** Its waits are short. */
 export function nodeOptions(changed: Record<string, string> = {}): NodeOptions {
   const given = {
     'api-addr': '127.0.0.1:0',

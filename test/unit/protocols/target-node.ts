@@ -77,7 +77,6 @@ export interface Intruder {
   readonly peer: Peer;
 }
 
-/** Of peer `n`. */
 export function overlayOf(n: number): Uint8Array {
   return overlayAddress(createSigner(testKey(n)).address, NETWORK_ID, ZERO_NONCE);
 }
@@ -99,7 +98,6 @@ export async function intrude(target: Target, n = 2, generation: Generation = '1
   return { link, peer };
 }
 
-/** All levels on. */
 function notingLogger(noted: Noted[]): Logger {
   const method = (fields: object | string, message = '') => {
     if (typeof fields === 'object' && 'err' in fields) noted.push({ message, error: fields.err });

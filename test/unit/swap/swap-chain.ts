@@ -41,7 +41,6 @@ export class SwapChain {
     return other;
   }
 
-  /** @returns its address */
   deploy(key: Uint8Array, balance: bigint): Uint8Array {
     const issuer = createSigner(key).address;
     const address = new Uint8Array(20).fill(0xcb);

@@ -84,7 +84,6 @@ describe.each([
     everyKindMeasured([...net.faults.history, ...healedElsewhere], 'link');
   });
 
-  // Embedded nodes have none.
   if (driver !== 'process') return;
   test('the loss of the proxy is an incident', async () => {
     const pid = Number(readRun(stateDir, net.name, LINK_PROXY)?.handle['pid']);

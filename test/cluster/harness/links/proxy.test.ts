@@ -76,7 +76,6 @@ async function open(): Promise<{ here: Socket; there: Socket }> {
   return { here, there };
 }
 
-/** Resolves however it ends. */
 function closed(...sockets: readonly Socket[]): Promise<unknown> {
   return Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
 }

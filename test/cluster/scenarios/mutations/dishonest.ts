@@ -5,7 +5,6 @@ import { after, all, answers, changes, fails, impatience, type Lie, type Mutatio
 
 const ROUND = { rounds: '1', size: '100000' };
 
-/** More with every look. */
 function growing(): Lie {
   let memoryBytes = 1;
   return changes(ClusterNode.prototype, 'stats', (stats) => ({

@@ -29,7 +29,6 @@ const nothingVerifies: Lie = () => {
 
 const neverSynced = changes(TagsClient.prototype, 'get', (tag) => ({ ...tag, synced: 0 }));
 
-/** More with each look. */
 function storedTwice(): Lie {
   let looks = 0;
   return changes(NodeClient.prototype, 'status', (status) => ({

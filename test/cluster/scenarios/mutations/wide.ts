@@ -76,7 +76,6 @@ const silentLog: Lie = () => void vi.spyOn(ClusterNode.prototype, 'loggedErrors'
 const wholeAtOnce: Lie = () =>
   void vi.spyOn(Cluster.prototype, 'meshed').mockResolvedValue({ links: 1, expected: 1 });
 
-/** Wherever content is read. */
 const otherContent: Lie = () => {
   const data = new Uint8Array(3);
   vi.spyOn(BytesClient.prototype, 'download').mockResolvedValue(data);

@@ -51,7 +51,7 @@ async function opened(options?: Parameters<typeof begin>[0]): Promise<AsyncItera
   return (await begin(options))[Symbol.asyncIterator]();
 }
 
-/** Copied: pieces share memory. */
+/** Pieces share memory. */
 async function all(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const copied: Uint8Array[] = [];
   for await (const piece of pieces) copied.push(new Uint8Array(piece));

@@ -11,7 +11,6 @@ const meterOf = (): StreamMeter => ({
   reset: { value: 0 },
 });
 
-/** Remembers what is written. */
 function rawStream(pieces: Uint8Array[]): RawStream & { readonly written: Uint8Array[] } {
   const written: Uint8Array[] = [];
   return {

@@ -28,7 +28,6 @@ async function uploadAs(store: LocalStore, chunk: Chunk, under: Stamp): Promise<
   return uid;
 }
 
-/** At one address. */
 const versions = (): [Chunk, Chunk] => [chunk(1, 0, 'soc'), chunk(1, 1, 'soc')];
 
 const firstBytes = (store: LocalStore) => store.uploads.pending(0, 100).map(({ chunk }) => chunk.address[0]);

@@ -1,4 +1,3 @@
-/** Nobody asks the chain. */
 export const CONTRACTS = {
   token: '0x01',
   postageStamp: '0x02',

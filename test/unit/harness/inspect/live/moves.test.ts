@@ -36,7 +36,6 @@ test('a sample is drawn evenly', () => {
   expect(sample([0, 1, 2, 3, 4, 5, 6, 7], 4)).toEqual([0, 2, 4, 6]);
 });
 
-/** Counts its requests. */
 class RingNode {
   events: Event[] = [];
   capacity = 1000;

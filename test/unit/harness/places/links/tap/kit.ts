@@ -40,7 +40,6 @@ export function tapped(tap: Tap, pieceOf: () => number = () => Number.MAX_SAFE_I
     (way === 'up' ? toNode : toDialler).push(bytes),
   );
   if (relay === undefined) throw new TypeError('it is not tapped');
-  /** Why it has ended. */
   const broken: Error[] = [];
   const end = (own: Inbox, other: Inbox, way: 'up' | 'down'): RawStream => ({
     write(bytes) {
@@ -107,7 +106,6 @@ export async function rest(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Up to the end. */
 export async function all(stream: RawStream): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for (let part = await stream.read(); part !== undefined; part = await stream.read()) parts.push(part);

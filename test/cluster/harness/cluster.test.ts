@@ -228,7 +228,7 @@ test('a node that cannot start fails the cluster with its own message, and nothi
 
 test.each([
   ['node-1', 'nodes', 'PROCESS_FAILED', 'node-1 has ended (SIGKILL)'],
-  // Once the nodes are ready, the start may be over first.
+  // Once the nodes are ready, the start may be over before the process has ended.
   ['chain', 'chain', 'CHAIN_FAILED', 'the chain has ended (SIGKILL)'],
 ])(
   '%s ends after it was ready: the start fails with that, not with what is missing',

@@ -194,7 +194,7 @@ test.each([true, false])('embedded nodes share results of pure functions: %s', a
     const content = randomBytes(40_000);
     const { reference } = await net.node(0).bytes.upload(content);
     expect(Buffer.compare(await net.node(2).bytes.download(reference), content)).toBe(0);
-    // Transactions and the first address records are signed elsewhere.
+    // This process signs everything except transactions and the first address records.
     if (shareResults) expect(recovered.mock.calls.length).toBeLessThanOrEqual(net.nodes.length);
     else expect(recovered.mock.calls.length).toBeGreaterThan(net.nodes.length);
   } finally {

@@ -324,7 +324,7 @@ describe('a chequebook whose tokens are gone', () => {
     expect((await cash(payee, payer)).result).toMatchObject({ lastPayout: claim - rest, bounced: false });
   });
 
-  /** Its node does not know. */
+  /** The node does not know of it. */
   async function asIssuer(node: ClusterNode, book: string, amount: bigint): Promise<void> {
     const from = `0x${node.ethereum}`;
     await net.chain.call('anvil_impersonateAccount', [from]);

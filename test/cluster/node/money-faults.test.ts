@@ -68,7 +68,7 @@ function isUnderWay({ what, gap }: LinkGap): boolean {
   return what !== 'by cheques' && gap <= BigInt(kills) * UNDER_WAY_MAX;
 }
 
-/** And until no cheque has shrunk. */
+/** No cheque may have shrunk. */
 async function booksAgree(before?: Books): Promise<Books> {
   let books: Books | undefined;
   await eventually('the books do not agree', async () => {

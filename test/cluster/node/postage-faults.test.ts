@@ -223,7 +223,7 @@ describe('a reorganisation', () => {
       422,
       'batch not usable yet or does not exist',
     ]);
-    // Longer than the reserve sleeps: the batch may come back.
+    // Longer than the reserve sleeps: it must keep chunks of a batch that may come back.
     await net.clock.sleep(2500);
     expect(sameBytes(await other.bytes.download(reference), data)).toBe(true);
 

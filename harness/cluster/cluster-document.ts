@@ -1,4 +1,4 @@
-/** The document of `up --json` and `ps --json` (architecture.md, Commands). Scripts rely on it. */
+/** The document of `up --json` and `ps --json` (architecture.md, Commands). */
 
 import type { Chain } from '../chain/chain.ts';
 import type { Contracts } from '../chain/contracts.ts';
@@ -9,10 +9,10 @@ import type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
+  /** A decimal string when a JSON number cannot hold it; `null`: it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
-  /** Its endpoint as people may see it: without user, query and keys. */
+  /** Without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
@@ -20,7 +20,7 @@ export interface ClusterDocument {
     readonly mode: string;
     /** Names and values of its API. */
     readonly dialect: string;
-    /** Path of its program, for flavours that need one. */
+    /** Path, for flavours that need one. */
     readonly binary?: string | undefined;
     /** URLs. */
     readonly api: string;
@@ -29,9 +29,9 @@ export interface ClusterDocument {
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
-    /** Process of this machine; `null` while it does not run. */
+    /** `null` while it does not run. */
     readonly pid?: number | null;
-    /** Name of its container, running or not, instead of a process. */
+    /** Name of its container, running or not. */
     readonly container?: string;
     /** As the node sees it; `null` when svcnet did not start it, like its log. */
     readonly dataDir: string | null;
@@ -43,7 +43,6 @@ export interface ClusterDocument {
   readonly timings: Timings;
 }
 
-/** The parts of a cluster that the document covers. */
 interface Documented extends Pick<ClusterDocument, 'name' | 'driver' | 'batches' | 'prepared' | 'timings'> {
   readonly chain: Pick<Chain, 'shownRpc' | 'chainId' | 'contracts'>;
   readonly seed: bigint | undefined;

@@ -10,16 +10,12 @@ import { type ClusterRecord, clusterFolder, readRecord, readRun } from './state/
 
 /** Options of `cluster.tap`. */
 export interface TapOptions {
-  /** One: what it says and hears. Two: what they say to each other. Default: all. */
   readonly nodes?: readonly string[] | undefined;
-  /** Name, such as `pushsync`, or the whole id of a protocol. Default: all. */
+  /** Name, such as `pushsync`, or a whole id. Default: all. */
   readonly protocol?: string | undefined;
-  /**
-   * True: what is kept of the past, and then the end, instead of what is said from now on; `first`: both. Default:
-   * false.
-   */
+  /** True: only what is kept of the past; `first`: that, and then what is said from now on. Default: false. */
   readonly kept?: boolean | 'first' | undefined;
-  /** Messages also as they were sent, each in hex in its field `raw`. Default: false. */
+  /** Adds each message in hex, as field `raw`. Default: false. */
   readonly raw?: boolean | undefined;
   /** Ends it, with `kept` true at once, otherwise after all that was said before. */
   readonly signal?: AbortSignal | undefined;
@@ -28,11 +24,10 @@ export interface TapOptions {
 }
 
 const PAUSE_MS = 100;
-/** From the end of a cluster's proxy to that of its folder, when it is taken down: its nodes have to stop. */
+/** Its nodes have to stop between the end of a cluster's proxy and that of its folder. */
 const REMOVED_WITHIN_MS = 3000;
 const NEVER = new AbortController().signal;
 
-/** What of an open cluster is needed here. */
 interface Heard {
   readonly clock: Clock;
   readonly stateDir: string;
@@ -56,7 +51,6 @@ export function partLog(
   return node?.output ?? driver.logs({ name: part, log: clusterFolder(stateDir, record.name).log(part) });
 }
 
-/** `cluster.tap`. */
 export function tapped(cluster: Heard, options: TapOptions): AsyncGenerator<TapEvent> {
   const { stateDir, record, driver } = cluster;
   if (driver.can.tap === undefined) throw cannotTap(driver.name, record.name);
@@ -96,7 +90,6 @@ function cannotTap(driver: DriverName, cluster: string): HarnessError {
     : refused('it was started without the tap', `Start one with it: ${without.start}`);
 }
 
-/** Whether an event is one of those that are asked for. */
 export function isMeant(
   { from, to, protocol: name, id }: TapEvent,
   { nodes = [], protocol = name }: Pick<TapOptions, 'nodes' | 'protocol'>,

@@ -1,4 +1,4 @@
-/** Clusters from a start, a start again, or another process. A failed start leaves nothing. */
+/** A failed start leaves nothing. */
 
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -37,22 +37,19 @@ import {
 } from './state/state.ts';
 import { defaultStateDir } from './state/state-folder.ts';
 
-/** Options of `Cluster.start`: the definition of the cluster, and how it is started. */
+/** Options of `Cluster.start`. */
 export interface ClusterOptions extends DefinitionInput {
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
   /** Default: the machine's. */
   readonly clock?: Clock;
-  /**
-   * Write down every frame that the nodes send each other, a line each, in `frames.log` among the logs. Only with driver
-   * `simulated`.
-   */
+  /** Write down every frame, a line each, in `frames.log` among the logs. Only with driver `simulated`. */
   readonly frames?: boolean;
-  /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
+  /** Name; of the definition, only `name` and `ports` can be given with it. */
   readonly snapshot?: string | undefined;
-  /** Where the definition comes from, for messages about it. */
+  /** For messages about the definition. */
   readonly source?: string | undefined;
   /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
@@ -62,7 +59,7 @@ export interface ClusterOptions extends DefinitionInput {
 
 /** Options of `Cluster.startAgain`. */
 export interface AgainOptions {
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
@@ -72,12 +69,11 @@ export interface AgainOptions {
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
-/** A cluster's parts, started here or elsewhere. */
 export interface ClusterParts {
   readonly clock: Clock;
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  /** Those that come and go are put into it and taken out of it. */
+  /** Added and removed in place. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly driver: Driver;
@@ -207,7 +203,6 @@ function uploadMemory(): Pick<ClusterParts, 'uploads'> & Pick<StartContext, 'onU
   return { uploads, onUploaded: (node, uploaded) => uploads.remember(node, uploaded) };
 }
 
-/** Looks at nodes, so that states are known. */
 async function observed(parts: ClusterParts): Promise<ClusterParts> {
   await Promise.all(
     parts.nodes.map(async (node) => {

@@ -1,7 +1,4 @@
-/**
- * Buys a batch: through a node, mining blocks as needed unless the chain is steady; or from the contract, for
- * a client without a node.
- */
+/** Buys a batch through a node, or from the contract for a client without a node. */
 import { randomBytes } from 'node:crypto';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -12,7 +9,7 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 
-/** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
+/** A purchase, two transactions, then takes a few of them. */
 const MINE_PAUSE_MS = 40;
 
 /** A batch to buy. `amount`: token units per chunk; `depth`: logarithm of its chunks. */
@@ -40,8 +37,7 @@ export async function buyBatch(
 
 /**
  * Mines blocks until the work is done, unless the chain is steady.
- * @param work its signal also aborts when no more blocks can come @throws what the work throws, and what mining
- * throws
+ * @param work its signal also aborts when no more blocks can come @throws what the work or mining throws
  */
 export async function whileMining<T>(
   cluster: Pick<Cluster, 'chain' | 'clock'>,
@@ -64,7 +60,6 @@ export async function whileMining<T>(
 export interface ForeignBatchRequest {
   /** 40 hex digits, `0x` optional. */
   readonly owner: string;
-  /** Per chunk. */
   readonly amount: bigint;
   readonly depth: number;
   readonly immutable: boolean;
@@ -77,10 +72,8 @@ const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const
 const CREATE = { signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)', gas: 500_000 } as const;
 
 /**
- * Buys a batch for any account, whose owner then stamps chunks itself. An account made and funded for this
- * purchase pays, so that no other sender uses its nonces.
- * @returns id and transaction, once mined @throws HarnessError `USAGE` when the amount is too small,
- * `CHAIN_FAILED`
+ * For an account that stamps chunks itself. A fresh account pays, so that no other sender uses its nonces.
+ * @returns id and transaction, once mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
  */
 export async function createBatchFor(
   { chain }: Pick<Cluster, 'chain'>,

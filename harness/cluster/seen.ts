@@ -1,4 +1,3 @@
-/** Waits until nodes said something, or tells what they said instead. */
 import { parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -9,28 +8,26 @@ import type { Cluster } from './cluster.ts';
 
 /** A message to wait for. */
 export interface ToSee {
-  /** Name, such as `pushsync`, or the whole id of a protocol. */
+  /** Name, such as `pushsync`, or whole id. */
   readonly protocol: string;
-  /** Such as `receipt`; `undecodable` for one that is broken. Default: anything of the protocol. */
+  /** Such as `receipt`; `undecodable` for a broken one. Default: anything of the protocol. */
   readonly message?: string | undefined;
-  /** Name of the node that says it. Default: any. */
+  /** Name of the sender. Default: any. */
   readonly from?: string | undefined;
-  /** Name of the node that hears it. Default: any. */
+  /** Name of the receiver. Default: any. */
   readonly to?: string | undefined;
-  /** When it is said at the earliest: a value of `cluster.clock.now()`, in ms. Default: all that the tap keeps. */
+  /** Earliest time, as of `cluster.clock.now()`, ms. Default: all that the tap keeps. */
   readonly since?: number | undefined;
-  /** How long to wait for it: milliseconds, or text such as `5s`. Default: 10 seconds. */
+  /** How long to wait: milliseconds, or text such as `5s`. Default: 10 seconds. */
   readonly within?: number | string | undefined;
 }
 
 const WITHIN_MS = 10_000;
-/** What the tap calls messages that no table has. */
 const OTHERS = ['undecodable', 'bytes'];
-/** Kinds of messages that a failure names. */
 const SHOWN_MAX = 8;
 
 /**
- * The first event that is meant, of those that the tap has kept or from now on.
+ * The first event that is meant, kept by the tap or still to come.
  * @param onMissed called with how many events were not kept long enough to be seen
  * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be
  * seen or without a tap, `NODE_NOT_FOUND`
@@ -49,7 +46,7 @@ export async function seen(
   if (!(since <= now)) throw argumentError('since', since, `a time up to now, ${now} by the cluster's clock`);
   const counts = new Counts(protocol);
   let lost = 0;
-  // The next event tells whether what was missed mattered: all of it was said before that event.
+  // What was missed was said before the next event, which tells whether it mattered.
   let doubtful = 0;
   const settle = (isLost: boolean) => {
     if (doubtful > 0 && isLost) {
@@ -79,7 +76,6 @@ export async function seen(
   );
 }
 
-/** `pushsync receipt from node-2 to node-0` */
 export function toSeeText({ protocol, message, from, to }: ToSee): string {
   const parts = [protocol, message, from && `from ${from}`, to && `to ${to}`];
   return parts.filter((part) => part !== undefined).join(' ');
@@ -100,7 +96,6 @@ function expectPossible(cluster: Cluster, { protocol, message, from, to }: ToSee
   }
 }
 
-/** What was seen that was not meant. */
 class Counts {
   readonly #protocol: string;
   /** Of the protocol: messages with ends; of others: names. */
@@ -126,7 +121,6 @@ class Counts {
   }
 }
 
-/** The most frequent first. */
 function listed(counts: ReadonlyMap<string, number>): string {
   const all = [...counts].toSorted(([, one], [, other]) => other - one);
   const lines = all.slice(0, SHOWN_MAX).map(([text, count]) => `  ${count} × ${text}`);

@@ -1,4 +1,3 @@
-/** Nodes that svcnet did not start: it knows their URLs and sees only whether they answer. */
 import type { Clock } from '../../formats/clock.ts';
 import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -10,10 +9,10 @@ const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
 /** A block number is a few dozen bytes. */
 const BLOCK_ANSWER_MAX = 65_536;
-/** A node that restarts or a short network outage is not reported; silence for this long is. */
+/** A restart or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
-/** An endpoint of an attached network: the API of a node, or the JSON-RPC endpoint of the chain. */
+/** Of a node's API, or of the chain's JSON-RPC. */
 interface AttachedHandle {
   readonly api?: string;
   readonly rpc?: string;
@@ -71,7 +70,6 @@ function notOurs(action: string): never {
   throw new HarnessError('NODE_STATE', `a node that svcnet has not started cannot ${action}`);
 }
 
-/** Polls one endpoint, one request at a time. */
 class Endpoint {
   readonly #ask: (signal: AbortSignal) => Promise<void>;
   readonly #clock: Clock;
@@ -87,7 +85,6 @@ class Endpoint {
     this.#closed = closed;
   }
 
-  /** Waits only if nothing is known yet. */
   async observe(): Promise<Observed> {
     const isFirst = this.#probedAt === Number.NEGATIVE_INFINITY;
     if (this.#clock.monotonic() - this.#probedAt >= PROBE_PAUSE_MS) this.#probing ??= this.#probe();

@@ -1,9 +1,5 @@
-/**
- * What plans, records and messages need to know of each driver before it exists. Records keep the name; nothing else
- * compares it.
- */
+/** Of each driver, before it exists. Records keep the name; nothing else compares it. */
 
-/** Drivers that a definition can choose. */
 export const DRIVER_NAMES = ['process', 'embedded', 'docker', 'simulated'] as const;
 /** A driver that a definition can choose. */
 export type StartingDriver = (typeof DRIVER_NAMES)[number];
@@ -14,15 +10,15 @@ export type DriverName = StartingDriver | 'attached';
 interface DriverFacts {
   /** Whether svcnet starts, stops and removes the nodes. */
   readonly owned: boolean;
-  /** Whether nodes are this machine's programs with files in the cluster's folder. */
+  /** Nodes are this machine's programs with files in the cluster's folder. */
   readonly local: boolean;
-  /** Whether nodes are containers, which run images. */
+  /** Nodes are containers. */
   readonly images: boolean;
-  /** Whether our nodes share a process and can keep data in memory. */
+  /** Our nodes share a process and can keep data in memory. */
   readonly shared: boolean;
-  /** Whether nodes and chain live in virtual time in their starter's process. */
+  /** Nodes and chain live in virtual time in their starter's process. */
   readonly simulated: boolean;
-  /** Whether a tap can see what nodes say to each other. */
+  /** A tap can see what nodes say to each other. */
   readonly tappable: boolean;
 }
 

@@ -1,5 +1,3 @@
-/** A started link proxy logs when it is ready, and says why it cannot listen. */
-
 import type { Clock } from '../../formats/clock.ts';
 import { HarnessError } from '../base/errors.ts';
 import type { LogPosition, PartLog } from '../base/logs/file-log.ts';
@@ -35,7 +33,6 @@ export function proxyPort(
   );
 }
 
-/** @returns `PORT_IN_USE` or `PROCESS_FAILED` */
 export function proxyError(what: string, { code, message }: Refusal): HarnessError {
   return new HarnessError(code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED', `${what}: ${message}`);
 }

@@ -1,4 +1,4 @@
-/** One operating-system process per part on this machine: needs nothing but this package. */
+/** One operating-system process per part on this machine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -50,7 +50,7 @@ import { type ProxyControl, remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 
-/** Time between asking an orphan to stop and killing it. */
+/** Between asking an orphan to stop and killing it. */
 const ORPHAN_GRACE_S = 5;
 
 type ProcessDriverOptions = Pick<
@@ -58,14 +58,14 @@ type ProcessDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults' | 'tap'
 >;
 
-/** Time for helpers of killed programs to end by themselves. */
+/** For helpers of killed programs to end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {
   readonly name: DriverName = 'process';
   readonly routes: Driver['routes'];
   readonly #options: ProcessDriverOptions;
-  /** Of paused processes, by their ids. */
+  /** Of paused processes, by pid. */
   readonly #guards = new Map<number, ChildProcess>();
   readonly #exits = new Map<string, Exit>();
   #bundle: Bundle | undefined;
@@ -201,7 +201,7 @@ export class ProcessDriver implements Driver {
     return labelled(this.#options.token, node).map(({ pid, startedAt }) => ({ pid, startedAt }));
   }
 
-  /** A process keeps everything in its data directory. */
+  /** Everything is in the data directory. */
   async completeCopy(_handle: Handle, _dataDir: string): Promise<void> {}
 
   async wipe({ dataDir, flavour }: StoredPart): Promise<void> {
@@ -252,12 +252,12 @@ export class ProcessDriver implements Driver {
     // Tampered nodes are few, and run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
-    // Once there is a bundle, all nodes that this process starts use it.
+    // All nodes that this process starts use one bundle.
     this.#bundle ??= currentBundle(command, compileCache('nodes'));
     return launchOf(command, this.#bundle);
   }
 
-  /** Its process, no longer resumed when this process ends. */
+  /** No longer resumed when this process ends. */
   #unguarded(handle: Handle): ProcessId {
     const id = processOfHandle(handle);
     this.#guards.get(id.pid)?.kill('SIGKILL');
@@ -297,8 +297,8 @@ function keyOf({ pid, startedAt }: ProcessId): string {
 }
 
 /**
- * A program that does not watch its parent is watched by a shell that does: the shell's standard input closes
- * when this process ends. The shell ends with the program, so that it never signals a reused pid.
+ * A shell watches the parent for a program that does not: its standard input closes when this process ends. It ends with the
+ * program, so that it never signals a reused pid.
  */
 function guardOrphan({ id, exited }: Spawned): void {
   const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;

@@ -1,4 +1,4 @@
-/** A network file as people write it: what `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
+/** What `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
 import type { Contracts } from '../../chain/contracts.ts';
 
 /** The token of nodes, or of the chain, that require one; give one of the two. */
@@ -10,11 +10,11 @@ export interface TokenInput {
 
 /** The chain that the nodes use. */
 export interface NetworkChainInput extends TokenInput {
-  /** URL of its JSON-RPC endpoint; may be left out when no node has a chain. */
+  /** URL of its JSON-RPC endpoint; optional when no node has a chain. */
   readonly rpc?: string | undefined;
-  /** URL of its control endpoint, when svcnet has started it. */
+  /** URL of its control endpoint, if svcnet started it. */
   readonly control?: string | undefined;
-  /** Addresses, `0x` and 40 hex digits each. */
+  /** `0x` and 40 hex digits each. */
   readonly contracts?: { readonly [Name in keyof Contracts]?: string | undefined } | undefined;
 }
 
@@ -34,7 +34,6 @@ export interface NetworkNodeInput extends TokenInput {
 export interface NetworkBatchInput {
   /** 64 hex digits. */
   readonly id: string;
-  /** Name of the node that owns it. */
   readonly node: string;
 }
 

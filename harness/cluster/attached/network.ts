@@ -1,5 +1,3 @@
-/** A network that svcnet did not start, as found, and contradictions between its file, nodes and chain. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { mistakeLines } from '../../base/foreign-text.ts';
@@ -13,7 +11,7 @@ import { type ProbedNode, probeNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
 const NODES_AT_ONCE = 32;
-/** Blocks by which heights may differ: node and chain are asked at different moments, and a node may lag. */
+/** Blocks by which heights may differ: node and chain are asked at different moments. */
 const HEIGHT_TOLERANCE = 100;
 
 export interface Network {
@@ -25,15 +23,11 @@ export interface Network {
 type NodeOfFile = NetworkFile['nodes'][number];
 interface Found {
   readonly node: NodeOfFile;
-  /** Its place in the file. */
   readonly at: string;
   readonly seen: ProbedNode;
 }
 
-/**
- * Asks all nodes and the chain for their identities.
- * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with a line per mistake
- */
+/** @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with a line per mistake */
 export async function findNetwork(
   file: NetworkFile,
   source: string,
@@ -92,7 +86,6 @@ async function chainOf(
   return { record: NO_CHAIN, height: 0, mistakes: [] };
 }
 
-/** One node under two names, or two with one key. */
 function twins(found: readonly Found[]): string[] {
   return found.flatMap((one, index) => {
     const first = found.findIndex(({ seen }) => seen.overlay === one.seen.overlay);
@@ -105,7 +98,6 @@ function twins(found: readonly Found[]): string[] {
   });
 }
 
-/** Nodes on different chains, by id. */
 function strangers(found: readonly Found[]): string[] {
   const chained = found.filter(({ seen }) => seen.chain !== undefined);
   const [first] = chained;
@@ -118,10 +110,7 @@ function strangers(found: readonly Found[]): string[] {
   );
 }
 
-/**
- * Nodes that do not belong to the file's chain: another id or height, or accounts and chequebooks that it
- * does not know.
- */
+/** Nodes on another chain: another id or height, or accounts and chequebooks that it does not know. */
 async function aliens(
   { record, height }: ProbedChain,
   found: readonly Found[],
@@ -204,7 +193,7 @@ function recordOf({ node, seen }: Found): NodeRecord {
   };
 }
 
-/** Batches named in the file, or else all that the nodes have. */
+/** Those named in the file, or else all that the nodes have. */
 function batchesOf({ batches }: NetworkFile, found: readonly Found[]): BatchRecord[] {
   return found.flatMap(({ node, seen }) =>
     seen.batches

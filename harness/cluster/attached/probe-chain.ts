@@ -1,5 +1,3 @@
-/** Queries to the chain of an attached network. */
-
 import { createAccount } from '../../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
@@ -18,13 +16,11 @@ import { plainHex, prefixed } from '../../client/json.ts';
 import type { ProbedNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** Number of headers used to measure the pace. */
 const PACE_BLOCKS = 20;
-/** No chain used by storage nodes is slower. */
+/** No chain of storage nodes is slower. */
 const PACE_MAX_S = 600;
 const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
 
-/** The chain as found. */
 export interface ProbedChain {
   readonly record: ChainRecord;
   readonly height: number;
@@ -36,7 +32,6 @@ interface Header {
   readonly timestamp: string;
 }
 
-/** Stands for a network whose nodes have no chain. */
 export const NO_CHAIN: ChainRecord = {
   rpc: '',
   chainId: 0,
@@ -47,7 +42,6 @@ export const NO_CHAIN: ChainRecord = {
   steady: true,
 };
 
-/** @returns the chain, or what is wrong */
 export async function probeChain(
   { rpc, control, contracts: given, ...source }: NetworkFile['chain'] & { readonly rpc: string },
   nodes: readonly ProbedNode[],
@@ -118,8 +112,8 @@ async function contractsOfControl(
 }
 
 /**
- * The contracts of a chain that svcnet started have fixed addresses. On other chains, chequebooks know the
- * token, and the postage contract is the one that announced a node's batch.
+ * On chains that svcnet did not start, chequebooks know the token, and the postage contract is the one that announced a
+ * node's batch.
  */
 async function detectContracts(chain: Chain, nodes: readonly ProbedNode[]): Promise<Partial<Contracts>> {
   const own = ownContracts();
@@ -185,7 +179,7 @@ async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise
   return known.filter((_, index) => codes[index] === '0x');
 }
 
-/** Recent ms between blocks; a chain that mines on demand has no pace. */
+/** Milliseconds; a chain that mines on demand has no pace. */
 async function paceOf(chain: Chain, latest: Header): Promise<number> {
   const height = Number(latest.number);
   const first = Math.max(0, height - PACE_BLOCKS);
@@ -196,8 +190,7 @@ async function paceOf(chain: Chain, latest: Header): Promise<number> {
 }
 
 /**
- * The usual time between blocks. Test chains mine some blocks at once and start years in the past: neither
- * counts.
+ * The usual time between blocks, without those mined at once and the years since a start in the past.
  * @param times of blocks, Unix seconds, ascending @returns milliseconds; 0: none
  */
 export function paceBetween(times: readonly number[]): number {

@@ -1,4 +1,3 @@
-/** Whether an endpoint is a storage node, and which. */
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TokenSource } from '../../base/token.ts';
@@ -12,11 +11,11 @@ import type { Addresses, ChainState, Stamp } from '../../client/types.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** For all requests to a node; a slower one is useless for scenarios. */
+/** For all requests to a node. */
 const ANSWER_LIMIT_MS = 15_000;
-/** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
+/** Our own nodes have Ed25519 keys; a Bee's are on other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
-/** Modes as nodes report them. A Bee has more names, for nodes that store nothing or have no network. */
+/** A Bee has more names, for nodes that store nothing or have no network. */
 const MODES: Readonly<Record<string, NodeMode>> = {
   full: 'full',
   dev: 'full',
@@ -29,15 +28,12 @@ export interface ProbedNode {
   readonly flavour: FlavourName;
   readonly dialect: DialectName;
   readonly mode: NodeMode;
-  /** 64 lower-case hex digits. */
   readonly overlay: string;
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
-  /** Multiaddress that others dial; empty: the node reports none. */
   readonly p2p: string;
-  /** Overlays of its peers. */
   readonly peers: readonly string[];
-  /** What it knows about its chain; undefined: it has none. */
+  /** Undefined: it has no chain. */
   readonly chain: NodeChain | undefined;
   /** Batches that it may stamp with now. */
   readonly batches: readonly Stamp[];
@@ -50,7 +46,6 @@ export interface NodeChain {
   readonly chequebook: string | undefined;
 }
 
-/** @returns what it is, or what is wrong */
 export async function probeNode(
   { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
   { clock, signal: interruption }: { clock: Clock; signal?: AbortSignal | undefined },
@@ -94,7 +89,6 @@ async function probeWith(client: NodeClient, dialect: DialectName, signal: Abort
   };
 }
 
-/** Our own nodes speak either dialect. */
 function isOurs({ underlay }: Addresses): boolean {
   return underlay.some((address) => ED25519_PEER.test(address));
 }
@@ -129,7 +123,6 @@ async function dialectOf(
   return Object.values(DIALECTS).find(({ modeField }) => fields.includes(modeField))?.name;
 }
 
-/** @returns none for what is no JSON object */
 function fieldsOf(body: string): string[] {
   try {
     return Object.keys((JSON.parse(body) ?? {}) as object);
@@ -164,7 +157,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && error.status !== undefined;
 }
 
-/** The message without the node's name, which the caller prepends. */
+/** Without the node's name, which the caller prepends. */
 function inWords(error: unknown): string {
   return messageOf(error).replace(/^[\w.-]+: /, '');
 }

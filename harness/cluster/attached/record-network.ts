@@ -1,5 +1,3 @@
-/** An attached network, as a cluster of the state folder. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { cannotWrite, throwIfInterrupted } from '../../base/errors.ts';
 import { claimCluster } from '../lifecycle/claim.ts';
@@ -13,23 +11,18 @@ const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs
 
 /** Options of `Cluster.attachNetwork`. */
 export interface AttachOptions {
-  /**
-   * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
-   */
+  /** Instead of the document's. Default: the name of the file, without its extension, or `network`. */
   readonly name?: string | undefined;
-  /** File with the token of all nodes, wherever it is; instead of what the document says. */
+  /** File with the token of all nodes, in any folder; instead of what the document says. */
   readonly tokenFile?: string | undefined;
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
 
-/**
- * `Cluster.attachNetwork`: writes the record of a network that was found as its document says.
- * @returns its name, for `Cluster.attach`
- */
+/** @returns its name, for `Cluster.attach` */
 export async function recordNetwork(
   network: string | NetworkInput,
   options: AttachOptions & { readonly stateDir: string; readonly clock: Clock },

@@ -1,6 +1,4 @@
-/**
- * The network file of `svcnet attach -f network.yaml` and `Cluster.attachNetwork`. Omitted values are asked of nodes.
- */
+/** The network file of `svcnet attach -f network.yaml` and `Cluster.attachNetwork`. */
 import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
@@ -16,7 +14,7 @@ const NODES_MAX = 1000;
 const BATCHES_MAX = 10_000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
-/** Base URL of a node's API, without a trailing slash. */
+/** Without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
   .refine(isOrigin, { error: ORIGIN_EXPECTED })
@@ -43,10 +41,9 @@ const nodeName = z
   .regex(/^[a-zA-Z0-9][\w.-]{0,39}$/, { error: NAME_EXPECTED })
   .refine((text) => text !== 'chain', { error: "another name than 'chain', which is that of the chain" });
 
-/** The token of nodes that require one. */
 const TOKEN_FIELDS = {
   token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
-  /** Path relative to the network file and below its folder: nodes are sent the content. */
+  /** Relative to the network file and below its folder: nodes are sent the content. */
   tokenFile: z.string({ error: 'the path of a file' }).min(1, { error: 'the path of a file' }).optional(),
 };
 
@@ -60,12 +57,9 @@ const contracts = z.strictObject(
 
 const chain = z.strictObject(
   {
-    /** JSON-RPC endpoint of the nodes' chain; may be left out when no node has one. */
     rpc: url.optional(),
-    /** Control endpoint, for a chain that svcnet has started. */
     control: origin.optional(),
     contracts: contracts.default({}),
-    /** Of such a chain; never that of the nodes. */
     ...TOKEN_FIELDS,
   },
   { error: 'a map with rpc, control, contracts and token' },
@@ -74,13 +68,9 @@ const chain = z.strictObject(
 const node = z.strictObject(
   {
     api: origin,
-    /** Default: the API. */
     debug: origin.optional(),
-    /** Default: node- and its place in the list. */
     name: nodeName.optional(),
-    /** Private key of its account. */
     key: privateKey.optional(),
-    /** Default: that of the network. */
     ...TOKEN_FIELDS,
   },
   { error: 'a map with api, debug, name, key and token' },
@@ -95,7 +85,6 @@ export const schema = z.strictObject(
     name: clusterName,
     chain: chain.prefault({}),
     nodes: list(node, NODES_EXPECTED, NODES_MAX).min(1, { error: 'at least one node' }),
-    /** Default: each node's usable batches. */
     batches: list(batch, 'a list of batches, each with id and node', BATCHES_MAX).optional(),
     ...TOKEN_FIELDS,
   },
@@ -103,7 +92,7 @@ export const schema = z.strictObject(
 );
 
 type Parsed = z.output<typeof schema>;
-/** The same, with names filled in. */
+/** Names are filled in. */
 export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile' | 'chain'> {
   readonly chain: Omit<Parsed['chain'], 'token' | 'tokenFile'> & TokenSource;
   readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
@@ -111,7 +100,7 @@ export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile
 
 /**
  * @param about.name replaces the document's @param about.fallback used if there is none
- * @param about.folder of the document's file: paths stay below it; absent: they are a program's
+ * @param about.folder paths stay below it; absent: the document is a program's
  * @param about.tokenFile of all nodes, instead of their tokens
  * @throws HarnessError `DEFINITION_INVALID` with a line per mistake
  */
@@ -187,7 +176,6 @@ function defaultName(index: number): string {
   return `node-${index}`;
 }
 
-/** Every place of a token, and its key in the document. */
 function tokenPlaces({ nodes, chain: ofChain, token, tokenFile }: Parsed): [string, TokenSource][] {
   return [
     ['', { token, tokenFile }],
@@ -203,7 +191,6 @@ function strayTokens(document: Parsed, folder: string): string[] {
   });
 }
 
-/** Values allowed alone, but not together. */
 function contradictions(document: Parsed): Mistake[] {
   const { nodes, batches = [] } = document;
   const names = nodes.map((one, index) => one.name ?? defaultName(index));

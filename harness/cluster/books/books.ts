@@ -1,23 +1,17 @@
-/**
- * What nodes count about each other, and the chain about them. Nothing may be lost or created: `violations`
- * names every wrong sum (scenarios.md 3.8).
- */
+/** What nodes count about each other, and the chain about them (scenarios.md 3.8). */
 
-/** What a node counts about one peer. */
 export interface Link {
-  /** Overlay of the peer. */
+  /** Its overlay. */
   readonly peer: string;
   /** Accounting units; positive: the peer owes. */
   readonly balance: bigint;
   /** Debt at which the node disconnects the peer, with the current allowance; undefined while not connected. */
   readonly limit: bigint | undefined;
-  /** By time, accounting units. */
+  /** By time, in accounting units, like the next. */
   readonly timeSent: bigint;
-  /** By time, accounting units. */
   readonly timeReceived: bigint;
-  /** By cheques: cumulative payouts, token units. */
+  /** By cheques: cumulative payouts in token units, like the next. */
   readonly chequeSent: bigint;
-  /** By cheques: cumulative payouts, token units. */
   readonly chequeReceived: bigint;
 }
 
@@ -29,7 +23,7 @@ export interface NodeBooks {
   readonly account: string;
   /** 40 hex digits; undefined without. */
   readonly chequebook: string | undefined;
-  /** How often its data was removed: its sums began anew each time. */
+  /** How often its data was removed: each time its sums began anew. */
   readonly wipes: number;
   readonly links: readonly Link[];
 }
@@ -37,9 +31,8 @@ export interface NodeBooks {
 /** A chequebook as the contract keeps it, token units. */
 export interface ChequebookBooks {
   readonly address: string;
-  /** What the contract holds, token units. */
+  /** Token units. */
   readonly balance: bigint;
-  /** To all beneficiaries, token units. */
   readonly totalPaidOut: bigint;
   /** By account of the beneficiary. */
   readonly paidOut: ReadonlyMap<string, bigint>;
@@ -49,32 +42,30 @@ export interface ChequebookBooks {
 export interface ChainBooks {
   readonly block: number;
   readonly supply: bigint;
-  /** Accounts of nodes and of all others known to have been paid, by address. */
+  /** Of nodes and of all others known to have been paid, by address. */
   readonly wallets: ReadonlyMap<string, bigint>;
   readonly chequebooks: readonly ChequebookBooks[];
   /** What the staking contract holds, and owes each account. */
   readonly staked: bigint;
   readonly stakes: ReadonlyMap<string, bigint>;
-  /** What the postage contract holds: the pot, what batches have left, and remainders of divisions. */
+  /** The pot, what batches have left, and remainders of divisions. */
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
-  /**
-   * Depths that batches were diluted to. A dilution divides what each chunk has left; the remainder stays.
-   */
+  /** Depths that batches were diluted to. A dilution divides what each chunk has left; the remainder stays. */
   readonly dilutions: readonly number[];
 }
 
 /** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
-  /** Absent where not every account is known: sums are impossible there. */
+  /** Absent where not every account is known. */
   readonly chain?: ChainBooks;
 }
 
 /**
  * @param before earlier books of the cluster
- * @param isExplained whether a gap comes from what was done to a link's end; default: none
+ * @param isExplained whether what was done to a link's end explains a gap; default: none
  * @returns a line per wrong sum
  */
 export function violations(
@@ -93,10 +84,7 @@ export function violations(
   ];
 }
 
-/**
- * Sums that hold at every moment: no token or promise is made or lost.
- * @param books the chain's part read before the nodes'
- */
+/** Sums that hold at every moment. @param books the chain's part read before the nodes' */
 export function lawViolations({ nodes, chain }: Books, before?: Books): string[] {
   return [
     ...(chain === undefined ? [] : [...chequeViolations(nodes, chain), ...chainViolations(chain)]),
@@ -119,12 +107,11 @@ export function linkViolations(nodes: readonly NodeBooks[]): string[] {
 
 /** Something that the ends of a link count differently. */
 export interface LinkGap {
-  /** What differs, without figures: always the same for a link. */
+  /** The same for a link whatever the figures. */
   readonly id: string;
-  /** Names of both ends. */
   readonly ends: readonly [string, string];
   readonly what: 'balance' | 'by time' | 'by cheques';
-  /** The difference, and the larger count: accounting units, or token units of cheques. */
+  /** Accounting units, or token units of cheques. */
   readonly gap: bigint;
   readonly total: bigint;
   readonly text: string;
@@ -132,7 +119,7 @@ export interface LinkGap {
 
 /** An end that dies while a payment or a chunk is under way does not count it, but the other end has. */
 export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
-  // A node that has lost its data counts the first cheque of a peer in full, with all that was paid before.
+  // A node that has lost its data counts the first cheque of a peer in full.
   const pairs = pairsOf(nodes).filter(([one, other]) => one.wipes + other.wipes === 0);
   return pairs.flatMap(([one, other]) => {
     const here = linkOf(one, other);

@@ -1,6 +1,3 @@
-/** Who owes whom, from what the nodes say about each other. */
-
-/** What a node says about one link. */
 export interface ReportedBalance {
   readonly peer: string;
   /** Accounting units, positive when the peer owes. */
@@ -10,16 +7,12 @@ export interface ReportedBalance {
 export interface Debt {
   readonly debtor: string;
   readonly creditor: string;
-  /** Accounting units as the debtor counts them, or the creditor when nothing is known from the debtor. */
+  /** Accounting units as the debtor counts them, or the creditor if nothing is known from the debtor. */
   readonly units: bigint;
-  /** The creditor's count, if different: a payment or a chunk is under way, or the books differ. */
+  /** The creditor's count, if different. */
   readonly creditorCounts?: bigint;
 }
 
-/**
- * A row per debt, largest first.
- * @param books nodes' answers by name; others were not asked
- */
 export function debtsOf(books: ReadonlyMap<string, readonly ReportedBalance[]>): Debt[] {
   const claimed = (creditor: string, debtor: string) => debtBetween(books.get(creditor), debtor, 1n);
   const admitted = (debtor: string, creditor: string) => debtBetween(books.get(debtor), creditor, -1n);
@@ -40,7 +33,6 @@ export function debtsOf(books: ReadonlyMap<string, readonly ReportedBalance[]>):
   return [...debts.values()].sort((a, b) => Number(b.units - a.units));
 }
 
-/** @returns undefined when the node was not asked */
 function debtBetween(
   rows: readonly ReportedBalance[] | undefined,
   peer: string,

@@ -1,10 +1,9 @@
-/** Reads what nodes count about each other, and waits until both ends of each link agree. */
 import { orMissing, type ProbeResult } from '../../base/wait.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { NodeClient } from '../../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
 
-/** Disagreeing links shown. */
+/** Disagreeing links. */
 const LINKS_SHOWN = 3;
 
 /** A node of a cluster, as far as its books need it. */
@@ -15,7 +14,6 @@ export interface AccountedNode {
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
   readonly running: boolean;
-  /** How often its data was removed. */
   readonly wipes: number;
   readonly client: Pick<
     NodeClient,
@@ -40,7 +38,7 @@ export async function probeLinks(
   return { missing: `${wrong.slice(0, LINKS_SHOWN).join('; ')}${more}` };
 }
 
-/** What a node counts about its peers now. @throws ClientError */
+/** @throws ClientError */
 export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): Promise<NodeBooks> {
   const { client } = node;
   const [balances, accounts, byTime, byCheques, chequebook, peers] = await Promise.all([

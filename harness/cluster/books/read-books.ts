@@ -1,4 +1,3 @@
-/** Reads a cluster's books: from its nodes over their API, and from the chain as of one block. */
 import { createAccount } from '../../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -9,11 +8,11 @@ import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import { type AccountedNode, readNodeBooks } from './node-books.ts';
 
-/** Index of the word of `stakes(address)` that the contract owes to the owner. */
+/** The word of `stakes(address)` that the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
 
 /**
- * Reads the books, with the chain's part where all accounts are known: on networks that svcnet started.
+ * Reads the chain's part only where all accounts are known: on networks that svcnet started.
  * @param others further accounts that got tokens, 40 hex digits each
  */
 export async function readBooks(
@@ -21,7 +20,7 @@ export async function readBooks(
     readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
-    /** Accounts of nodes that are joining, or have left for good: they got tokens too. */
+    /** Of nodes that are joining, or have left for good: they got tokens too. */
     readonly otherAccounts?: () => readonly string[];
   },
   others: readonly string[] = [],
@@ -42,7 +41,7 @@ export async function readBooks(
   return chain === undefined ? { nodes } : { nodes, chain };
 }
 
-/** Half of the blocks whose state Anvil keeps: the others are for the time of a second reading. */
+/** Half of the blocks whose state Anvil keeps; a second reading needs the others. */
 const HISTORY_BLOCKS = 32;
 
 async function readChainBooks(
@@ -94,7 +93,6 @@ async function chainBooksAt(block: number, chain: Chain, accounts: readonly stri
   };
 }
 
-/** Every chequebook that the factory has deployed. */
 async function readChequebooks(chain: Chain, block: number): Promise<ChequebookBooks[]> {
   const { token, chequebookFactory } = chain.contracts;
   const [deployed, cashed] = await Promise.all([
@@ -135,7 +133,6 @@ async function readBatches(chain: Chain, block: number): Promise<ChainBooks['bat
   return (await Promise.all(created.map(({ topics }) => read(topics[1] ?? '')))).flat();
 }
 
-/** Of the first word. */
 function addressOf(data: string): string {
   return toHex(readWords(data, 'address').address(0));
 }

@@ -1,4 +1,4 @@
-/** A cluster's faults on disk: a file each, so that processes need no lock, and a journal. */
+/** A file per fault, so that processes need no lock, and a journal. */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,14 +8,13 @@ import { makeFolder } from '../../base/own-folder.ts';
 import type { Handle } from '../../places/driver.ts';
 import type { Fault } from './fault.ts';
 
-/** Each line of it is a `FaultLine`. */
 export const FAULT_JOURNAL = 'faults.jsonl';
 
 export interface FaultLine extends Fault {
   readonly event: 'begin' | 'end';
 }
 
-/** A fault without its effect, which changes. */
+/** The effect, which changes, is not kept. */
 export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
   /** Absent: still beginning, or its process died. */
   readonly handle?: Handle;
@@ -26,14 +25,13 @@ export class ActiveFaults {
   readonly #folder: string;
   readonly #journal: string;
 
-  /** @param cluster its folder */
   constructor(cluster: string) {
     this.#cluster = cluster;
     this.#folder = join(cluster, 'faults');
     this.#journal = join(cluster, FAULT_JOURNAL);
   }
 
-  /** Takes the next free id. @throws HarnessError `CLUSTER_GONE` */
+  /** Takes the next free id. */
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
     this.expectCluster();
     makeFolder(this.#folder, 0o700);
@@ -53,7 +51,6 @@ export class ActiveFaults {
     }
   }
 
-  /** @throws HarnessError `CLUSTER_GONE` */
   write(fault: ActiveFault): void {
     this.expectCluster();
     writeJson(this.#path(fault.id), fault);
@@ -63,28 +60,22 @@ export class ActiveFaults {
     rmSync(this.#path(id), { force: true });
   }
 
-  /** In the order in which they began. */
   list(): ActiveFault[] {
     return this.#numbers()
       .toSorted((a, b) => a - b)
       .flatMap((number) => (readJson(this.#path(`f${number}`)) as ActiveFault | undefined) ?? []);
   }
 
-  /** @throws HarnessError `CLUSTER_GONE` */
   note(line: FaultLine): void {
     this.expectCluster();
     appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
   }
 
-  /** Whether its folder is gone: nothing is left to undo. */
   get clusterGone(): boolean {
     return !existsSync(this.#cluster);
   }
 
-  /**
-   * A fault must not recreate a removed folder.
-   * @throws HarnessError `CLUSTER_GONE`
-   */
+  /** A fault must not recreate a removed folder. */
   expectCluster(): void {
     if (!this.clusterGone) return;
     throw clusterGone(basename(this.#cluster));

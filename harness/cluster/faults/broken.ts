@@ -1,14 +1,11 @@
-/**
- * What this process has broken in a cluster: one list, each entry with its cause. A fault breaks nodes and the chain
- * in its turn, and code that has a node or the chain at hand breaks it without a fault; both are here.
- */
+/** What this process has broken in a cluster, by faults and without them, each entry with its cause. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../../formats/clock.ts';
 import type { BreakWitness } from '../../chain/chain.ts';
 import type { Fault } from './fault.ts';
 
-/** The oldest entries are dropped, but no fault that lasts: a run over days breaks more than a report can show. */
+/** The oldest entries are dropped, but no fault that lasts. */
 const BROKEN_MAX = 10_000;
 
 /** Something that was broken. */
@@ -17,22 +14,18 @@ export interface Breakage {
   readonly at: number;
   /** Absent: it took no time, or still lasts. */
   readonly endAt?: number | undefined;
-  /** Names of the nodes that it affects, `chain` for the chain; none: the whole cluster. */
   readonly targets: readonly string[];
   /** `node-2 was killed`, or what a fault does: `kills node-2`. */
   readonly text: string;
-  /** The fault that this is. */
   readonly fault?: Fault;
-  /** The fault that did this, as it was when it began; absent: it was not done by a fault. */
+  /** The fault that did this, as it was when it began. */
   readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'> | undefined;
 }
 
-/** Ids are reused once a fault has ended. */
 export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
   return (other) => other.id === id && other.at === at;
 }
 
-/** It has not ended: the process that finds it here has yet to end it. */
 function isLasting({ fault, endAt }: Breakage): boolean {
   return fault !== undefined && endAt === undefined;
 }
@@ -48,22 +41,18 @@ export class Broken implements BreakWitness {
     this.#clock = clock;
   }
 
-  /** Oldest first. */
   get list(): readonly Breakage[] {
     return [...this.#list];
   }
 
-  /** Its faults, oldest first. */
   get faults(): readonly Fault[] {
     return this.#list.flatMap(({ fault }) => fault ?? []);
   }
 
-  /** What breaks during `work` is the fault's doing. */
   during<T>(cause: NonNullable<Breakage['cause']>, work: () => Promise<T>): Promise<T> {
     return this.#cause.run(cause, work);
   }
 
-  /** Adds a fault, or its outcome. */
   note(fault: Fault): void {
     const { at, endAt, targets, text } = fault;
     const known = this.#list.findIndex((one) => one.fault !== undefined && isSame(fault)(one.fault));

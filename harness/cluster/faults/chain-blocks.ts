@@ -1,4 +1,3 @@
-/** Faults of the chain's blocks: none, slow ones, or the last ones replaced. */
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
@@ -13,7 +12,7 @@ const TARGET = ['chain'] as const;
 const PACE = 'the pace of the chain';
 /** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
-/** How long to wait for transactions in the blocks that are to be replaced. */
+/** For transactions in the blocks to be replaced. */
 const LOAD_WAIT_MS = 60_000;
 
 interface Pace {
@@ -28,7 +27,6 @@ async function paceOf({ chain, clock }: FaultContext): Promise<Pace & Record<str
   return { at: clock.now(), height: await chain.height() };
 }
 
-/** Blocks missing from the usual pace; after the fault the difference stays. */
 async function missing(
   { chain, clock }: FaultContext,
   { at, height }: Readonly<Record<string, string | number>>,

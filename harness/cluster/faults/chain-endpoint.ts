@@ -1,4 +1,3 @@
-/** What nodes see of the chain's endpoint, through a gate. */
 import { z } from 'zod';
 import type { RpcFault } from '../../../chain/gate/faults.ts';
 import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
@@ -20,9 +19,7 @@ interface EndpointRow<R extends { node?: string | undefined }> {
   readonly name: string;
   readonly about: string;
   readonly schema: z.ZodType<R>;
-  /** Besides the node. */
   readonly fields?: readonly FaultField[];
-  /** What happens to the endpoint. */
   readonly what: (request: R) => string;
   readonly fault: (request: R) => RpcFault;
   /** Name of the counter. */
@@ -52,7 +49,7 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
   };
 }
 
-/** Requests affected so far. @throws HarnessError `FAULT_REFUSED` without a gate's count */
+/** So far. @throws HarnessError `FAULT_REFUSED` without a gate's count */
 async function metBy(chain: Chain, id: string): Promise<number> {
   const met = await chain.rpcCallsMet();
   if (met !== undefined) return met[id] ?? 0;

@@ -1,4 +1,4 @@
-/** Faults as plain data: one process begins one, another lists or heals it, and runs are replayed from folders. */
+/** Faults are plain data: one process begins one, another lists or heals it, and runs are replayed from folders. */
 
 import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
@@ -22,21 +22,20 @@ const FAULT_LAYERS = [
 ] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
-/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all but `messages met` zero: the fault has changed nothing. */
+/** Counters by name, such as `{ 'bytes delayed': 4096 }`. The fault changed nothing if all but `messages met` are zero. */
 export type Effect = Readonly<Record<string, number>>;
 
 /** The cluster that faults are done to. */
 export interface FaultContext {
   readonly clock: Clock;
   readonly name: string;
-  /** Folder of logs, keys and data. */
   readonly folder: string;
   /** Decimal; absent when nothing follows from a seed. */
   readonly seed?: string | undefined;
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly driver: Driver;
-  /** Where the link proxy runs; undefined: there is none. */
+  /** Where it runs. */
   linkProxy(): Handle | undefined;
   /** @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
   node(name: string): ClusterNode;
@@ -47,61 +46,47 @@ export interface FaultContext {
   };
 }
 
-/** What `begin` of a fault receives. */
 export interface FaultStart {
-  /** Aborts when the beginning must stop: `begin` throws, and `end` undoes what `hold` recorded. */
   readonly signal: AbortSignal;
-  /** Records what undoes the next step. Call it before the damage, in case this process dies. */
+  /** Records what undoes the next step. Call it first, in case this process dies. */
   readonly hold: (handle: Handle) => void;
   /** Unique among all faults that the cluster ever had. */
   readonly key: string;
 }
 
-/**
- * A kind of fault. Methods keep no state: earlier results are in the handle.
- * @typeParam R request, without its kind
- */
+/** Methods keep no state: earlier results are in the handle. @typeParam R request, without its kind */
 export interface FaultKind<R = unknown> {
   /** Kebab case, as on the command line. */
   readonly name: string;
   readonly layer: FaultLayer;
-  /** What `svcnet fault` does, in the imperative. */
+  /** In the imperative. */
   readonly about: string;
-  /** What the driver must be able to do. */
   readonly capability?: Capability;
-  /** Of the request. Nothing is drawn later: equal requests are equal faults. */
+  /** Nothing is drawn later: equal requests are equal faults. */
   readonly schema: z.ZodType<R>;
   /** How `svcnet fault` asks for the request. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
-  /** What it cannot do on this cluster, in words; undefined: it can do everything. */
   note?(context: FaultContext): string | undefined;
-  /**
-   * What it sets, such as `the pace of the chain`: of the faults that set the same, only one is active at a
-   * time.
-   */
+  /** Such as `the pace of the chain`: only one fault that sets it is active at a time. */
   sets?(request: R): string;
-  /**
-   * `end` starts nodes. They become ready only when nothing keeps them from the chain or their peers, so
-   * faults that start none end before.
-   */
+  /** `end` starts nodes, so faults that start none end before: those may keep nodes from becoming ready. */
   readonly startsNodes?: true;
   /** Over once begun, such as a reorganisation. */
   readonly momentary?: true;
   /** What it does: `kills node-3`. */
   text(request: R): string;
-  /** Names of the nodes that it affects; `chain` when it affects the chain. */
+  /** Names of nodes, or `chain`. */
   targets(request: R): readonly string[];
   /** @returns JSON for the other methods @throws HarnessError */
   begin(context: FaultContext, request: R, start: FaultStart): Promise<Handle>;
   /** So far; called for the last time after `end`. */
   effect(context: FaultContext, handle: Handle): Promise<Effect>;
-  /** Undoes it, even with half the nodes dead. */
   end(context: FaultContext, handle: Handle): Promise<void>;
-  /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
+  /** What `end` cannot undo, such as `the data of node-2 is gone`. */
   stays?(handle: Handle): string | undefined;
 }
 
-/** `{ kind: 'kill', node: 'node-3' }`: the kind's name, and what its schema asks for. */
+/** The kind's name, and what its schema asks for: `{ kind: 'kill', node: 'node-3' }`. */
 export interface FaultRequest {
   readonly kind: string;
   readonly [field: string]: unknown;
@@ -115,7 +100,6 @@ export interface Fault {
   readonly request: FaultRequest;
   readonly text: string;
   readonly targets: readonly string[];
-  /** What it could not do on this cluster. */
   readonly note?: string | undefined;
   /** Ms since the epoch. */
   readonly at: number;
@@ -124,33 +108,30 @@ export interface Fault {
   readonly effect: Effect;
 }
 
-/** Whether a fault has changed anything. */
 export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.entries(effect).some(([what, count]) => what !== MESSAGES_MET && count > 0);
 }
 
-/** Time after a fault in which its nodes may lack connections. */
+/** In which nodes may lack connections after a fault. */
 const REDIAL_MS = 10_000;
-/** Time in which a node may write nothing: one without work records several blocks at once. */
+/** A node without work may write nothing for as long: it records several blocks at once. */
 const QUIET_DISK_MS = 10_000;
-/** Time in which nodes without work may say nothing. */
+/** Nodes without work may say nothing for as long. */
 const QUIET_LINK_MS = 2_000;
-/** Time in which nodes may say nothing that a fault of messages means. */
+/** The same of what a fault of messages means. */
 const QUIET_MESSAGES_MS = 10_000;
-/** A share that spares all that it could have met, although that is less likely, does not work. */
 const SPARED_CHANCE_MIN = 1e-9;
-/** Fields of a message fault whose effect depends on what follows the message. */
+/** Whose effect depends on what follows the message. */
 const FOLLOWED = ['reorder', 'replay', 'cut'];
 const SELECTING = ['kind', 'from', 'to', 'oneWay', 'share'];
-/** Fields of a link fault that only resets. */
+/** Of a link fault that only resets. */
 const RESETTING = new Set([...SELECTING, 'reset']);
-/** Fields of a link fault that only acts on what passes. */
+/** Of a link fault that only acts on what passes. */
 const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidth', 'loss']);
 
 /**
- * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections, nor is a brief fault of a disk that may not have been written, or of links where nothing may have
- * passed, nor a fault of messages that has spared them by chance.
+ * Faults that changed nothing and so prove nothing: no reset after another fault that may have cut its nodes off, no brief
+ * fault of a disk or of links that may have been idle, no fault of messages that spared them by chance.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   const meet = faults.some((fault) => metBy(fault) > 0);
@@ -169,7 +150,7 @@ function isBrief(fault: Fault): boolean {
     : (isLink(fault, SHAPING) || drops(fault)) && lasted < QUIET_LINK_MS;
 }
 
-/** @param meet whether faults of messages meet any on this cluster: then none that it means was said */
+/** @param meet whether faults of messages meet any on this cluster */
 function isSpared(fault: Fault, meet: boolean): boolean {
   const { share = 1, drop = 1, every = 1, ...request } = fault.request;
   const met = metBy(fault);
@@ -203,7 +184,7 @@ function parted(other: Fault, { at, targets }: Fault): boolean {
   return isBefore && other.targets.some((target) => targets.includes(target));
 }
 
-/** The noun of an effect, its first word in the plural: `power cuts`, `nodes that left`. */
+/** The first plural word of an effect: `power cuts`, `nodes that left`. */
 const NOUN = /\b(\w+)s\b/;
 
 /** `4,096 bytes delayed, 1 connection cut`; `no effect` */

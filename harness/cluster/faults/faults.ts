@@ -1,5 +1,3 @@
-/** Breaks a cluster on purpose, says what is broken, and mends it. */
-
 import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
 import { valueText } from '../../base/arguments.ts';
@@ -16,9 +14,9 @@ import { MESSAGE, type MessageInput } from './links/message.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
 
-/** How long `healOwn` waits for beginning faults to stop. */
+/** For beginning faults to stop. */
 const BEGIN_WAIT_MS = 10_000;
-/** Faults ended at once: most start a node, which keeps a core busy for a moment. */
+/** Most start a node, which keeps a core busy for a moment. */
 const ENDED_AT_ONCE = 8;
 
 /** The faults of a cluster: `cluster.faults`. */
@@ -41,12 +39,11 @@ export class Faults {
     this.watch([...context.nodes, context.chain]);
   }
 
-  /** Parts that are in the cluster from now on: what is done to them is written down, too. @internal */
+  /** Records what is done to these parts from now on. @internal */
   watch(parts: readonly { tell(witness: Broken): void }[]): void {
     for (const part of parts) part.tell(this.#broken);
   }
 
-  /** Of their beginnings and ends. */
   get clock(): Clock {
     return this.#context.clock;
   }
@@ -56,17 +53,16 @@ export class Faults {
     return this.#broken.faults;
   }
 
-  /** All that this process has broken, oldest first: its faults, what they did, and what was done without a fault. */
+  /** All that this process has broken, with or without a fault, oldest first. */
   get broken(): readonly Breakage[] {
     return this.#broken.list;
   }
 
   /**
    * Breaks something, until `heal`.
-   * @param options.signal undoes what was done up to then: a rolling restart brings back the node it took
-   * away
-   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
-   * to this cluster, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
+   * @param options.signal undoes what was done up to then
+   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when this cluster cannot
+   * have it, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
    */
   async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
     this.#abandoned.signal.throwIfAborted();
@@ -80,10 +76,7 @@ export class Faults {
     }
   }
 
-  /**
-   * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
-   * being healed, or abandoned
-   */
+  /** @param given.signal the caller's @param given.stop all faults are being healed, or abandoned */
   async #begin(
     request: FaultRequest,
     given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
@@ -126,10 +119,7 @@ export class Faults {
     return kind.momentary === true ? this.#end(active) : fault;
   }
 
-  /**
-   * Undoes a failed beginning.
-   * @param why it failed @returns that error, with what is left of the fault
-   */
+  /** @param why it failed @returns that error, with what is left of the fault */
   async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
     const { handle, ...claimed } = active;
     if (handle === undefined) {
@@ -163,10 +153,7 @@ export class Faults {
     return this.begin({ kind: LINK.name, from: asList(from), to: asList(to), ...conditions });
   }
 
-  /**
-   * Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: `drop`,
-   * connections stall
-   */
+  /** Separates groups of nodes. @param options.mode `reset` breaks connections; default: `drop`, they stall */
   partition(
     groups: readonly NodeNames[],
     options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
@@ -188,7 +175,6 @@ export class Faults {
     return this.begin({ kind: MESSAGE.name, ...ends, ...selection });
   }
 
-  /** All active faults, from any process, with their effect so far. */
   async list(): Promise<Fault[]> {
     return Promise.all(
       this.#active.list().map(async (active) => {
@@ -199,14 +185,13 @@ export class Faults {
     );
   }
 
-  /** The same without their effect, from disk alone. */
+  /** From disk, without their effect. */
   get active(): readonly Omit<Fault, 'effect'>[] {
     return this.#active.list().map(withoutHandle);
   }
 
   /**
-   * Ends one fault, or all: side by side, but those of one node the latest first, those that start nodes after
-   * all others, and arrivals last. One that cannot be ended does not keep the others from ending.
+   * Ends one fault, or all. Those of one node end latest first, those that start nodes after all others, arrivals last.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
    */
@@ -232,19 +217,14 @@ export class Faults {
     throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
   }
 
-  /**
-   * Later stages end later. To start, nodes need what other faults broke; to leave, they must have no fault.
-   */
+  /** Later stages end later. Nodes that start need what other faults broke; nodes that leave must have no fault. */
   #stageOf(name: string): 0 | 1 | 2 {
     const kind = this.#kinds.find((one) => one.name === name);
     if (kind?.layer === 'members') return 2;
     return kind?.startsNodes === true ? 1 : 0;
   }
 
-  /**
-   * Side by side, as a node may take its time to start; those of one target one after the other, as given.
-   * @param failures receives what could not be ended, and why
-   */
+  /** Those of one target end one after the other, as given. @param failures receives what could not be ended, and why */
   async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
     const endAfter = async (active: ActiveFault, earlier: readonly unknown[]): Promise<Fault[]> => {
       await Promise.all(earlier);
@@ -268,8 +248,7 @@ export class Faults {
   }
 
   /**
-   * Ends the faults that this process began and nothing else has ended since, as `heal` does. A fault that is
-   * just beginning is stopped half-way and undone.
+   * Ends the faults that this process began and that still last. A fault that is just beginning is undone.
    * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
    */
   async healOwn(): Promise<Fault[]> {
@@ -280,10 +259,7 @@ export class Faults {
     return this.#endAll(own.toReversed());
   }
 
-  /**
-   * Before the cluster is removed: faults that are just beginning are stopped half-way, so that nothing waits for
-   * them, and none begins any more. Undoes nothing. @internal
-   */
+  /** Before the cluster is removed: stops faults that are beginning, and lets none begin. Undoes nothing. @internal */
   abandon(): void {
     const why = new HarnessError('INTERRUPTED', `cluster '${this.#context.name}' is being removed`);
     this.#abandoned.abort(why);
@@ -294,7 +270,6 @@ export class Faults {
     for (const stop of this.#beginning.values()) stop.abort(why);
   }
 
-  /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */
   #end(active: ActiveFault): Promise<Fault> {
     const key = `${active.id} ${active.at}`;
     const known = this.#ending.get(key);
@@ -317,14 +292,13 @@ export class Faults {
     return fault;
   }
 
-  /** Nothing can be undone to nodes that have been removed meanwhile. */
   #haveLeft(targets: readonly string[]): boolean {
     const { nodes } = this.#context;
     const isThere = (target: string) => target === 'chain' || nodes.some(({ name }) => name === target);
     return targets.length > 0 && !targets.some(isThere);
   }
 
-  /** So far, or as last known, such as after the proxy's death: a fault must be healed all the same. */
+  /** So far, or as last known: a fault must be healed even after the proxy's death. */
   async #effectOf(active: ActiveFault): Promise<Effect> {
     const { kind, handle } = active;
     if (handle === undefined) return {};
@@ -390,7 +364,7 @@ export class Faults {
   }
 }
 
-/** Keeps counts seen before the end, because a restarted node has forgotten them. */
+/** A restarted node has forgotten its counts. */
 function atLeast(before: Effect, after: Effect): Effect {
   const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
   return { ...after, ...Object.fromEntries(counted) };

@@ -1,4 +1,4 @@
-/** Fields of requests, as a schema reads them and as a command line writes them. */
+/** As a schema reads them and as a command line writes them. */
 import { z } from 'zod';
 import {
   parseRate,
@@ -12,13 +12,11 @@ import {
 import { textAs } from '../../base/fields.ts';
 import { parsePercent } from '../../base/format.ts';
 
-/** A field of a request on the command line of `svcnet fault`. */
+/** A field of a request of `svcnet fault`. */
 export interface FaultField {
-  /** Name in the request. */
   readonly field: string;
-  /** An argument, `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
+  /** `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
   readonly flag: string;
-  /** Noun phrase for the help. */
   readonly about: string;
   /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
   readonly parse?: (text: string) => unknown;
@@ -31,24 +29,23 @@ export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error
 
 const FAULT_TIME_EXPECTED = `${WAIT_EXPECTED}, or milliseconds`;
 
-/** Text such as `200ms`, or milliseconds; becomes milliseconds. */
+/** Milliseconds, or text such as `200ms`. */
 export const duration = textOr(FAULT_TIME_EXPECTED, parseWaitMs).refine((value) => value <= TIMER_MAX_MS, {
   error: FAULT_TIME_EXPECTED,
 });
 
-/** Of faults that are nothing else than slow. */
+/** Of faults that are only slow. */
 export const delay = duration.refine((value) => value > 0, { error: `${FAULT_TIME_EXPECTED}, above 0` });
 
-/** Text such as `64KiB`, or bytes; becomes bytes. */
 export const size = textOr(SIZE_EXPECTED, parseSizeBytes);
 
-/** Text such as `10%`, or a number from 0 to 1; becomes that number. */
+/** Text such as `10%`, or a number from 0 to 1. */
 export const share = textOr('a share such as 10%, or a number from 0 to 1', parsePercent).refine(
   (value) => value <= 1,
   { error: 'a share such as 10%, or a number from 0 to 1' },
 );
 
-/** Text such as `1MB/s` or `2Mbit/s`, or bytes per second; becomes bytes per second. */
+/** Text such as `1MB/s` or `2Mbit/s`; becomes bytes per second. */
 export const bandwidth = textOr(`${RATE_EXPECTED}, or bytes per second`, parseRate).refine(
   (value) => value > 0,
   { error: 'a rate above 0' },
@@ -62,12 +59,10 @@ export function parseNames(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** A number of at least zero, or its text. */
 function textOr(expected: string, parse: (text: string) => number | undefined) {
   return signedTextOr(expected, parse).refine((value) => value >= 0, { error: expected });
 }
 
-/** A number, or text that becomes one. */
 export function signedTextOr(expected: string, parse: (text: string) => number | undefined) {
   return z.union([z.number(), textAs(expected, parse)], { error: expected });
 }

@@ -1,4 +1,3 @@
-/** Nodes that arrive, and nodes that leave for good. */
 import { z } from 'zod';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';

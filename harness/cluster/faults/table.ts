@@ -1,4 +1,3 @@
-/** All kinds of faults, a row each. */
 import { CHAIN_REORGANISATION, CHAIN_SLOW, CHAIN_STALL } from './chain-blocks.ts';
 import { RPC_DOWN, RPC_ERRORS, RPC_FROZEN, RPC_LAG, RPC_SLOW, RPC_WRONG } from './chain-endpoint.ts';
 import type { FaultKind } from './fault.ts';

@@ -1,11 +1,9 @@
-/**
- * Accounts that got tokens from the chain but belong to no node of the cluster: it is joining, or has left for good.
- */
+/** Accounts that got tokens but belong to no node of the cluster: it is joining, or has left for good. */
 import { planCluster } from '../plan/plan.ts';
 import { readDefinition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** Accounts by record: mining overlays takes a while, so it is repeated only for a changed record. */
+/** Mining overlays takes a while, so it is repeated only for a changed record. */
 const found = new WeakMap<ClusterRecord, readonly string[]>();
 
 /** @returns 40 hex digits each */

@@ -1,6 +1,6 @@
 /**
- * Nodes that join a running cluster, as a larger start would have created them. Numbers are taken first; nodes belong
- * to the cluster once they serve. A failure leaves only its number, never reused.
+ * Nodes that join a running cluster. Numbers are taken first; nodes belong to the cluster once they serve. A failure leaves
+ * only its number, never reused.
  */
 import { throwIfInterrupted } from '../../base/errors.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -33,9 +33,8 @@ import {
 import { withFlavour } from './known-flavours.ts';
 import { expectElastic, expectSameKind, refusal } from './refused.ts';
 
-/** Blocks mined after buying batches on chains that mine on demand: a batch ten blocks old is usable. */
+/** Mined on demand after batches are bought: a batch ten blocks old is usable. */
 const SETTLING_BLOCKS = 13;
-/** For parts of a failed addition. */
 const GRACE_MS = 500;
 
 /** A cluster that gets or loses nodes. */
@@ -44,7 +43,7 @@ export interface GrowthContext extends OpenContext {
   readonly all: () => readonly ClusterNode[];
 }
 
-/** New nodes: a group as in a cluster file, or one whose flavour is what `readFlavour` returns. */
+/** A group as in a cluster file; its flavour may be what `readFlavour` returns. */
 export type AddInput =
   | GroupInput
   | (Omit<DeclaredGroupInput, 'flavour'> & { readonly flavour: FlavourInput });
@@ -57,7 +56,6 @@ export interface AddOptions {
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
-/** Nodes that have joined. */
 export interface Joined {
   readonly nodes: readonly ClusterNode[];
   readonly batches: readonly BatchRecord[];
@@ -108,7 +106,6 @@ export async function addNodes(
   };
   try {
     const started = await startAdded(start, context, { plan, launched });
-    // What just ended ends the addition too.
     await watch.reason();
     throwIfInterrupted(ending);
     const now = await changeRecord(context, (current) => {
@@ -125,13 +122,11 @@ export async function addNodes(
   }
 }
 
-/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
 function grownBy(before: Definition, group: AddInput): Definition {
   const { definition, flavour } = withFlavour(before, group.flavour, 'add');
   return withGroup(definition, flavour === undefined ? group : { ...group, flavour }, 'add');
 }
 
-/** @throws HarnessError `GROWTH_REFUSED` if another addition brought another file of that name */
 function expectSameFile({ flavours }: Definition, added: readonly UsedGroup[]): void {
   for (const { group } of added) {
     const known = flavours.find(({ name }) => name === group.flavour);
@@ -140,12 +135,12 @@ function expectSameFile({ flavours }: Definition, added: readonly UsedGroup[]): 
   }
 }
 
-/** The one that is added. */
+/** @throws HarnessError `GROWTH_REFUSED` if another addition brought another file of that name */
 function lastGroup({ nodes }: Definition): UsedGroup[] {
   return nodes.slice(-1).map((group) => ({ where: 'add', group }));
 }
 
-/** Numbers count as gone until nodes join, even if this process is killed. */
+/** Even if this process is killed, numbers count as gone until nodes join. */
 async function takeNumbers(
   context: GrowthContext,
   group: AddInput,
@@ -216,7 +211,7 @@ function withNodes(
   };
 }
 
-/** Undoes an addition. Only the numbers stay, and the logs, which may say why it failed. */
+/** Only the numbers stay, and the logs, which may say why it failed. */
 async function undo(
   context: GrowthContext,
   { parts, open }: Launched,

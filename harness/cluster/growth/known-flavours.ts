@@ -1,4 +1,3 @@
-/** Flavours that come with new or upgraded nodes. */
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName } from '../../flavours/flavour.ts';
 import { parseDefinition } from '../plan/definition.ts';
@@ -7,7 +6,7 @@ import type { Definition } from '../plan/schema.ts';
 import { refusal } from './refused.ts';
 
 /**
- * The definition with this flavour, and its name. Replaces an unused one of that name.
+ * Replaces an unused flavour of that name.
  * @param flavour one that the cluster knows, or what `readFlavour` returns
  * @param action `add` or `upgrade`
  * @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when nodes run by another file of that name

@@ -1,4 +1,4 @@
-/** What keeps a cluster from gaining or losing nodes, checked first. */
+/** Checked before anything changes. */
 import { HarnessError } from '../../base/errors.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
@@ -23,12 +23,11 @@ export function expectElastic(
   }
 }
 
-/** What keeps a node from leaving or changing. @param action such as `remove` */
+/** @param action such as `remove` */
 export function refusal(action: string, why: string, options: { readonly hint?: string } = {}): HarnessError {
   return new HarnessError('GROWTH_REFUSED', `${action}: ${why}`, options);
 }
 
-/** A fault that lasts. */
 export interface ActiveFault {
   readonly id: string;
   readonly kind: string;

@@ -1,6 +1,6 @@
 /**
- * A node leaves for good. None of what it stored is moved: the network heals by itself, or does not. The node
- * leaves the record before it stops, so that its end is not taken for a failure.
+ * A node leaves for good. None of what it stored is moved. It leaves the record before it stops, so that its end is not
+ * taken for a failure.
  */
 import { REMOVE } from '../faults/members.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -23,10 +23,6 @@ export interface RemoveOptions {
   readonly forGood?: boolean | undefined;
 }
 
-/**
- * @param onLeft called when it has left the record, before it stops
- * @throws HarnessError `GROWTH_REFUSED`, `NODE_STATE` before anything changes
- */
 export async function removeNode(
   context: GrowthContext & { readonly faults: readonly ActiveFault[] },
   node: ClusterNode,
@@ -82,7 +78,7 @@ function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): vo
   }
 }
 
-/** Removes what processes that were killed while they added nodes left behind, with a line on standard error each. */
+/** Removes what processes that were killed while they added nodes left behind. */
 export async function endAbandoned(
   context: Pick<OpenContext, 'stateDir' | 'record' | 'driver'>,
 ): Promise<void> {

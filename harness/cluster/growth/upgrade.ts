@@ -1,6 +1,5 @@
 /**
- * A node gets another program or mode and keeps its number, keys, ports and data directory. It stops, its key
- * files and configuration are written for the new program, and it starts. A program that keeps chunks
+ * A node gets another program or mode and keeps its number, keys, ports and data directory. A program that keeps chunks
  * elsewhere starts without any.
  */
 import { cannotWrite, clusterGone, HarnessError, messageOf } from '../../base/errors.ts';
@@ -26,13 +25,13 @@ import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal
 /** What a node becomes. What is left out stays as it is. */
 export interface UpgradeInput {
   /**
-   * Implementation: one that the cluster knows, or what `readFlavour` returns. Another one comes with options of its own,
-   * one that the node had before with those that it had then.
+   * One that the cluster knows, or what `readFlavour` returns. A new one comes with its own options, one that the node had
+   * before with those that it had then.
    */
   readonly flavour?: FlavourName | FlavourInput | undefined;
-  /** Path of the program. Flavour `svc` without one is the node of this package. */
+  /** Path of the program. `svc` without one is the node of this package. */
   readonly binary?: string | undefined;
-  /** The same for driver `docker`: name of the image. */
+  /** The same for driver `docker`. */
   readonly image?: string | undefined;
   readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
   /** Node options, instead of those that it has. */
@@ -50,14 +49,11 @@ interface Upgrade {
   readonly to: UpgradeInput;
   readonly faults: readonly ActiveFault[];
   readonly options: UpgradeOptions;
-  /** Called when the record has the node as it is now, before it starts. */
+  /** Called before the start, when the record has the node as it is now. */
   readonly onChanged: (record: ClusterRecord) => void;
 }
 
-/**
- * @throws HarnessError before anything changes, or with everything restored; what the start throws, and then the node
- * does not run
- */
+/** @throws HarnessError before anything changes, or with everything restored; or what the start throws */
 export async function upgradeNode(
   context: GrowthContext,
   node: ClusterNode,
@@ -72,7 +68,7 @@ export async function upgradeNode(
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  // This waits for a removal or an upgrade that is ending just now; until the turn ends there is no other.
+  // Waits for a removal or an upgrade that is ending; until the turn ends there is no other.
   const record = await changeRecord(context, (current) => current);
   const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
@@ -106,7 +102,6 @@ export async function upgradeNode(
     await become((each) => withUpgrade(each, index, wanted), wanted.group);
   } catch (error) {
     if (readRecord(stateDir, cluster)?.token !== record.token) {
-      // Its folder may be there again.
       removeCluster(stateDir, record);
       throw clusterGone(cluster);
     }
@@ -143,7 +138,6 @@ async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promis
   }
 }
 
-/** @throws HarnessError `NODE_NOT_FOUND` */
 function recordOf({ nodes }: ClusterRecord, name: string): NodeRecord {
   const found = nodes.find((node) => node.name === name);
   if (found === undefined) throw leftError(name);
@@ -155,7 +149,6 @@ interface Wanted {
   readonly flavour: UpgradeInput['flavour'];
 }
 
-/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
 function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeInput): Wanted {
   const was = groupOf(before, index);
   if (was === undefined) throw new RangeError(`no group has ${name}`);
@@ -204,7 +197,7 @@ function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
 }
 
-/** What a node was when it last had the flavour. A snapshot keeps only its present group and its first. */
+/** A snapshot keeps only its present group and its first. */
 export function lastOf(
   definition: Definition,
   index: number,

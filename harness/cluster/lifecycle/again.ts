@@ -1,7 +1,4 @@
-/**
- * Clusters meant to stay with nothing running, such as after a reboot. They start from their folders; only `down`
- * removes them.
- */
+/** Clusters with nothing running, such as after a reboot. They start from their folders; only `down` removes them. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -22,7 +19,7 @@ import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
 import { driverOf, expectNotElsewhere, partsOf } from './drivers.ts';
 
-/** Time for nodes that still run when their chain is gone: they flush what they have. */
+/** For nodes that outlived their chain: they flush what they have. */
 const GRACE_MS = 1500;
 
 /** Why a cluster cannot start from its folder; undefined: nothing is known to be missing. */
@@ -44,7 +41,7 @@ export function whyNotAgain(stateDir: string, record: ClusterRecord): string | u
     : `the data of ${missing.name} is missing: ${folder.dataDir(missing.name)}`;
 }
 
-/** When its folder was last written; undefined: parts write elsewhere. */
+/** Undefined: parts write elsewhere. */
 export function lastWritten(stateDir: string, name: string): Date | undefined {
   const folder = clusterFolder(stateDir, name);
   const times = [folder.chainState(), join(folder.path, 'logs')].flatMap((path) =>
@@ -53,7 +50,6 @@ export function lastWritten(stateDir: string, name: string): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
 
-/** What to do about a cluster with nothing running, a line per choice. */
 export function nextSteps(stateDir: string, record: ClusterRecord): string {
   const { name } = record;
   const why = whyNotAgain(stateDir, record);
@@ -78,7 +74,7 @@ export function downLines(stateDir: string, record: ClusterRecord): string[] {
 }
 
 export interface TakenAgain {
-  /** The record as it was, to write back when the cluster cannot be started. */
+  /** To write back when the cluster cannot be started. */
   readonly before: ClusterRecord;
   /** Says that this process starts it. */
   readonly record: ClusterRecord;
@@ -134,7 +130,6 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
   });
 }
 
-/** Why nobody can attach to a partial cluster. */
 export function unfinishedError(stateDir: string, record: ClusterRecord): HarnessError {
   const { name, phase, owner } = record;
   return phase === 'starting' && isAlive(owner)

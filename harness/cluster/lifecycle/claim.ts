@@ -1,6 +1,6 @@
 /**
- * Takes a cluster's name: a prepared folder is moved there, which exactly one process can do. Remains of a
- * cluster that belonged to a process are moved aside; one that is meant to stay keeps its name.
+ * Takes a cluster's name: exactly one process can move a prepared folder there. Remains of a cluster that belonged to a
+ * process are moved aside; one that is meant to stay keeps its name.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -28,8 +28,7 @@ import { nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**
- * Takes a name, after removing the remains of a cluster of that name that never started or whose process is
- * gone.
+ * First removes the remains of a cluster of that name that never started or whose process is gone.
  * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started,
  * or was left to stay
  */
@@ -93,7 +92,7 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   removeFolder(aside);
 }
 
-/** Removes everything, also what no record names. */
+/** Also removes what no record names. */
 async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {

@@ -1,4 +1,3 @@
-/** A recorded cluster's driver, to start, observe or remove it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
@@ -20,7 +19,7 @@ import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../st
 /**
  * @param stopWithParent whether what it starts ends with this process
  * @param isAgain the cluster starts again with its data
- * @param clock default: the machine's, for looking and removing
+ * @param clock default: the machine's
  * @param frames whether a simulation writes down every frame
  */
 export function driverOf(
@@ -67,7 +66,6 @@ export function driverOf(
   });
 }
 
-/** What could be done to a planned cluster's nodes. */
 export function plannedCapabilities(definition: Definition): ReadonlySet<Capability> {
   const { driver } = definition;
   const record = { driver, definition, name: 'planned', token: '', seed: '' };
@@ -83,10 +81,7 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/**
- * Whether a part of the cluster or the process that starts it runs; attached networks are in use until
- * forgotten.
- */
+/** Whether a part of the cluster or the process that starts it runs; an attached network is until forgotten. */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (!DRIVER_FACTS[record.driver].owned) return record.phase === 'running';
@@ -104,7 +99,6 @@ export async function stateOf(stateDir: string, record: ClusterRecord): Promise<
   return states.every((state) => state === 'silent') ? 'silent' : record.phase;
 }
 
-/** @param isMeant by name; default: all parts */
 async function statesOf(
   stateDir: string,
   record: ClusterRecord,
@@ -122,13 +116,13 @@ async function statesOf(
 
 type Simulated = Pick<ClusterRecord, 'name' | 'driver' | 'owner'>;
 
-/** Process id of another process that simulates the cluster; undefined: none does. */
+/** Process id; undefined: no other process simulates it. */
 export function simulatingProcess({ driver, owner }: Omit<Simulated, 'name'>): number | undefined {
   if (!DRIVER_FACTS[driver].simulated || owner.pid === process.pid) return undefined;
   return isAlive(owner) ? owner.pid : undefined;
 }
 
-/** @param what cannot be done @throws HarnessError `NODE_STATE` when another process simulates the cluster */
+/** @param what cannot be done @throws HarnessError `NODE_STATE` */
 export function expectNotElsewhere(record: Simulated, what: string): void {
   const pid = simulatingProcess(record);
   if (pid === undefined) return;

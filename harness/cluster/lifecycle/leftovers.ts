@@ -14,7 +14,7 @@ import {
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
-/** Clusters tied to a process that is gone, or never fully started. */
+/** Tied to a process that is gone, or never fully started. */
 function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
@@ -22,10 +22,8 @@ function leftovers(stateDir: string): ClusterRecord[] {
     .filter(isLeftOver);
 }
 
-/** Records of other versions. */
 const leftAlone = () => undefined;
 
-/** Removes folders that killed removals and claims left. */
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
@@ -39,7 +37,7 @@ function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
     : `process ${owner.pid} ended before it had started it`;
 }
 
-/** Removes leftovers, with a line on standard error for each. @returns their names */
+/** @returns their names */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];

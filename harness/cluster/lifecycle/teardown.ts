@@ -1,4 +1,4 @@
-/** Stops and removes a cluster by its records alone, so that half a cluster can be removed too. */
+/** Removes a cluster by its records alone, so that half a cluster can be removed too. */
 import { runInThisContext } from 'node:vm';
 import { messageOf } from '../../base/errors.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -7,30 +7,23 @@ import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
-/**
- * Those of this process. When it ends without stopping them, for example because something threw, they are removed with
- * it: synchronously, since nothing else runs at that moment.
- */
+/** Those of this process. When it ends without stopping them, they are removed synchronously: nothing else runs then. */
 const ephemeral = new Set<Doomed>();
 /** Under jest `process` is a copy that never exits; only the main context has the real one. */
 const real = runInThisContext('process') as NodeJS.Process;
 
-/**
- * The chain and our nodes stop in some 10 ms, and `down` promises two seconds in total. Parts that take
- * longer have nothing to save: their data is removed.
- */
+/** `down` promises two seconds in total. Slower parts have nothing to save: their data is removed. */
 const GRACE_MS = 1500;
 /** Flavours that may take longer make no promise. */
 const PROMISED_STOP_MS = 10_000;
 
 export interface Teardown {
-  /** Nodes that ran. */
   readonly stopped: readonly string[];
   /** Those that did not stop when asked, though they promise to. */
   readonly forced: readonly string[];
 }
 
-/** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
+/** Removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   // A copy has the token of the original, whose processes must run on.
   if (!isOwnCluster(stateDir, record.name)) {

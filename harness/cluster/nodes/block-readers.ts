@@ -1,9 +1,8 @@
-/** Waits until nodes have read a block. */
 import type { Clock } from '../../../formats/clock.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
-/** Nodes look at the chain ten times a second, production nodes every few seconds. */
+/** Production nodes look at the chain every few seconds. */
 const WAIT_MS = 15_000;
 const PAUSE_MS = 25;
 /** A node that saw the head and reads no further for so long leaves more blocks unread than others. */
@@ -43,7 +42,6 @@ export async function awaitBlock(
   return behind.flat();
 }
 
-/** @returns undefined: it cannot say */
 async function positionOf(
   node: ClusterNode,
   signal: AbortSignal,

@@ -1,5 +1,3 @@
-/** What is done to a node's process; `known-node.ts` says what the node is. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
@@ -32,27 +30,25 @@ import {
 } from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** Limit of one request to a node that does not answer yet. */
+/** Of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 
 export interface ClusterNodeDeps extends NodeRunDeps {
   readonly clock: Clock;
   readonly driver: Driver;
-  /** Default batch of uploads. */
   readonly batch: () => string | undefined;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
-  /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Removes what a launch left behind after the cluster or the node is gone. */
+  /** Called after the cluster or the node is gone. */
   readonly removed: () => void;
-  /** Why this process must not start nodes, if so. */
+  /** Why this process must not start nodes. */
   readonly mayStart: () => HarnessError | undefined;
-  /** Why nobody may change the data of stopped nodes, if so. */
+  /** Why nobody may change the data of stopped nodes. */
   readonly mayChange: () => HarnessError | undefined;
 }
 
-/** A node of a cluster: its addresses, its API, the operations on its process. From `cluster.nodes` or `cluster.node`. */
+/** A node of a cluster, from `cluster.nodes` or `cluster.node`: its addresses, its API, the operations on its process. */
 export class ClusterNode extends KnownNode {
   readonly #deps: ClusterNodeDeps;
   readonly #run: NodeRun;
@@ -69,12 +65,12 @@ export class ClusterNode extends KnownNode {
     this.#run = new NodeRun(record.name, deps);
   }
 
-  /** Its default batch: the first one it got. */
+  /** Its default batch. */
   get batch(): string | undefined {
     return this.#deps.batch();
   }
 
-  /** Process on this machine that it runs in, as last seen; undefined when it runs in none. */
+  /** As last seen; undefined when no process of this machine runs it. */
   get pid(): number | undefined {
     return this.#run.sight.pid;
   }
@@ -84,21 +80,17 @@ export class ClusterNode extends KnownNode {
     return this.#run.sight.state;
   }
 
-  /** Whether it takes part in the network, as last seen. */
+  /** As last seen. */
   get running(): boolean {
     return this.state === 'running';
   }
 
-  /** Observes it now. @internal */
+  /** @internal */
   observe(): Promise<NodeSight> {
     return this.#run.observe();
   }
 
-  /**
-   * The state this process wants it in, which differs from the observed one if something else changed it;
-   * undefined while this process changes it, and before anything is known.
-   * @internal
-   */
+  /** The state this process wants it in; undefined while this process changes it, and before anything is known. @internal */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#run.wanted;
   }
@@ -128,34 +120,33 @@ export class ClusterNode extends KnownNode {
     this.#retired = true;
   }
 
-  /** Marks it as stopped for good: its cluster has been torn down. @internal */
+  /** Its cluster has been torn down. @internal */
   tornDown(): void {
     this.#gone = true;
     this.#run.tornDown();
   }
 
-  /** Whether its driver has that capability. */
   can(capability: Capability): boolean {
     return this.#deps.driver.can[capability] !== undefined;
   }
 
-  /** Whether what it has stored can be seen without asking it, also while it does not run. */
+  /** Whether what it has stored can be seen without asking it. */
   get isTransparent(): boolean {
     return this.#deps.driver.holds !== undefined;
   }
 
-  /** Whether a chunk is in its local store. Asks it only where that cannot be seen. @param address 64 hex digits */
+  /** Whether a chunk is in its local store; asks it only if that cannot be seen. @param address 64 hex digits */
   async holds(address: string, signal?: AbortSignal): Promise<boolean> {
     return this.#deps.driver.holds?.(this.name, address) ?? this.chunks.has(address, signal);
   }
 
-  /** Its resource usage since it started; values the driver cannot determine are absent. */
+  /** Its resource usage since it started, as far as the driver knows it. */
   stats(): Promise<Stats> {
     const run = this.#run.record;
     return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
   }
 
-  /** Why this process could not start it again once stopped; undefined: it could. */
+  /** Why this process could not start it again; undefined: it could. */
   get startRefusal(): HarnessError | undefined {
     return this.#deps.mayStart();
   }
@@ -173,7 +164,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** The same for the process that keeps all others from starting it. @internal */
+  /** For the process that keeps all others from starting it. @internal */
   startInTurn(options: NodeWait = {}): Promise<void> {
     return this.#run.change(async () => {
       if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
@@ -183,17 +174,17 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** It has a first peer and all that it needs to serve. @throws HarnessError `WAIT_TIMEOUT` @internal */
+  /** It has a peer and all that it needs to serve. @throws HarnessError `WAIT_TIMEOUT` @internal */
   async joined(options: NodeWait = {}): Promise<void> {
     await this.#until('takes no part', (signal) => this.#participation(signal), options);
   }
 
-  /** What a node with peers still lacks before it can serve; undefined when nothing. @internal */
+  /** What a node with peers still lacks before it can serve. @internal */
   lacking(signal: AbortSignal): Promise<string | undefined> {
     return this.program.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
-  /** Starts it and returns its handle; `ready` waits for the rest. @internal */
+  /** Does not wait for `ready`. @internal */
   launch(): Promise<Handle> {
     return this.#run.change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
@@ -212,10 +203,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /**
-   * @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was the reason,
-   * `WAIT_TIMEOUT`
-   */
+  /** @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was the reason, `WAIT_TIMEOUT` */
   async ready(options: NodeWait = {}): Promise<void> {
     await this.#until('is not ready', (signal) => this.#readiness(signal), options);
   }
@@ -234,24 +222,24 @@ export class ClusterNode extends KnownNode {
     return until(`${this.name} ${what}`, probeRunning, { clock: this.#deps.clock, timeoutMs, signal });
   }
 
-  /** Why it has no process, with the end of its log; undefined: it has one. @internal */
+  /** With the end of its log; undefined: it has a process. @internal */
   async whyEnded(): Promise<HarnessError | undefined> {
     return isThere(await this.observe()) ? undefined : this.#ended();
   }
 
-  /** Asks it to stop and waits. @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
+  /** @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
   stop(): Promise<{ forced: boolean }> {
     const { driver } = this.#deps;
     return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.program.stopGraceMs));
   }
 
-  /** Ends it at once: nothing is flushed and no peer is notified. @throws HarnessError `NODE_STATE` */
+  /** Ends it at once: nothing is flushed. @throws HarnessError `NODE_STATE` */
   async kill(): Promise<void> {
     const driver = this.#able('kill', 'kill');
     return this.#end('kill', 'killed', (handle) => driver.kill(handle));
   }
 
-  /** The same by a power cut. @returns what its disk has lost @throws HarnessError `NODE_STATE` @internal */
+  /** @returns what its disk has lost @throws HarnessError `NODE_STATE` @internal */
   async cutPower(torn = 0): Promise<Counts> {
     const driver = this.#able('cut the power of', 'power');
     return this.#end('cut the power of', 'killed', (handle) => driver.cutPower(handle, torn));
@@ -267,7 +255,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
+  /** Freezes it: connections stay open. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
     return this.#run.change(async () => {
       const driver = this.#able('pause', 'pause');
@@ -277,7 +265,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
+  /** Ends a pause. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
     return this.#run.change(async () => {
       const driver = this.#able('resume', 'pause');
@@ -287,7 +275,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
+  /** Removes all that the stopped node has stored, except its keys. @throws HarnessError `NODE_STATE` */
   async wipe(): Promise<void> {
     const driver = this.#able('wipe', 'data');
     const stored = await this.#stored('wipe');
@@ -298,7 +286,7 @@ export class ClusterNode extends KnownNode {
 
   /**
    * Flips a bit in this many stored chunks of the stopped node.
-   * @returns how many chunks were damaged @throws HarnessError `NODE_STATE`
+   * @returns how many were damaged @throws HarnessError `NODE_STATE`
    */
   async damage(chunks: number): Promise<number> {
     const driver = this.#able('damage', 'data');
@@ -307,7 +295,7 @@ export class ClusterNode extends KnownNode {
 
   /**
    * Works even while it is not running.
-   * @param bytes that it may use from now on @returns its previous limit @throws HarnessError `NODE_STATE`
+   * @param bytes the new limit @returns the previous one @throws HarnessError `NODE_STATE`
    */
   async limitMemory(bytes: number): Promise<number> {
     const action = 'limit the memory of';
@@ -317,7 +305,7 @@ export class ClusterNode extends KnownNode {
     return driver.limitMemory(run.handle, bytes);
   }
 
-  /** Its log, read from where `log` says it is. */
+  /** Its log. */
   get output(): PartLog {
     return this.#deps.driver.logs(this);
   }
@@ -327,7 +315,7 @@ export class ClusterNode extends KnownNode {
     return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
-  /** Errors it has logged since the position `since` (`said.end()`); by default all. */
+  /** Since `since`, a `said.end()`; by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
     return (await this.output.since(since)).flatMap((line) => {
       const entry = logEntry(line);
@@ -359,7 +347,7 @@ export class ClusterNode extends KnownNode {
     return endOf(this, this.#run.sight, this.#launchedAt);
   }
 
-  /** The record of its running process. @throws HarnessError `NODE_STATE` */
+  /** @throws HarnessError `NODE_STATE` */
   async #requireRunning(action: string): Promise<RunRecord> {
     this.#expectOurs(action);
     const sight = await this.observe();
@@ -378,7 +366,7 @@ export class ClusterNode extends KnownNode {
     return { name: this.name, dataDir: this.dataDir, flavour: this.program, handle: run.handle };
   }
 
-  /** What can do it. @throws HarnessError `NODE_STATE` */
+  /** @throws HarnessError `NODE_STATE` */
   #able<C extends Capability>(action: string, needed: C): NonNullable<Capabilities[C]> {
     this.#expectOurs(action);
     const { can, name } = this.#deps.driver;

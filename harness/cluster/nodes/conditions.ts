@@ -1,5 +1,3 @@
-/** Whether a batch is usable and an upload synced, over the API, with what is missing. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { DIGITS, expectHex, expectWhole } from '../../base/arguments.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -12,17 +10,14 @@ import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { someNames } from './mesh.ts';
 
-/** Uploads remembered; older ones are looked up on the nodes. */
+/** Older uploads are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
-/** The nodes of a cluster. */
 interface Net {
   readonly nodes: readonly ClusterNode[];
-  /** @throws HarnessError `NODE_NOT_FOUND` */
   node(which: number | string): ClusterNode;
 }
 
-/** @param id of a batch; undefined: all of the cluster's */
 export async function awaitUsable(
   net: Net & { readonly batches: readonly BatchRecord[]; readonly chain: Pick<Chain, 'batch'> },
   { id, buyer }: { readonly id: string | undefined; readonly buyer: number | string | undefined },
@@ -47,7 +42,7 @@ export async function awaitUsable(
   );
 }
 
-/** The node that owns the batch, or the batch's block when no node does. */
+/** The node, or the batch's block when no node owns it. */
 async function ownerOf(
   batch: string,
   net: Parameters<typeof awaitUsable>[0],
@@ -71,7 +66,7 @@ async function ownerOf(
   }
 }
 
-/** @param target a reference, or a tag on a node @param uploads of this process */
+/** @param uploads of this process */
 export async function awaitSynced(
   net: Net,
   target: string | { readonly node: number | string; readonly tag: number },
@@ -95,7 +90,7 @@ export async function awaitSynced(
   return (await Promise.all(tags.map(whenSynced)))[0];
 }
 
-/** Which upload gave which reference, to spare asking nodes. */
+/** Which upload gave which reference, so that nodes need not be asked. */
 export class UploadMemory {
   readonly #uploads = new Map<string, TagTarget | 'direct'>();
 
@@ -115,16 +110,12 @@ export class UploadMemory {
   }
 }
 
-/** A batch, and the block that created it. */
 interface CreatedBatch {
   readonly id: string;
   readonly block: number;
 }
 
-/**
- * Whether a batch is usable: its node may stamp, and every running node saw its creation; one that did not
- * would refuse the stamps.
- */
+/** Usable: its node may stamp, and every running node saw its creation; others would refuse the stamps. */
 export async function probeBatch(
   batch: string,
   owner: ClusterNode,
@@ -147,7 +138,7 @@ async function probeOwnBatch(
   });
 }
 
-/** A batch whose owner may be outside the cluster: every running node has seen its creation. */
+/** Its owner may be outside the cluster: every running node has to see its creation. */
 async function probeForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
@@ -168,7 +159,7 @@ async function probeForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** Probes all batches with one request per node; reports what the first batch lacks. */
+/** One request per node; reports what the first batch lacks. */
 export async function probeBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -194,7 +185,6 @@ export async function probeBatches(
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
 
-/** An upload session on one node. */
 export interface TagTarget {
   readonly node: ClusterNode;
   readonly tag: number;
@@ -203,7 +193,7 @@ export interface TagTarget {
 /** Called at every poll with the chunks that reached their neighbourhood, and those of the upload. */
 type SyncProgress = (synced: number, split: number) => void;
 
-/** Whether an upload is synced: every chunk was seen before or has reached its neighbourhood (4.5). */
+/** Every chunk was seen before or has reached its neighbourhood (4.5). */
 export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
@@ -223,26 +213,20 @@ export async function probeTag(
   }
 }
 
-/** Whether the network has every chunk of the upload. */
 export function isSynced(tag: Tag): boolean {
   return tag.split > 0 && tag.synced + tag.seen >= tag.split;
 }
 
-/** Time limit of one request to one node. */
 const SEARCH_LIMIT_MS = 2000;
-/** Address part of a reference: in encrypted references a key follows it. */
+/** A key follows it in encrypted references. */
 const ADDRESS_DIGITS = 64;
 
-/** How long nodes are asked. */
 export interface Search {
   readonly clock: Pick<Clock, 'deadline'>;
   readonly signal: AbortSignal;
 }
 
-/**
- * Sessions with root `reference` on running nodes.
- * @throws HarnessError `UPLOAD_UNKNOWN` when all answered and none has one
- */
+/** @throws HarnessError `UPLOAD_UNKNOWN` when all answered and none has one */
 export async function findTags(
   reference: string,
   nodes: readonly ClusterNode[],
@@ -265,10 +249,7 @@ export async function findTags(
   });
 }
 
-/**
- * The node that may stamp with a batch.
- * @throws HarnessError `BATCH_UNKNOWN` when all answered and none owns it
- */
+/** @throws HarnessError `BATCH_UNKNOWN` when all answered and none owns it */
 export async function findOwner(
   batch: string,
   nodes: readonly ClusterNode[],
@@ -290,7 +271,7 @@ export async function findOwner(
   });
 }
 
-/** Searches the running nodes; `silent` says why one could not be asked. */
+/** `silent` says why a node could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
@@ -309,7 +290,6 @@ async function searched<T>(
   return silent === undefined ? { found } : { found, silent };
 }
 
-/** `asked node-0, node-1; node-2 is paused`. */
 function askedText(nodes: readonly ClusterNode[]): string {
   const asked = nodes.filter((node) => node.running);
   const others = nodes.filter((node) => !node.running).map((node) => `${node.name} is ${node.state}`);

@@ -1,7 +1,4 @@
-/**
- * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the others, and a
- * second connect while gossip is at work would only find an existing connection.
- */
+/** Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the others. */
 
 import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
@@ -10,29 +7,25 @@ import type { FlavourInput } from '../../flavours/declared/input.ts';
 import { type FlavourName, isOurs, type NodeMode } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 
-/** What determines whom a node can meet. */
 export interface Acquaintance {
   readonly name: string;
   readonly flavour: FlavourName;
   readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
-  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
-  /** Image that has its program, for containers. */
   readonly image: string | undefined;
   readonly running: boolean;
-  /** Multiaddress. */
   readonly underlay: string;
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }
 
-/** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
+/** Programs of one flavour may be too far apart. */
 function understand(one: Acquaintance, other: Acquaintance): boolean {
   const isSame = one.binary === other.binary && one.image === other.image;
   return isSame || isOurs(one) || one.flavour !== other.flavour;
 }
 
-/** Full nodes of the cluster of one flavour and program each, between which no link is awaited; ours link to all. */
+/** By flavour and program, full nodes of the cluster between which no link is awaited; ours link to all. */
 export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonly N[])[][] {
   const full = nodes.filter((node) => node.mode === 'full' && !isOurs(node));
   return [...Map.groupBy(full, ({ flavour }) => flavour).values()]
@@ -40,7 +33,7 @@ export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonl
     .filter((programs) => programs.length > 1);
 }
 
-/** Running full nodes that understand it, those with bootnodes first. */
+/** Those with bootnodes first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
   const own = (one: Acquaintance) => Number(flavourOf(one).bootstraps);
   return others

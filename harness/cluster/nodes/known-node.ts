@@ -1,4 +1,3 @@
-/** What a node is, and how to ask it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { NodeClient } from '../../client/node-client.ts';
@@ -10,23 +9,22 @@ import type { NodeRecord } from '../state/state.ts';
 
 interface KnownNodeDeps {
   readonly clock: Clock;
-  /** Default batch of uploads. */
   readonly batch: () => string | undefined;
   readonly onUploaded: (uploaded: Uploaded) => void;
 }
 
-/** The part of a node that follows from its record: it changes when the node gets another program. */
+/** The part of a node that follows from its record. */
 export class KnownNode {
-  /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
+  /** Number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
   readonly name: string;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
-  /** Key of its account, 64 hex digits; undefined: unknown. */
+  /** 64 hex digits; undefined: unknown. */
   readonly privateKey: string | undefined;
-  /** Name of its container, if it has one. */
+  /** Name, if it has one. */
   readonly container: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
@@ -53,34 +51,28 @@ export class KnownNode {
     this.#client = clientOf(record, deps);
   }
 
-  /** Implementation of the node. */
   get flavour(): FlavourName {
     return this.#record.flavour;
   }
-  /** What its flavour file says. */
   get declared(): FlavourInput | undefined {
     return this.#record.declared;
   }
   get mode(): NodeMode {
     return this.#record.mode;
   }
-  /** Names and values of its API. */
   get dialect(): DialectName {
     return this.#record.dialect;
   }
-  /** Path of its program, for flavours that need one. */
   get binary(): string | undefined {
     return this.#record.binary;
   }
-  /** Image of its container, unless it is this package's own. */
+  /** Unless it is this package's own. */
   get image(): string | undefined {
     return this.#record.image;
   }
-  /** URL. */
   get api(): string {
     return this.#record.api;
   }
-  /** URL. */
   get debug(): string {
     return this.#record.debug;
   }
@@ -92,7 +84,7 @@ export class KnownNode {
   get underlay(): string {
     return this.#record.underlay ?? this.#record.p2p;
   }
-  /** What is known of its program. @internal */
+  /** @internal */
   get program(): Flavour {
     return flavourOf(this.#record);
   }
@@ -148,10 +140,7 @@ export class KnownNode {
     return this.client.transactions;
   }
 
-  /**
-   * Gives it another program, or other addresses, under the same name, keys and data.
-   * @param record as it is on disk now @internal
-   */
+  /** Gives it another program or addresses; name, keys and data stay. @param record as it is on disk now @internal */
   become(record: NodeRecord): void {
     const { api, debug, dialect } = this.#record;
     const isSame = record.api === api && record.debug === debug && record.dialect === dialect;

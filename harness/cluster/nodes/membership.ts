@@ -1,6 +1,6 @@
 /**
- * Changes of members that this process did not make: deaths, pauses, restarts, the chain's end. Frequent observation
- * keeps `node.state` current.
+ * Changes of members that this process did not make: deaths, pauses, restarts, the chain's end. It keeps `node.state`
+ * current.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -18,10 +18,9 @@ import type { NodeSight } from './node-run.ts';
 
 /** Short enough to notice a death while the requests that it broke still fail. */
 const OBSERVE_PAUSE_MS = 200;
-/** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;
 
-/** An unrequested change to a node or the chain. */
+/** A change to a node or the chain that nobody asked for. */
 export interface Incident {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
@@ -39,7 +38,7 @@ export interface Incident {
     | 'cannot be seen';
   /** How it ended, if known, or why it cannot be seen or does not answer. */
   readonly how?: string;
-  /** Milliseconds since the epoch. */
+  /** Ms since the epoch. */
   readonly at: number;
 }
 
@@ -51,25 +50,22 @@ export function incidentText({ part, what, how }: Incident): string {
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** Where the chain runs; absent: there is none to watch. */
+  /** Absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
-  /** The same for the link proxy. */
   readonly linkProxy?: () => Handle | undefined;
-  /** Brings the nodes up to date, which another process may have added or removed; absent: none can. */
+  /** Adds and removes what another process did; absent: none can. */
   readonly refresh?: () => Promise<void>;
 }
 
 type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
 
-/** Watches the members of a cluster: `cluster.membership`. */
+/** `cluster.membership`. */
 export class Membership {
   readonly #nodes: readonly Watched[];
   readonly #deps: MembershipDeps;
   readonly #listeners = new Set<(incident: Incident) => void>();
   readonly #unseen = new Set<string>();
-  /** Incidents from before there was a listener. */
   #untold: Incident[] = [];
-  /** States of parts that are not nodes. */
   readonly #others = new Map<string, PartState>();
   #timer: Disposable | undefined;
   #observing: Promise<void> | undefined;
@@ -89,7 +85,7 @@ export class Membership {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Observes all members now; when it resolves, every incident until then has been reported. */
+  /** When it resolves, every incident until then has been reported. */
   async observe(): Promise<void> {
     // A round may have passed the member already.
     await this.#observing;

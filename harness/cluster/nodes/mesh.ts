@@ -1,5 +1,3 @@
-/** Whether nodes are connected as they should be, over the API, with what is missing. */
-
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
@@ -9,12 +7,9 @@ import { flavourOf } from '../../flavours/table.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
-/** Up to this many full nodes all connect to each other: no bin exceeds saturation (p2p-protocols.md 6.1). */
+/** Up to this many all connect: no bin exceeds saturation (p2p-protocols.md 6.1). */
 const FULL_MESH_NODES = 9;
-/**
- * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0.
- * Beyond that it is free to choose.
- */
+/** Saturate a bin at radius 0. Beyond that a node is free to choose. */
 const SATURATION_PEERS = 4;
 /** A node with this many peers in a bin accepts no further one there (p2p-protocols.md 6.4). */
 const OVER_SATURATION_PEERS = 18;
@@ -23,23 +18,19 @@ const NAMES_SHOWN = 3;
 
 /** Directed links between nodes of the cluster. */
 export interface Mesh {
-  /** Links that exist. */
   readonly links: number;
-  /** Links that should. */
   readonly expected: number;
 }
 
-/** A missing link: the node asked, and the peer it lacks. */
 export interface Apart {
   readonly node: ClusterNode;
   readonly other: ClusterNode;
 }
 
 /**
- * A cluster is meshed when every running node is connected to all full nodes of each bin, up to saturation (a
- * light node: to those that tell it of each other), and lacks nothing that it needs to serve. A node that
- * joins a large cluster late has fewer peers in bins whose nodes accept no more. Up to nine full nodes are
- * all connected. A topology's links are expected exactly. Dishonest nodes do not count.
+ * Every running node must be connected to all full nodes of each bin, up to saturation (a light node: to those that tell it
+ * of each other), and lack nothing that it needs to serve. A late node needs none in bins whose nodes accept no more. A
+ * topology's links are expected exactly. Dishonest nodes do not count.
  */
 export async function probeMesh(
   nodes: readonly ClusterNode[],
@@ -49,7 +40,7 @@ export async function probeMesh(
 > {
   // Rule breakers are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
-  // Boot nodes fill no bin of others, so nobody counts them.
+  // Boot nodes fill no bin of others.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
   const answers = await Promise.all(
@@ -72,8 +63,8 @@ export async function probeMesh(
 }
 
 /**
- * In a network that svcnet did not start, the expected links are unknown: every running node must have a
- * peer, listed or not, and lack nothing. Counts links between listed nodes.
+ * In a network that svcnet did not start, every running node must have a peer, listed or not, and lack nothing. Counts links
+ * between listed nodes.
  */
 export async function probeNetwork(
   nodes: readonly ClusterNode[],
@@ -92,7 +83,6 @@ export async function probeNetwork(
   return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
 }
 
-/** Full peers outside the list. @returns overlays */
 export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
   const overlays = new Set(nodes.map(({ overlay }) => overlay));
   const peers = await Promise.all(
@@ -102,7 +92,7 @@ export async function unlistedPeers(nodes: readonly ClusterNode[], signal: Abort
   return [...new Set(full.map(({ address }) => address))];
 }
 
-/** What the first unready node lacks; a single node joins nothing. */
+/** A single node joins nothing. */
 async function firstLacking(
   running: readonly ClusterNode[],
   signal: AbortSignal,
@@ -115,7 +105,6 @@ async function firstLacking(
   return undefined;
 }
 
-/** Overlays of peers, by the node's overlay. */
 type SeenPeers = ReadonlyMap<string, ProbeResult<ReadonlySet<string>>>;
 
 function peersOf(node: ClusterNode, signal: AbortSignal): Promise<ProbeResult<ReadonlySet<string>>> {
@@ -179,9 +168,8 @@ function accepts(
 }
 
 /**
- * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
- * dials a light node, and a Bee tells a light node only of nodes that dialled the Bee: with Bees alone, one
- * peer is enough.
+ * No node has to dial a boot node once it knows others. No node dials a light node, and a Bee tells a light node only of
+ * nodes that dialled the Bee: with Bees alone, one peer is enough.
  */
 function expectedPeers(
   node: ClusterNode,
@@ -197,12 +185,11 @@ function expectedPeers(
   return met.length > 0 ? met : full.slice(0, 1);
 }
 
-/** Running full nodes linked by topology; light ones see to their own links. */
+/** Light nodes see to their own links. */
 function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
   return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
 }
 
-/** @param connected overlays */
 function namedLinks(
   node: ClusterNode,
   running: readonly ClusterNode[],
@@ -231,7 +218,6 @@ function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[]
   return bins;
 }
 
-/** The first names, and how many more there are. */
 export function someNames(nodes: readonly ClusterNode[]): string {
   const names = nodes.slice(0, NAMES_SHOWN).map((node) => node.name);
   const more = nodes.length - names.length;

@@ -1,4 +1,3 @@
-/** A node's run: record, last state, and what this process did to it. */
 import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import type { BreakWitness } from '../../chain/chain.ts';
@@ -7,7 +6,7 @@ import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } fro
 
 const LOG_LINES_SHOWN = 15;
 
-/** States that a node is put into to see what the others do without it. */
+/** To see what the others do without the node. */
 const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
   killed: 'was killed',
   paused: 'was paused',
@@ -17,14 +16,12 @@ const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
 /** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
 export type NodeState = RunState | 'crashed' | 'silent' | 'new';
 
-/** A node as last observed. */
 export interface NodeSight {
   readonly state: NodeState;
   /** Identifies the current start; undefined before the first. */
   readonly handle: Handle | undefined;
-  /** Process on this machine that it runs in. */
   readonly pid: number | undefined;
-  /** How it ended; known only to the process that started it. */
+  /** Known only to the process that started it. */
   readonly exit: Exit | undefined;
   /** Why it is silent. */
   readonly silence?: string | undefined;
@@ -42,9 +39,9 @@ export interface NodeRunDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly stateDir: string;
   readonly cluster: string;
-  /** Whether the cluster still exists, rather than another one of the same name. */
+  /** Rather than another one of the same name. */
   readonly exists: () => boolean;
-  /** Whether the node has been removed from it for good, by any process. */
+  /** For good, by any process. */
   readonly hasLeft: () => boolean;
 }
 
@@ -52,7 +49,7 @@ export class NodeRun {
   readonly #name: string;
   readonly #deps: NodeRunDeps;
   #sight: NodeSight = NEVER_STARTED;
-  /** The state that this process put it into; if the observed state differs, something else changed it. */
+  /** The state that this process put it into. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #witness: BreakWitness | undefined;
   #done: { readonly state: RunState | undefined; readonly changes: number } = {
@@ -66,7 +63,6 @@ export class NodeRun {
     this.#deps = deps;
   }
 
-  /** As last seen. */
   get sight(): NodeSight {
     return this.#sight;
   }
@@ -88,7 +84,6 @@ export class NodeRun {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
 
-  /** How often this process has changed its state. */
   get changes(): number {
     return this.#done.changes;
   }
@@ -115,15 +110,13 @@ export class NodeRun {
     }
   }
 
-  /**
-   * Recorded before it happens: another process that looks meanwhile must not take it for the node's death.
-   */
+  /** Recorded before it happens: another process that looks meanwhile must not take it for the node's death. */
   intend(run: RunRecord): void {
     this.#record(run);
     this.#changed(run.state);
   }
 
-  /** Recorded for other processes; from here on also the state this process wants. */
+  /** From here on also the state this process wants. */
   async write(run: RunRecord): Promise<void> {
     this.#record(run);
     this.#wanted = run;
@@ -155,7 +148,6 @@ export class NodeRun {
   }
 }
 
-/** Whether its process exists, running or paused. */
 export function isThere({ state }: NodeSight): boolean {
   return state === 'running' || state === 'paused';
 }
@@ -166,7 +158,7 @@ function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, sil
   return { state: seen, handle, pid, exit, silence };
 }
 
-/** Why a node ended, with its log's end. @param launchedAt where its log ended at its last launch */
+/** @param launchedAt where its log ended at its last launch */
 export async function endOf(
   node: Pick<NodeRecord, 'name' | 'flavour' | 'binary' | 'image' | 'log'> & { readonly output: PartLog },
   { exit }: NodeSight,

@@ -1,5 +1,3 @@
-/** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
-
 import { existsSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../../base/errors.ts';
@@ -27,7 +25,7 @@ export interface OpenContext {
   readonly record: ClusterRecord;
   readonly driver: Driver;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
-  /** All nodes of the cluster; absent: those to open. */
+  /** Absent: those to open. */
   readonly all?: (() => readonly ClusterNode[]) | undefined;
 }
 
@@ -89,7 +87,6 @@ function openNode(
   });
 }
 
-/** Whether the cluster is there, and who left it. */
 interface Membership {
   readonly exists: () => boolean;
   readonly hasLeft: (node: string) => boolean;
@@ -119,7 +116,6 @@ export function leftError(node: string): HarnessError {
   return new HarnessError('NODE_NOT_FOUND', `${node} has been removed`);
 }
 
-/** Why this process must not start nodes now. */
 export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {
   const { name, owner, ephemeral } = context.record;
   if (!existsSync(clusterFolder(context.stateDir, name).path)) return clusterGone(name);
@@ -132,7 +128,6 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
   return whyRefused(context.stateDir, name) ?? whySaved(context);
 }
 
-/** Why nodes stay as they are while data is copied. */
 export function whySaved({
   stateDir,
   record: { name },

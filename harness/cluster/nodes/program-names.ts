@@ -1,14 +1,13 @@
-/** What tells programs of one flavour apart. */
 import type { FlavourName } from '../../flavours/flavour.ts';
 
 interface Running {
   readonly flavour: FlavourName;
-  /** Path of its program; absent: the flavour's own. */
+  /** Absent: the flavour's own. */
   readonly binary?: string | undefined;
 }
 
 /**
- * The end of the path of a node's program, as long as other programs of its flavour end alike.
+ * The end of the path of a node's program, long enough to tell it from others of its flavour.
  * @returns undefined for the flavour's own program, and where all nodes of the flavour have the same
  */
 export function programNames(nodes: readonly Running[]): (node: Running) => string | undefined {

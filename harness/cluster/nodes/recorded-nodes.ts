@@ -1,25 +1,19 @@
-/**
- * The record of a running cluster as this process knows it, and the nodes that it names: any process may add some,
- * remove some, or give one another program.
- */
+/** The record of a running cluster as this process knows it, and the nodes that it names: any process may change them. */
 import { type ClusterRecord, expectOwnRecord, readRecord, recordIdentity } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { acceptAll, type OpenContext, openNodes } from './open-nodes.ts';
 
 interface RecordedNodesDeps {
-  /** Those that come and go are put into it and taken out of it. */
+  /** Added and removed in place. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly context: () => OpenContext;
-  /** Called with nodes that were not there before. */
   readonly onNew: (nodes: readonly ClusterNode[]) => void;
 }
 
-/** Keeps an open cluster's nodes in step with its record. */
 export class RecordedNodes<R extends ClusterRecord> {
   readonly #deps: RecordedNodesDeps;
   #record: R;
-  /** Of the file that the record was read from. */
   #identity: string | undefined;
 
   constructor(record: R, deps: RecordedNodesDeps) {
@@ -36,7 +30,6 @@ export class RecordedNodes<R extends ClusterRecord> {
     await acceptAll(this.refresh());
   }
 
-  /** @returns nodes that another process has added */
   refresh(): readonly ClusterNode[] {
     const { stateDir } = this.#deps;
     const { name, token } = this.#record;

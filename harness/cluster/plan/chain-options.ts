@@ -13,7 +13,6 @@ import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
 import { batchNonce, spareAccounts } from './seed.ts';
 
-/** Chain options from definition and seed. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,
@@ -64,7 +63,7 @@ export function chainOptions(
   };
 }
 
-/** @returns ids of batches that the chain creates for a plan's nodes, 64 hex digits */
+/** @returns 64 hex digits each */
 export function plannedBatches({
   nodes,
   chain,
@@ -81,8 +80,7 @@ export function plannedBatches({
 }
 
 /**
- * Place among the chequebooks of all nodes that the cluster ever had, as one start with all of them would
- * deploy them.
+ * Place among the chequebooks that one start with all nodes ever would deploy.
  * @returns undefined: the node's first program deploys its own
  */
 function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
@@ -90,7 +88,7 @@ function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'i
   return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 
-/** Address of the chequebook that the chain deploys for a node; undefined: none. */
+/** Undefined: the chain deploys none for it. */
 export function chequebookOf(
   definition: Definition,
   node: Pick<PlannedNode, 'index' | 'flavour' | 'declared'>,

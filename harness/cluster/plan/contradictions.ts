@@ -17,10 +17,10 @@ import { topologyMistakes } from './topology.ts';
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
-/** Most keys that mining a cluster's overlays may take on average: about ten seconds. */
+/** That mining a cluster's overlays may take on average: about ten seconds. */
 const MINED_KEYS_MAX = 200_000;
 
-/** @returns a line per contradiction, with key, value and expectation */
+/** @returns a line each, with key, value and expectation */
 export function contradictions(definition: Definition): string[] {
   return [
     ...definition.nodes.flatMap((entry, index) =>
@@ -150,7 +150,6 @@ function simulationContradictions({ driver, store, ports, chain, nodes }: Defini
   return lines;
 }
 
-/** Real links have the latency of the machine. */
 function networkContradictions({ driver, network }: Definition): string[] {
   if (network === undefined) return [];
   return DRIVER_FACTS[driver].simulated

@@ -1,7 +1,4 @@
-/**
- * The definition for `svcnet up -f cluster.yaml` and `Cluster.start`. Mistakes name key, value, expectation and
- * nearest word.
- */
+/** Mistakes name key, value, expectation and nearest word. */
 
 import { resolve } from 'node:path';
 import type { z } from 'zod';
@@ -19,7 +16,7 @@ import { groupsByNumber } from './facts.ts';
 import { withPreset } from './presets/presets.ts';
 import { type Definition, type NodeGroup, schema } from './schema.ts';
 
-/** @param source names the input, a path or `options` @throws HarnessError `DEFINITION_INVALID` */
+/** @param source a path or `options`, for messages @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
   const checked = checkDefinition(input);
   if ('definition' in checked) return checked.definition;
@@ -27,7 +24,7 @@ export function parseDefinition(input: unknown, source: string): Definition {
 }
 
 /**
- * The definition with another group at its end.
+ * Adds a group at the end.
  * @param group as in a file
  * @param source names it in messages
  * @param instead number of the node that it replaces, to look at the result
@@ -53,7 +50,7 @@ export function withGroup(
   throw new HarnessError('DEFINITION_INVALID', lines);
 }
 
-/** A group for each node, without what follows from the node's place in its original group. */
+/** A group per node, without what follows from the node's place in its original group. */
 function singleGroups(definition: Definition): NodeGroup[] {
   return groupsByNumber(definition).map((group) => ({
     ...group,
@@ -63,7 +60,7 @@ function singleGroups(definition: Definition): NodeGroup[] {
   }));
 }
 
-/** The definition, or all mistakes. @param given with or without a preset */
+/** @returns the definition, or all mistakes @param given with or without a preset */
 export function checkDefinition(
   given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly Mistake[] } {
@@ -101,7 +98,7 @@ function mistakesIn(definition: Definition): readonly string[] {
     : [...again, ...contradictions(withPrograms(definition))];
 }
 
-/** The valid keys: contradictions among them are reported together with the other mistakes. */
+/** Contradictions among valid keys are reported together with the other mistakes. */
 function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
   if (input === null || typeof input !== 'object') return {};
   const wrong = new Set(
@@ -112,10 +109,7 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
   return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
 }
 
-/**
- * Fills in programs that the definition leaves to the environment, from the flavour's variable first.
- * Containers run none of this machine's programs.
- */
+/** Fills in programs from the environment, the flavour's variable first. Containers run none of this machine's programs. */
 function withPrograms(definition: Definition): Definition {
   const { images } = DRIVER_FACTS[definition.driver];
   const nodes = definition.nodes.map((group): NodeGroup => {
@@ -126,16 +120,13 @@ function withPrograms(definition: Definition): Definition {
     const binary = entry.binary ?? (fallback === '' || fallback === undefined ? declared?.program : fallback);
     if (binary === undefined) return entry;
     const path = resolve(binary);
-    // The node of this package by its path is the one that it needs no path for.
+    // Our own node needs no path.
     return { ...entry, binary: entry.flavour === 'svc' && isOwnProgram(path) ? undefined : path };
   });
   return { ...definition, nodes };
 }
 
-/**
- * Amount per chunk that lasts `ttlMs` at a constant price.
- * @param chain.storagePrice of one chunk and block, token units
- */
+/** Lasts `ttlMs` at a constant price. @param chain.storagePrice of one chunk and block, token units */
 export function batchAmount(
   ttlMs: number,
   chain: { readonly blockTimeMs: number; readonly storagePrice: bigint },
@@ -146,10 +137,7 @@ export function batchAmount(
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * The mistakes of an issue. Their texts are made only when told: of a hundred thousand, few are.
- * @param known the keys allowed at a path
- */
+/** Texts are made only when told: of a hundred thousand, few are. @param known the keys allowed at a path */
 export function explain(issue: Issue, input: unknown, known = keysAt): Mistake[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => () => {
@@ -179,23 +167,21 @@ function got(issue: Issue, input: unknown): string {
   return `${at === '' ? 'document' : at}: got ${given}, expected ${issue.message}${near}`;
 }
 
-/** Keys whose values appear in no message. */
+/** Their values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
 
-/** Keys whose values are URLs, or texts that were meant to be one. */
+/** Of values that are URLs, or texts that were meant to be one. */
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
-/**
- * The exceptions: one of the contracts is called `token`, and `keys` of a flavour file says how a node reads them.
- */
+/** A contract is called `token`, and `keys` of a flavour file says how a node reads them. */
 function isSecret(path: readonly PropertyKey[]): boolean {
   const isOpen = path.includes('contracts') || path[0] === 'flavours' || path[0] === 'keys';
   return !isOpen && path.some((part) => SECRETS.has(part));
 }
 
 /**
- * The intended branch of a union: one with a list that is too long, or one that got further into the value
- * than its type, preferably without a key that only another branch knows.
+ * The intended branch of a union: one with a list that is too long, or one that got further into the value than its type,
+ * preferably without a key that only another branch knows.
  */
 function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
   const isLong = (inner: Issue) => inner.code === 'too_big' && inner.origin === 'array';
@@ -223,7 +209,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Letters of a value that messages show, and of what is searched for URLs, which are shown shorter. */
+/** Letters of a value in messages; URLs are searched in more, and shown shorter. */
 const SHOWN_MAX = 60;
 const SHOWN_URL_MAX = 1000;
 

@@ -1,5 +1,3 @@
-/** What follows from a definition as a whole. */
-
 import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { Credit } from '../../flavours/profiles.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -7,17 +5,14 @@ import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
-/** The definition's credit, or else what suits profile, nodes and cheques. */
+/** Or else what suits profile, nodes and cheques. */
 export function creditOf(definition: Definition): Credit {
   const { credit, profile, prepare } = definition;
   const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
   return credit ?? (asOnTheNetwork ? 'network' : 'high');
 }
 
-/**
- * Whether a node with the public network's constants takes part: the chain then runs in real time, and all
- * nodes use its credit limits.
- */
+/** A node with the public network's constants: the chain then runs in real time, and all nodes use its credit limits. */
 export function hasPublicNode(definition: Definition): boolean {
   return definition.nodes.some((group) => flavourOf(group).public);
 }
@@ -26,23 +21,22 @@ export function nodeCount(definition: Definition): number {
   return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
 }
 
-/** The group of each node that it has started or got, by number; what a node has become since is left out. */
+/** Of all nodes that it started or got, by number; what a node has become since is left out. */
 export function groupsByNumber({ nodes }: Pick<Definition, 'nodes'>): NodeGroup[] {
   return nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
 }
 
-/** Nodes that it has or has had: the number of the next one. */
+/** Also the number of the next one. */
 export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** A group in use, and its name in messages. */
 export interface UsedGroup {
   readonly where: string;
   readonly group: NodeGroup;
 }
 
-/** The groups whose programs nodes run now: some may have left, or have got another program. */
+/** Whose programs nodes run now: some may have left, or have got another program. */
 export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGroup[] {
   let first = 0;
   const asStarted = nodes.flatMap((group, index): UsedGroup[] => {
@@ -57,7 +51,6 @@ export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGr
   return [...asStarted, ...changed];
 }
 
-/** The definition's store, or else what suits the driver. */
 export function storeOf({
   driver,
   store,
@@ -70,19 +63,18 @@ export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>
   return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
 }
 
-/** What links are like without faults; undefined: all arrives at once. */
+/** Without faults; undefined: all arrives at once. */
 export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
   if (network === undefined) return undefined;
   const { latency, jitter, regions, bandwidth } = network;
   return { latencyMs: latency, jitterMs: jitter, regions, bytesPerSecond: bandwidth };
 }
 
-/** Whether all nodes could share one process and its network. */
 export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every((group) => flavourOf(group).embedded !== undefined);
 }
 
-/** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */
+/** A boot node has none. */
 export function batchesOf(
   definition: Pick<Definition, 'batches'>,
   { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,

@@ -1,4 +1,4 @@
-/** Kinds of values, each with a message of what was expected. */
+/** Each with a message of what was expected. */
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 
@@ -7,7 +7,6 @@ export const whole = (min: number, max: number) => {
   return z.int({ error }).min(min, { error }).max(max, { error });
 };
 
-/** Any text but an empty one. */
 export const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected });
 
 export const trueOrFalse = z.boolean({ error: 'true or false' });
@@ -34,7 +33,6 @@ export const seed = z
   .transform(BigInt)
   .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
 
-/** Longest list that an option takes. */
 const OPTION_VALUES_MAX = 1000;
 const OPTION_EXPECTED = 'text, a number, true, false or a list of texts';
 export const optionValue = z.union(
@@ -63,9 +61,9 @@ export const amount = z
   .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
-/** Order of secp256k1: private keys are below. */
+/** Of secp256k1: private keys are below. */
 const GROUP_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
-/** @returns 64 lower-case hex digits */
+/** 64 lower-case hex digits. */
 export const privateKey = z
   .string({ error: KEY_EXPECTED })
   .regex(/^(0x)?[0-9a-fA-F]{64}$/, { error: KEY_EXPECTED })
@@ -76,7 +74,7 @@ export const privateKey = z
 
 const PREFIX_BITS_MAX = 16;
 const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;
-/** A neighbourhood: leading bits of overlays. */
+/** Leading bits of overlays. */
 export const prefix = z
   .string({ error: PREFIX_EXPECTED })
   .regex(new RegExp(`^[01]{1,${PREFIX_BITS_MAX}}$`), { error: PREFIX_EXPECTED });

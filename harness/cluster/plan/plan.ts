@@ -1,7 +1,4 @@
-/**
- * Everything that follows from definition and seed. The caller chooses addresses and folders; the chain gives its
- * facts.
- */
+/** What follows from definition and seed. The caller chooses addresses and folders; the chain gives its facts. */
 
 import { isIPv4 } from 'node:net';
 import { HarnessError } from '../../base/errors.ts';
@@ -18,27 +15,25 @@ import type { Definition, NodeGroup } from './schema.ts';
 import { deriveNode } from './seed.ts';
 import { type Link, linksOf } from './topology.ts';
 
-/** Asked first by new nodes; gossip reaches the others. */
+/** Gossip reaches the others. */
 const BOOTNODES_MAX = 3;
 
 export interface ClusterPlan {
   readonly definition: Definition;
   readonly seed: bigint;
   readonly nodes: readonly PlannedNode[];
-  /** Accounts, batches and chequebooks are part of it: of all nodes of the start, or of those that are added. */
+  /** Accounts, batches and chequebooks: of all nodes of the start, or of those that are added. */
   readonly chain: ChainOptions;
   /** Running nodes that those of the plan join; absent: it is the plan of the whole cluster. */
   readonly joined?: readonly JoinedNode[] | undefined;
 }
 
-/** What new nodes need to know of running ones. */
 export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour' | 'declared'> & {
-  /** Multiaddress that other nodes dial. */
   readonly underlay: string;
 };
 
 /**
- * @param seed 64 bits; all keys follow from it
+ * @param seed 64 bits
  * @param added numbers of nodes to plan for a running cluster; default: all
  * @throws HarnessError `DEFINITION_INVALID` when drawn links lack one that the definition needs
  */
@@ -82,12 +77,12 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
 
 type Member = Omit<PlannedNode, 'identity' | 'peers'>;
 
-/** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
+/** Without what follows from the seed, which may take a while to mine. */
 export function plannedMembers(definition: Definition): Member[] {
   return allMembers(definition).filter(({ index }) => definition.grown?.gone.includes(index) !== true);
 }
 
-/** Those that were removed for good among them. */
+/** Includes those removed for good. */
 function allMembers(definition: Definition): Member[] {
   return groupsByNumber(definition).map((asStarted, index) => {
     const group = definition.upgraded?.[index] ?? asStarted;
@@ -109,7 +104,6 @@ function allMembers(definition: Definition): Member[] {
   });
 }
 
-/** Only nodes of this package's code can be tampered with. */
 function tamperedIn(
   { machineFaults }: Definition,
   { flavour, binary, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'binary' | 'dishonest'>,
@@ -124,29 +118,23 @@ function peersOf(index: number, links: readonly Link[]): string[] {
     .map(([one, other]) => nodeName(one === index ? other : one));
 }
 
-/** Where a node is, as the caller has chosen. */
 export interface NodePlace {
   readonly ports: NodePorts;
-  /** IPv4 address or name, and port, that peers dial. */
+  /** That peers dial: IPv4 address or name, and port. */
   readonly reached: { readonly host: string; readonly port: number };
-  /** Address that it listens on. */
   readonly listen: string;
-  /** Host names in requests to its API; absent: addresses only. */
+  /** In requests to its API; absent: addresses only. */
   readonly hosts?: readonly string[];
   readonly dataDir: string;
 }
 
-/** What nodes have to know about their chain. */
 export interface ChainFacts {
   readonly contracts: Contracts;
   readonly startBlock: number;
-  /** Endpoint of a node, by the node's name. */
   rpcOf(node: string): string;
-  /** Address of the chequebook deployed for a node. */
   chequebookOf(node: PlannedNode): string | undefined;
 }
 
-/** A node ready to be created, and its multiaddress. */
 export interface PlacedNode {
   readonly plan: NodePlan;
   readonly underlay: string;
@@ -223,7 +211,7 @@ function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | u
   return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
-/** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
+/** Or else the first full nodes: all other nodes ask these for more peers. */
 function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter((node) => node.mode === 'full' && flavourOf(node).bootstraps && isHonest(node));

@@ -1,40 +1,33 @@
-/**
- * A fixed range of ports: by default ten per node, which uses three. The tenth port is the chain's, whatever
- * the number of nodes.
- */
+/** Ten ports per node, which uses three. The tenth of the first is the chain's. */
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { groupsByNumber } from './facts.ts';
 import type { Definition } from './schema.ts';
 
-/** Offset in the first node's range, if it is that wide. */
+/** In the first node's range, if it is that wide. */
 const CHAIN_PORT_OFFSET = 9;
 
 export type PortRange = Exclude<Definition['ports'], 'free'>;
 
-/** A port and who wants it: `the API of node-0`. */
 export interface WantedPort {
   readonly port: number;
   readonly by: string;
 }
 
-/**
- * Ports of a node in a fixed range; 0 for a debug API outside the range. Nodes without a debug API use their
- * API's port instead.
- */
+/** 0 for a debug API outside the range. Nodes without a debug API use their API's port instead. */
 export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
   const api = first + index * stride;
   return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
 }
 
-/** @returns 0: any free port */
+/** 0: any free one. */
 export function chainPort({ chain, ports }: Definition): number {
   if (chain.port !== 0 || ports === 'free') return chain.port;
   return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;
 }
 
 /**
- * Ports known before the start, in order of naming.
+ * Ports known before the start.
  * @param added numbers of joining nodes: only theirs @param isHeld without p2p ports, which their proxy has
  */
 export function wantedPorts(

@@ -1,13 +1,11 @@
-/** What a definition's `prepare` cannot ask of its nodes. */
 import { existsSync } from 'node:fs';
 import { batchesOf, groupsByNumber, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { linksOf } from './topology.ts';
 
-/** Needed to send and take cheques. */
 const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
 
-/** @returns a line per contradiction, with key, value and expectation */
+/** @returns a line each, with key, value and expectation */
 export function preparationContradictions(definition: Definition): string[] {
   return [
     ...uploadContradictions(definition),
@@ -48,10 +46,7 @@ function chequeContradictions(definition: Definition): string[] {
   return lines;
 }
 
-/**
- * Nodes owe only connected nodes.
- * @param seed undefined while none is drawn: drawn links are not checked
- */
+/** Nodes owe only connected nodes. @param seed undefined: drawn links are not checked */
 export function chequeLinkContradictions(definition: Definition, seed: bigint | undefined): string[] {
   const { topology, prepare } = definition;
   const count = nodeCount(definition);
@@ -76,10 +71,7 @@ function isNode(name: string, count: number): boolean {
   return name === `node-${index}` && index < count;
 }
 
-/**
- * A payer needs a chequebook, and stamps, of its own batch or another node's, for the chunks that put it in
- * debt.
- */
+/** A payer needs a chequebook, and anybody's stamps for the chunks that put it in debt. */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [

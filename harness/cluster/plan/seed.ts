@@ -1,6 +1,6 @@
 /**
- * All random values derive from one 64-bit seed: key files, which determine accounts, overlays and peer ids, and
- * batch nonces. The deployer is the standard development account: contract addresses never change.
+ * All random values derive from one 64-bit seed: key files, which determine accounts, overlays and peer ids, and batch
+ * nonces. The deployer is the standard development account: contract addresses never change.
  */
 import { createCipheriv, createHash, randomInt } from 'node:crypto';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -10,10 +10,10 @@ import { HarnessError } from '../../base/errors.ts';
 import type { NodeKeys } from '../../flavours/flavour.ts';
 import { ed25519Identity } from '../../flavours/svc-keys.ts';
 
-/** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
+/** Such a seed is short to type and exact as a JSON number. */
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
-/** Nonce of every overlay: overlays are mined by varying the key, which nodes of every flavour accept. */
+/** Overlays are mined by varying the key, which nodes of every flavour accept. */
 export const OVERLAY_NONCE = new Uint8Array(32);
 /** All tries fail with a probability of e^-40. */
 const TRIES_PER_EXPECTED = 40;
@@ -22,10 +22,7 @@ export function drawSeed(): bigint {
   return BigInt(randomInt(DRAWN_SEED_BOUND));
 }
 
-/**
- * @param text decimal, or hex with `0x`, below 2^64 @param where it was given
- * @throws HarnessError `USAGE`
- */
+/** @param text decimal, or hex with `0x`, below 2^64 @param where it was given @throws HarnessError `USAGE` */
 export function parseSeed(text: string, where = '--seed'): bigint {
   const seed = /^(\d+|0x[0-9a-fA-F]+)$/.test(text) ? BigInt(text) : undefined;
   if (seed === undefined || seed >> SEED_BITS !== 0n) {
@@ -34,7 +31,7 @@ export function parseSeed(text: string, where = '--seed'): bigint {
   return seed;
 }
 
-/** A number where JSON is exact, else decimal text; `null`: none. */
+/** A number where JSON is exact, else decimal text. */
 export function seedToJson(seed: bigint): number | string;
 export function seedToJson(seed: bigint | undefined): number | string | null;
 export function seedToJson(seed: bigint | undefined): number | string | null {
@@ -42,7 +39,7 @@ export function seedToJson(seed: bigint | undefined): number | string | null {
   return seed <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(seed) : seed.toString();
 }
 
-/** 32 bytes: SHA-256 of a tag, the seed (8 bytes big-endian) and labels. New labels never change other values. */
+/** SHA-256 of a tag, the seed (8 bytes big-endian) and labels: new labels never change other values. */
 export function derive(seed: bigint, ...labels: readonly (string | number)[]): Uint8Array {
   const seedBytes = Buffer.alloc(8);
   seedBytes.writeBigUInt64BE(seed);
@@ -51,7 +48,7 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   return new Uint8Array(hash.digest());
 }
 
-/** A key stream of AES-256 in counter mode for one purpose. */
+/** AES-256 in counter mode, per purpose. */
 export function seededBytes(
   length: number,
   seed: bigint,
@@ -61,7 +58,7 @@ export function seededBytes(
   return new Uint8Array(stream.update(Buffer.alloc(length)));
 }
 
-/** An exported network's chain token: the seed gives all keys anyway. */
+/** No more secret than the seed, which gives all keys. */
 export function chainToken(seed: bigint): string {
   return toHex(derive(seed, 'chain token'));
 }
@@ -70,9 +67,8 @@ export interface NodeOrigin {
   readonly seed: bigint;
   readonly index: number;
   readonly networkId: number;
-  /** Private key of its account, 64 hex digits, instead of the one that follows from the seed. */
+  /** 64 hex digits, instead of the one that follows from the seed. */
   readonly privateKey?: string | undefined;
-  /** First bits of its overlay, at most 16. */
   readonly neighbourhood?: string | undefined;
 }
 
@@ -101,7 +97,7 @@ function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
   return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
 }
 
-/** The first key whose overlay is in the neighbourhood; without a neighbourhood, the first key. */
+/** The first key whose overlay is in the neighbourhood, if there is one. */
 function minedAccount(origin: NodeOrigin): NodeAccount {
   const { seed, index, neighbourhood = '' } = origin;
   const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
@@ -117,7 +113,7 @@ function minedAccount(origin: NodeOrigin): NodeAccount {
   );
 }
 
-/** Keys to try, on average, until an overlay begins with these bits; about 50 µs each. */
+/** Keys to try, on average; about 50 µs each. */
 export function expectedTries(neighbourhood: string): number {
   return 2 ** neighbourhood.length;
 }
@@ -127,7 +123,6 @@ function isInside([first = 0, second = 0]: Uint8Array, neighbourhood: string): b
   return bits.startsWith(neighbourhood);
 }
 
-/** An account that belongs to no node, for applications and people. */
 export interface SpareAccount {
   readonly name: string;
   readonly key: Uint8Array;
@@ -135,10 +130,10 @@ export interface SpareAccount {
   readonly ethereum: string;
 }
 
-/** For an application with two parties and a payer. */
+/** Two parties of an application, and a payer. */
 const SPARE_ACCOUNTS = 3;
 
-/** Accounts funded on every chain with this seed. */
+/** Accounts of no node, funded on every chain with this seed. */
 export function spareAccounts(seed: bigint): SpareAccount[] {
   return Array.from({ length: SPARE_ACCOUNTS }, (_, index) => {
     const key = derive(seed, 'account', index);
@@ -146,7 +141,7 @@ export function spareAccounts(seed: bigint): SpareAccount[] {
   });
 }
 
-/** `0x` and 64 hex digits: nonce of a batch that `up` creates. */
+/** `0x` and 64 hex digits. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;
 }

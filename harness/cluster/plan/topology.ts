@@ -1,24 +1,21 @@
-/**
- * Which nodes of a cluster are connected, if its definition does not leave that to them. Nodes are identified by
- * index.
- */
+/** Which nodes are connected, by index. */
 import type { NodeMode } from '../../flavours/flavour.ts';
 import { numberOf } from './planned-node.ts';
 import type { Definition } from './schema.ts';
 import { derive } from './seed.ts';
 
 type Topology = Definition['topology'];
-/** Both ends, the lower index first. */
+/** The lower index first. */
 export type Link = readonly [number, number];
 
-/** @returns undefined if all nodes may connect */
+/** Undefined: all nodes may connect. */
 export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[] | undefined {
   if (topology === 'mesh') return undefined;
   if (typeof topology === 'object' && 'random' in topology) return randomLinks(topology.random, nodes, seed);
   return fixedLinks(topology, nodes);
 }
 
-/** Links that follow from the definition alone; undefined for a mesh and for drawn links. */
+/** Undefined for a mesh and for drawn links. */
 function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
@@ -27,10 +24,7 @@ function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   return topology.links.map(([one, other]) => link(numberOf(one), numberOf(other)));
 }
 
-/**
- * A connected graph in which every node has at least this many peers: each node joins a random earlier one,
- * then those with too few draw more.
- */
+/** Connected: each node joins a random earlier one, then those with too few peers draw more. */
 function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   let drawn = 0;
   const below = (bound: number) =>
@@ -54,10 +48,7 @@ function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   );
 }
 
-/**
- * A line per mistake.
- * @param modes of all nodes, in order
- */
+/** A line per mistake. @param modes of all nodes, in order */
 export function topologyMistakes(topology: Topology, modes: readonly NodeMode[]): string[] {
   if (topology === 'mesh') return [];
   const nodes = modes.length;

@@ -4,12 +4,10 @@ import { HarnessError } from '../../base/errors.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 
-/** Option of the commands that read such files. */
 export const TRUST = '--trust';
 
 /**
- * Paths of programs in flavour files, and in groups of nodes except those that this machine's environment
- * names too.
+ * Paths in flavour files, and in groups of nodes except those that this machine's environment names too.
  * @param definition as in a file, unchecked
  */
 export function programsIn({
@@ -21,7 +19,6 @@ export function programsIn({
 }): string[] {
   const own = new Set(ownPrograms());
   const binaries = named(nodes, 'binary').filter((program) => !own.has(resolve(program)));
-  // A flavour file also says how to call its program.
   return [...new Set([...binaries, ...named(flavours, 'program')])];
 }
 
@@ -33,13 +30,13 @@ function named(entries: unknown, key: string): string[] {
   });
 }
 
-/** What a definition uploads, as a file or a recipe has it, not checked yet. */
+/** Of a file or a recipe, unchecked. */
 export function uploadsIn(definition: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
   return Array.isArray(prepare?.uploads) ? prepare.uploads : [];
 }
 
-/** An unchecked upload's path; undefined: none, or refused. */
+/** Undefined: none, or refused. */
 export function uploadedPath(upload: unknown): string | undefined {
   if (typeof upload !== 'object' || upload === null || !('path' in upload)) return undefined;
   return typeof upload.path === 'string' && upload.path !== '' ? upload.path : undefined;
@@ -56,8 +53,8 @@ function ownPrograms(): string[] {
 }
 
 /**
- * @param runs what the file would run, in words @param source of it, for messages
- * @param uploads paths that it would upload
+ * @param runs what the file would run, in words @param source for messages
+ * @param uploads paths
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrusted(
@@ -78,7 +75,7 @@ export function expectTrusted(
   });
 }
 
-/** Most that the message names; a file may name any number. */
+/** A file may name any number. */
 const NAMED_MAX = 10;
 
 function someOf(names: readonly string[]): string {

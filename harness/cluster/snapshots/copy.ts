@@ -10,8 +10,7 @@ import { namesIn } from '../state/state-folder.ts';
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
 /**
- * Copies a folder if it exists, sharing blocks of files if possible. A node's faults stay behind: the list of
- * those that can be healed is the cluster's.
+ * Shares blocks of files if possible. A node's faults stay behind: the list of those to heal is the cluster's.
  * @param signal ends it before the next file @throws HarnessError `INTERRUPTED`
  */
 export async function copyFolder(from: string, to: string, signal?: AbortSignal): Promise<void> {
@@ -26,7 +25,7 @@ export async function copyFolder(from: string, to: string, signal?: AbortSignal)
   });
 }
 
-/** Every file below a folder but locks, by its path there with `/`, and its bytes. */
+/** Without locks, by path with `/`, and their bytes. */
 export function filesBelow(path: string, prefix = ''): [name: string, bytes: number][] {
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
     const [name, place] = [`${prefix}${entry.name}`, join(path, entry.name)];
@@ -35,17 +34,13 @@ export function filesBelow(path: string, prefix = ''): [name: string, bytes: num
   });
 }
 
-/** Bytes of all files below a folder. */
 export function sizeOf(path: string): number {
   const info = lstatSync(path);
   if (!info.isDirectory()) return info.size;
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0);
 }
 
-/**
- * Removes what a cluster that starts again from its own folder does not continue. Faults ended with the processes that
- * had them: those on disk would be the only ones left.
- */
+/** Removes what a cluster that starts again does not continue: faults ended with the processes that had them. */
 export function forgetRun(folder: ClusterFolder, nodes: readonly string[]): void {
   rmSync(join(folder.path, 'faults'), { recursive: true, force: true });
   for (const node of nodes) {
@@ -55,7 +50,7 @@ export function forgetRun(folder: ClusterFolder, nodes: readonly string[]): void
       if (isOfOneRun(join(tampered, name))) rmSync(join(path, name), { recursive: true, force: true });
     }
   }
-  // Anvil leaves the folder of its socket behind when nothing is there to tidy up.
+  // Anvil leaves the folder of its socket behind.
   const chain = dirname(folder.chainOptions());
   for (const name of namesIn(chain)) {
     if (name.startsWith('svcnet-chain-')) rmSync(join(chain, name), { recursive: true, force: true });

@@ -1,4 +1,3 @@
-/** Starts from a snapshot: its definition with new ports, its data in a new folder. */
 import { HarnessError } from '../../base/errors.ts';
 import { contradictions } from '../plan/contradictions.ts';
 import { parseDefinition } from '../plan/definition.ts';
@@ -10,7 +9,7 @@ import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
-/** What can be chosen for a cluster started from a snapshot; everything else is fixed. */
+/** Beside a snapshot; everything else is fixed. */
 const CHOOSABLE = new Set(
   Object.entries(CLUSTER_OPTIONS).flatMap(([name, option]) => ('besideSnapshot' in option ? [name] : [])),
 );
@@ -50,7 +49,7 @@ export function openSnapshot(
   throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'));
 }
 
-/** Copies data to where chain and nodes expect it. @param cluster its name */
+/** @param cluster its name */
 export async function placeSnapshot(
   { path, record }: Snapshot,
   stateDir: string,

@@ -1,7 +1,6 @@
 /**
- * Saves a running cluster. Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly, then the
- * state of the chain and the data of the nodes are copied, then the stopped nodes are restarted, whatever has
- * happened meanwhile.
+ * Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly before the copy, and restarted whatever
+ * has happened meanwhile.
  */
 
 import { existsSync } from 'node:fs';
@@ -26,7 +25,6 @@ import { copyFolder, filesBelow, sizeOf } from './copy.ts';
 import { currentHead, inside, listSnapshots, type Snapshot, type SnapshotRecord } from './snapshot.ts';
 import { beginSnapshot, existsError, finishSnapshot } from './writing.ts';
 
-/** A loaded machine starts even small programs slowly. */
 const FORGET_TIMEOUT_MS = 60_000;
 
 export interface SaveContext {
@@ -37,17 +35,16 @@ export interface SaveContext {
   readonly chain: Chain;
   readonly driver: Driver;
   readonly signal?: AbortSignal | undefined;
-  /** Receives progress messages. */
   readonly onProgress: (text: string) => void;
-  /** Waits until the nodes serve again; only then may another process save the cluster. */
+  /** Only once the nodes serve again may another process save the cluster. */
   readonly restarted: () => Promise<void>;
 }
 
 /**
  * @param options.force replaces a snapshot of that name
  * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE` before anything is stopped; `NODE_STATE`
- * when nodes could not be restarted, or others started them during the copy; `INTERRUPTED`, with a hint that names
- * nodes that could not be restarted
+ * when nodes could not be restarted, or others started them during the copy; `INTERRUPTED`, with a hint that names nodes
+ * that could not be restarted
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -67,7 +64,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
   const path = beginSnapshot(context.stateDir);
   let copying: Promise<number> | undefined;
   try {
-    // Before anything stops: a chain that does not answer has nothing to save.
+    // A chain that does not answer has nothing to save.
     await context.chain.height(context.signal);
     const height = await whileStopped(context, () => (copying = copyAll(context, path)));
     const { record, stateDir } = context;
@@ -80,13 +77,12 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       cluster: record.name,
       seed,
       driver: record.driver,
-      // What describes programs that no node runs any more is not taken along.
+      // Without programs that no node runs any more.
       definition: writtenDefinition({
         ...readDefinition(record.definition),
         flavours: [],
         formerly: undefined,
       }),
-      // Another process may have bought one since.
       batches: (readRecord(stateDir, record.name) ?? record).batches,
       prepared,
       height,
@@ -102,7 +98,6 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
   } finally {
     // After an interruption a file may still be being copied.
     await Promise.allSettled([copying]);
-    // On success the folder was renamed.
     removeFolder(path);
   }
 }
@@ -156,7 +151,6 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   }
 }
 
-/** Stops running and paused nodes, and restores them. */
 async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
   const { nodes, onProgress, signal, record } = context;
   const sights = await Promise.all(nodes.map((node) => node.observe()));
@@ -198,7 +192,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   return outcome.value;
 }
 
-/** Adds the node to those that are to be restarted, unless something else has stopped it meanwhile. */
+/** Notes the node for the restart, unless something else has stopped it meanwhile. */
 async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void> {
   const [outcome] = await Promise.allSettled([node.stop()]);
   if (outcome.status === 'fulfilled') return void stopped.push(node);
@@ -207,7 +201,7 @@ async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void>
   throw reason;
 }
 
-/** @param before their states before they were stopped @throws HarnessError `NODE_STATE` */
+/** @throws HarnessError `NODE_STATE` */
 async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
   const after = await Promise.all(nodes.map((node) => node.observe()));
   const started = nodes.filter((_, index) => {
@@ -221,10 +215,7 @@ async function expectStopped(nodes: readonly ClusterNode[], before: readonly Nod
   });
 }
 
-/**
- * Makes a process that ends before it has restarted the nodes name them; those of an ephemeral cluster end
- * with it.
- */
+/** A process that ends before it has restarted the nodes names them; those of an ephemeral cluster end with it. */
 function tellAtExit({ name, ephemeral }: ClusterRecord, stopped: readonly ClusterNode[]): Disposable {
   const tell = () => {
     if (ephemeral || stopped.length === 0) return;
@@ -251,7 +242,6 @@ function notStarted(
   });
 }
 
-/** @returns height of the chain */
 async function copyAll(context: SaveContext, path: string): Promise<number> {
   const { chain, driver, nodes, record, stateDir, signal, onProgress } = context;
   onProgress('copying chain and data');
@@ -268,7 +258,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
   return height;
 }
 
-/** Copies that know the addresses of this cluster's nodes would connect to them. */
+/** Copies that know this cluster's nodes would connect to them. */
 async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
   for (const flavour of new Set(nodes.map(flavourOf))) {
     const copies = nodes

@@ -1,5 +1,5 @@
 /**
- * Snapshots on disk: networks as they were at one moment, to start others from.
+ * Networks as they were at one moment, to start others from.
  *
  *   <state>/snapshots/<name>/snapshot.json    its description, its files, and what is needed to start it
  *                           /chain/           state of the chain, as `chain/state/` has it
@@ -24,7 +24,7 @@ import { foldersIn, statePath } from '../state/state-folder.ts';
 
 const text = z.string({ error: 'text' });
 const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number from 0' });
-/** The last moment that a date can name. */
+/** Of a date. */
 const MS_MAX = 8.64e15;
 
 /** Raised when older snapshots can no longer be started. */
@@ -32,9 +32,8 @@ const FORMAT = 2;
 
 /** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
-  /** Raised when older snapshots can no longer be started. */
   readonly format: number;
-  /** Version of this package, which determines how nodes store their data. */
+  /** Of this package; nodes of others may store their data differently. */
   readonly version: string;
   readonly anvil: string;
 }
@@ -44,22 +43,19 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly name: string;
   /** Unix milliseconds. */
   readonly savedAt: number;
-  /** Name of the cluster that was saved. */
   readonly cluster: string;
   /** Decimal. */
   readonly seed: string;
   readonly driver: DriverName;
   /** By `writtenDefinition`. */
   readonly definition: unknown;
-  /** Batches from its start, and those that nodes without one got later. */
+  /** Also those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
-  /** What its start has prepared because the definition asks for it. */
   readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;
-  /** Size of all files. */
   readonly sizeBytes: number;
-  /** Bytes of each file, by its path in the folder: a half-restored copy must not start with data missing. */
+  /** Of each file, by its path in the folder: a half-restored copy must not start. */
   readonly files: Readonly<Record<string, number>>;
   readonly nodes: readonly {
     readonly name: string;
@@ -77,14 +73,13 @@ export function currentHead(): SnapshotHead {
   return { format: FORMAT, version: VERSION, anvil: anvilVersion() };
 }
 
-/** Paths inside a snapshot's folder. */
 export const inside = {
   record: (path: string) => join(path, 'snapshot.json'),
   chain: (path: string) => join(path, 'chain'),
   node: (path: string, node: string) => join(path, 'nodes', node),
 } as const;
 
-/** Complete snapshots, sorted by name. @param onBroken gets the name of each that cannot be read, and why */
+/** Complete ones, sorted. @param onBroken gets the name of each that cannot be read, and why */
 export function listSnapshots(
   stateDir: string,
   onBroken: (name: string, why: string) => void = () => undefined,
@@ -120,7 +115,7 @@ export function findSnapshot(stateDir: string, name: string, argument: string): 
   );
 }
 
-/** Why it cannot start; undefined: it can. */
+/** Undefined: it can be started. */
 export function whyUnusable({ path, record }: Snapshot): string | undefined {
   const { format, version, anvil } = currentHead();
   if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;
@@ -138,7 +133,6 @@ function incompleteFile(path: string, { files }: SnapshotRecord): string | undef
   return undefined;
 }
 
-/** @throws HarnessError `SNAPSHOT_REFUSED` */
 export function checkUsable(snapshot: Snapshot): void {
   const odd = oddEntry(snapshot.path);
   const why = odd === undefined ? whyUnusable(snapshot) : `${odd} is neither a file nor a folder`;
@@ -149,7 +143,6 @@ export function checkUsable(snapshot: Snapshot): void {
   });
 }
 
-/** @throws HarnessError `SNAPSHOT_REFUSED` */
 export function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
   const path = join(snapshotsDir(stateDir), name);
   expectInside(snapshotsDir(stateDir), inside.record(path));
@@ -162,12 +155,11 @@ export function readSnapshot(stateDir: string, name: string): Snapshot | undefin
   });
 }
 
-/** @throws HarnessError as `statePath` */
 export function snapshotsDir(stateDir: string): string {
   return statePath(stateDir, 'snapshots');
 }
 
-/** What a snapshot must be like to be listed: it may be damaged, or have come from elsewhere. Every version can read it. */
+/** Enough to be listed, by any version: it may be damaged, or have come from elsewhere. */
 const head = z.looseObject(
   {
     format: z.int({ error: 'a number' }),
@@ -179,7 +171,7 @@ const head = z.looseObject(
   { error: 'a snapshot' },
 );
 
-/** Nodes of this package alone: what else there is cannot be saved, and needs a program or an image. */
+/** Others cannot be saved, and need a program or an image. */
 const group = z.looseObject(
   {
     flavour: z.enum(['svc', 'dishonest'], { error: 'svc or dishonest' }),
@@ -236,7 +228,7 @@ const startable = z.looseObject({
     .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),
 });
 
-/** @param folder its name @returns what is wrong with the head; undefined: nothing */
+/** @param folder its name @returns what is wrong with the head */
 function headMistake(record: unknown, folder: string): string | undefined {
   const parsed = head.safeParse(record);
   if (!parsed.success) return mistakeOf(parsed.error);
@@ -244,7 +236,6 @@ function headMistake(record: unknown, folder: string): string | undefined {
   return name === folder ? undefined : `name: got '${name}', expected '${folder}', the name of its folder`;
 }
 
-/** The same of a record of this version. */
 function recordMistake(record: unknown): string | undefined {
   const parsed = startable.safeParse(record);
   if (!parsed.success) return mistakeOf(parsed.error);

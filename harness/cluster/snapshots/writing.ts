@@ -1,4 +1,3 @@
-/** Writes and removes snapshots; half of one is never visible. */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,35 +17,29 @@ import {
   snapshotsDir,
 } from './snapshot.ts';
 
-/**
- * Removes a snapshot, even one that cannot be read.
- * @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND`
- */
+/** Even one that cannot be read. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
 export function removeSnapshot(stateDir: string, name: string): number {
   const isThere = NAME_PATTERN.test(name) && foldersIn(snapshotsDir(stateDir)).includes(name);
   const path = isThere
     ? join(snapshotsDir(stateDir), name)
     : findSnapshot(stateDir, name, 'snapshot rm').path;
-  // Moved aside first, so that a half-removed one is never visible.
+  // First: a half-removed snapshot is never visible.
   const aside = setAside(path, stateDir);
   const bytes = sizeOf(aside);
   removeFolder(aside);
   return bytes;
 }
 
-/** @returns where the folder is now */
 function setAside(path: string, stateDir: string): string {
   const aside = asideFolder(stateDir);
   renameSync(path, aside);
   return aside;
 }
 
-/** A new temporary folder name. */
 function asideFolder(stateDir: string): string {
   return join(snapshotsDir(stateDir), `.${randomUUID()}`);
 }
 
-/** Where a snapshot is written until it is complete. */
 export function beginSnapshot(stateDir: string): string {
   markedPath(stateDir, 'snapshots');
   removeUnfinished(stateDir);
@@ -56,8 +49,7 @@ export function beginSnapshot(stateDir: string): string {
 }
 
 /**
- * Names a complete snapshot.
- * @param given.force replaces one of that name, removed afterwards, as that takes a while
+ * @param given.force replaces a snapshot of that name, which is removed afterwards
  * @throws HarnessError `SNAPSHOT_EXISTS`
  */
 export function finishSnapshot(
@@ -82,7 +74,7 @@ export function existsError(name: string): HarnessError {
   });
 }
 
-/** Removes what processes killed while saving or removing a snapshot left behind. */
+/** Left by processes killed while they saved or removed a snapshot. */
 function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);

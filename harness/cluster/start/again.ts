@@ -1,4 +1,4 @@
-/** What a start does otherwise when the cluster ran before, and starts again from its own folder. */
+/** What differs when a cluster starts again from its own folder. */
 
 import { takenPorts } from '../../base/machine/ports.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -13,7 +13,7 @@ export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'drive
   return before !== undefined && driver.halt !== undefined;
 }
 
-/** The chain's old port, if any port will do and this one is free. */
+/** If any port will do and the old one is free. */
 export async function chainPortAgain(
   { before, driver, definition }: StartContext,
   { chain: { port } }: ClusterPlan,
@@ -24,7 +24,7 @@ export async function chainPortAgain(
   return taken.has(had) ? {} : { port: had };
 }
 
-/** A batch that has expired will never be usable again, and nobody waits for it. */
+/** Nobody waits for a batch that has expired. */
 export async function livingBatches(
   { before }: StartContext,
   chain: Chain,
@@ -35,7 +35,6 @@ export async function livingBatches(
   return batches.filter((_, index) => living[index]);
 }
 
-/** @param id of a batch */
 async function isLiving(chain: Chain, id: string): Promise<boolean> {
   const { postageStamp } = chain.contracts;
   const view = (signature: string) => chain.view(postageStamp, signature, [prefixed(id)]);

@@ -1,5 +1,3 @@
-/** Starting a cluster's chain: its options, its place, and its output when it is ready. */
-
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
@@ -33,7 +31,6 @@ export interface StartChain {
   readonly clock: Clock;
   readonly driver: Driver;
   readonly options: ChainOptions;
-  /** The cluster's. */
   readonly token: string;
   readonly optionsFile: string;
   readonly log: string;
@@ -47,9 +44,8 @@ export interface StartChain {
 
 export interface StartedChain {
   readonly record: ChainRecord & { readonly contracts: Contracts };
-  /** Where the nodes find it. */
   readonly nodesUrls: ChainUrls;
-  /** Why it has ended; undefined: it runs. */
+  /** Undefined: it runs. */
   readonly whyEnded: () => Promise<HarnessError | undefined>;
 }
 

@@ -1,4 +1,4 @@
-/** The proxy before all nodes of a cluster: its start, and what it is told about nodes that come, change and go. */
+/** The proxy before all nodes, and what it is told about nodes that come, change and go. */
 import { writeJson } from '../../base/json-file.ts';
 import { type Driver, LINK_PROXY } from '../../places/driver.ts';
 import { proxyError } from '../../places/link-proxy.ts';
@@ -28,23 +28,18 @@ export async function startLinkProxy(
   writeRun(stateDir, record.name, LINK_PROXY, { handle, state: 'running' });
 }
 
-/** The running cluster that the proxy is of. */
 interface Proxied {
   readonly stateDir: string;
   readonly record: Pick<ClusterRecord, 'name'>;
   readonly driver: Pick<Driver, 'routes'>;
 }
 
-/**
- * The proxy, if there is one, stands before these nodes from now on, or goes on with what they have become.
- * @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED`
- */
+/** Puts the proxy, if any, before these nodes. @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
 export async function route(proxied: Proxied, routes: readonly Route[]): Promise<void> {
   const refused = await proxyOf(proxied)?.route(routes);
   if (refused !== undefined) throw proxyError('the link proxy cannot listen', refused);
 }
 
-/** The proxy, if there is one, stands before them no longer. */
 export async function unroute(proxied: Proxied, nodes: readonly string[]): Promise<void> {
   await proxyOf(proxied)?.unroute(nodes);
 }

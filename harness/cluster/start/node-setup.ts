@@ -1,5 +1,3 @@
-/** Before nodes can start: their ports, and what each of them needs on disk. */
-
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
@@ -20,10 +18,10 @@ import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/sta
 import type { StartedChain } from './chain-start.ts';
 import { sharesRecords, writePeerRecords } from './peer-records.ts';
 
-/** Digits of the token: enough to tell clusters of one name apart, too few to control one. */
+/** Enough to tell clusters of one name apart, too few to control one. */
 const TOKEN_SHOWN = 8;
 
-/** Of the machine, for nodes that have none there: their driver says where they are. */
+/** For nodes that have none on the machine: their driver says where they are. */
 const NO_PORTS: NodePorts = { p2p: 0, api: 0, debug: 0 };
 
 export interface NodeSetup {
@@ -31,17 +29,15 @@ export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
-  /** The cluster as it ran before; its nodes keep those of their ports that are free. */
+  /** Its nodes keep those of their ports that are free. */
   readonly before?: ClusterRecord | undefined;
 }
 
 export interface CreatedNodes {
   readonly records: readonly NodeRecord[];
-  /** From dialled ports to where nodes listen; empty: no proxy. */
   readonly routes: readonly Route[];
 }
 
-/** Chooses ports, and writes keys and configuration. */
 export async function createNodes(
   { clock, stateDir, record, driver, before }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls'>,
@@ -93,7 +89,7 @@ export async function createNodes(
       const { flavour, declared, identity, peers } = planned;
       const { api, debug, p2p, container, here } = at(places, index);
       if (before === undefined || !isFixed) await driver.create(node, flavourOf(planned), here);
-      // A cluster that starts again has its containers; one of a node that is upgraded is made anew.
+      // Containers of a cluster that starts again exist; one of an upgraded node is made anew.
       else if (plan.joined !== undefined) await driver.remake?.(node, flavourOf(planned), here);
       const multiaddress = flavourOf(planned).underlay({ identity, ...p2p, underlays });
       return {
@@ -122,7 +118,6 @@ export async function createNodes(
   return { records, routes: routes.filter((route) => route !== undefined) };
 }
 
-/** @returns undefined when no proxy stands before the node */
 function routeOf(
   node: PlannedNode,
   { api, behind, here }: Place & { readonly here: NodePorts },
@@ -154,7 +149,7 @@ function chainFacts(
   };
 }
 
-/** Where a node listened; one without a debug API has its API's port there. */
+/** A node without a debug API has its API's port there. */
 function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
   return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
 }
@@ -185,11 +180,10 @@ async function choosePorts(
     readonly numbers: readonly number[];
     readonly proxied: boolean;
     readonly keeper: string;
-    /** Of the nodes when they ran before. */
+    /** When they ran before. */
     readonly before: readonly NodePorts[] | undefined;
-    /** They cannot have others. */
     readonly isFixed: boolean;
-    /** Their running proxy listens on their p2p ports of before. */
+    /** Their running proxy listens on their old p2p ports. */
     readonly isHeld: boolean;
   },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
@@ -231,8 +225,7 @@ async function choosePorts(
 }
 
 /**
- * Checks fixed ports before anything starts, so that a conflict does not surface only when a node fails.
- * @param isHeld a proxy that runs listens on the p2p ports
+ * Before anything starts. @param isHeld a proxy that runs listens on the p2p ports
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
 export async function checkPorts(
@@ -255,8 +248,7 @@ function at<T>(list: readonly T[], index: number): T {
 }
 
 /**
- * A file that is there as long as the cluster, for port claims. The cluster's folder would not do: it is
- * there again as soon as another cluster has the name.
+ * There as long as the cluster, for port claims; its folder would reappear with another cluster of the name.
  * @returns its path, absolute
  */
 export function portKeeper(stateDir: string, { name, token }: Pick<ClusterRecord, 'name' | 'token'>): string {

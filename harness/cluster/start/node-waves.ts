@@ -1,7 +1,6 @@
 /**
- * Starts as many nodes at once as keep processors busy. Of many, the first show whether the machine can cope: nodes
- * that start together share the processors and become ready at about the same time, so the pace is that of a group. A
- * machine that takes four seconds for the first eight takes about forty for eighty.
+ * Starts as many nodes at once as keep processors busy. Of many, the first show whether the machine can cope: nodes that
+ * start together become ready at about the same time, so the pace is that of a group.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -10,21 +9,19 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-/** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
+/** Keeps the processors of a usual machine busy. */
 const PILOTS_MIN = 8;
-/** Waves below which the first one is too large a part of the start to predict anything early. */
+/** With fewer, the first wave is too large a part of the start to predict anything early. */
 const WAVES_MIN = 4;
-/** The first nodes also load their code from the disk: a start expected to take a little too long is still tried. */
+/** The first nodes also load their code from the disk, so their pace is no firm prediction. */
 const MARGIN = 2;
 
-/** Names shown of the nodes that a start waits for. */
 const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
   readonly clock: Clock;
-  /** Processors that the nodes share; any number for nodes that take no time. */
+  /** Any number for nodes that take no time. */
   readonly processors: number;
-  /** For all nodes to be ready. */
   readonly limitMs: number;
   readonly launch: (node: ClusterNode) => Promise<void>;
   readonly onReady: (node: ClusterNode) => void;
@@ -33,9 +30,8 @@ export interface WaveDeps {
 }
 
 /**
- * Returns or throws only once it is known for every node whether it has a process.
- * @throws HarnessError `START_TIMEOUT` when at the first nodes' pace not all can start in time; what a launch
- * throws
+ * Settles only once it is known for every node whether it has a process.
+ * @throws HarnessError `START_TIMEOUT` when at the first nodes' pace not all can start in time; what a launch throws
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
@@ -98,27 +94,22 @@ function missing(waiting: ReadonlySet<string>): { missing?: string } {
 
 interface Start {
   readonly nodes: number;
-  /** Those that start first. */
   readonly pilots: number;
-  /** For all nodes to be ready. */
   readonly limitMs: number;
 }
 
-/** What follows from the time that the pilots took. */
 interface Pace {
   readonly msPerNode: number;
-  /** For all nodes. */
   readonly expectedMs: number;
-  /** Nodes that would be ready within the limit, at least one. */
+  /** At least one. */
   readonly fits: number;
 }
 
-/** Nodes to start at once. */
 function atOnce(nodes: number, processors: number): number {
   return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
 }
 
-/** How many nodes the pace is judged by; 0: too few nodes to judge. */
+/** 0: too few nodes to judge. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;

@@ -1,16 +1,11 @@
-/**
- * What a start has launched, while it waits for the rest: a node or a chain that ends meanwhile ends the start at
- * once with the reason, instead of with a deadline that says what is missing.
- */
+/** A node or a chain that ends during a start ends the start at once, with the reason. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { HarnessError } from '../../base/errors.ts';
 import { pause } from '../../base/wait.ts';
 import type { Handle } from '../../places/driver.ts';
 
-/** Long enough to cost a start nothing: each look asks for every part. */
 const PAUSE_MS = 500;
 
-/** Why a part has ended; undefined: it has not. */
 export type WhyEnded = () => Promise<HarnessError | undefined>;
 
 export class PartWatch {
@@ -35,7 +30,7 @@ export class PartWatch {
     return { [Symbol.dispose]: () => void this.#parts.delete(part) };
   }
 
-  /** Why a part ended, for errors that may be consequences; the signal aborts with it. */
+  /** For errors that may be consequences; the signal aborts with it. */
   async reason(): Promise<HarnessError | undefined> {
     await this.#look();
     return this.signal.aborted ? (this.signal.reason as HarnessError) : undefined;
@@ -63,13 +58,11 @@ export class PartWatch {
   }
 }
 
-/** What has to end when a start fails. */
 export interface Launched {
   /** Before this, nothing has been created or reported. */
   begun: boolean;
   readonly parts: { readonly name: string; readonly handle: Handle }[];
-  /** Looks after the parts that were ready once. */
+  /** Of parts that were ready once. */
   readonly watch: PartWatch;
-  /** Connections. */
   readonly open: { close(): Promise<void> }[];
 }

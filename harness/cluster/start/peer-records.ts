@@ -1,7 +1,6 @@
 /**
- * What the nodes of a fresh cluster know of each other from the start: the testbed has all keys and addresses, so it
- * writes their signed address records into one file, just as a restarted node has them in its address book. Left out
- * are nodes of other flavours, light nodes, and those whose advertised address is not known yet.
+ * Nodes of a fresh cluster start with each other's signed address records, as a restarted node has them in its address book.
+ * Left out are nodes of other flavours, light nodes, and those whose advertised address is not known yet.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -16,7 +15,7 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
-/** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
+/** Only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords(
   { coldGossip, topology, nodes, underlays }: Definition,
   driver: DriverName,
@@ -63,13 +62,12 @@ export function writePeerRecords(
     writeFileSync(file, formatRecords(records));
     return;
   }
-  // An upgraded node has one already; some programs forget a peer that has two. Appended, as others may join now.
+  // Some programs forget a peer that has two records. Appended, as others may join now.
   const networkId = BigInt(nodes.placed[0]?.plan.network.networkId ?? 0);
   const known = existsSync(file) ? parseRecords(readFileSync(file, 'utf8'), networkId).map(placeOf) : [];
   appendFileSync(file, formatRecords(records.filter((record) => !known.includes(placeOf(record)))));
 }
 
-/** Who is where. */
 function placeOf({ overlay, underlay }: ReturnType<typeof parseRecords>[number]): string {
   return `${toHex(overlay)} ${toHex(underlay)}`;
 }

@@ -1,7 +1,6 @@
 /**
- * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is put in
- * debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the time-based allowance and
- * is paid by cheque. A payer without a batch uses another node's stamps.
+ * A payer cannot be told to pay: it is put in debt by pushing chunks to which the payee is the closest node, until it pays
+ * by cheque. A payer without a batch uses another node's stamps.
  */
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -16,10 +15,7 @@ import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 
-/**
- * At the public network's limits a peer wants payment for some twenty chunks; at first a second pays for
- * fifteen of them, and as much again is paid by cheque.
- */
+/** At the public network's limits a peer wants payment for some twenty chunks, of which time pays for fifteen a second. */
 const CHUNKS_AT_ONCE = 64;
 /** A chunk's price does not depend on its length. */
 const PAYLOAD_SIZE = 32;
@@ -27,14 +23,10 @@ const PAYLOAD_SIZE = 32;
 interface Pair {
   readonly from: ClusterNode;
   readonly to: ClusterNode;
-  /** All nodes of the cluster. */
   readonly nodes: readonly ClusterNode[];
 }
 
-/**
- * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other, because
- * their debts would cancel out.
- */
+/** The two directions of one link follow each other, because their debts would cancel out. */
 export function independentRounds<T extends Record<'from' | 'to', { readonly name: string }>>(
   pairs: readonly T[],
 ): T[][] {
@@ -46,7 +38,6 @@ export function independentRounds<T extends Record<'from' | 'to', { readonly nam
   return [...lines.values()];
 }
 
-/** Pushes until there is a cheque. @throws HarnessError `WAIT_TIMEOUT`, ClientError */
 export async function provokeCheque(context: StartContext, pair: Pair): Promise<void> {
   const { from, to, nodes } = pair;
   const chunks = chunksFor(context.seed, pair);
@@ -84,11 +75,7 @@ async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: Abo
   );
 }
 
-/**
- * Waits until nothing is in progress and both ends of every link agree: some of the last chunks are still
- * being paid for after the first cheque.
- * @throws HarnessError `WAIT_TIMEOUT`
- */
+/** Some of the last chunks are still being paid for after the first cheque. @throws HarnessError `WAIT_TIMEOUT` */
 export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
   const { clock, timeoutMs = timeoutFor(nodes.length), signal } = context;
   await until(
@@ -113,7 +100,6 @@ async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean
   return cheques.some(({ peer, sent }) => peer === to.overlay && sent !== undefined);
 }
 
-/** Chunks with the payee as closest node. */
 function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Chunk, never> {
   const payee = fromHex(to.overlay);
   const others = nodes.filter((node) => node !== from && node !== to).map(({ overlay }) => fromHex(overlay));

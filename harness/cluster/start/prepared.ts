@@ -1,6 +1,5 @@
 /**
- * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes have
- * exchanged, a chain of some height. All of it is produced as in normal use: through the nodes' APIs, their own
+ * The state that a definition asks for under `prepare`, produced as in normal use: through the nodes' APIs, their own
  * accounting, and real blocks.
  */
 import { readFile, stat } from 'node:fs/promises';
@@ -24,9 +23,7 @@ import { stopwatch } from './startup-conditions.ts';
 
 /** Pushing is bounded by the slowest neighbourhood. */
 const SYNCED_TIMEOUT_MS = 300_000;
-/** Blocks that the chain mines in one call. */
 const MINED_AT_ONCE = 5000;
-/** Blocks that nodes may read behind the head. */
 const BEHIND_BLOCKS_MAX = 20;
 const SECOND_MS = 1000;
 const DEFAULT_TYPE = 'application/octet-stream';
@@ -85,7 +82,6 @@ export async function prepareState(
   return { prepared: { uploads: uploaded }, ms };
 }
 
-/** @returns reports one more as done */
 function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | 'cheques') => void {
   const { uploads, cheques } = definition.prepare;
   const done = { uploads: 0, cheques: 0 };
@@ -101,7 +97,6 @@ function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | '
   };
 }
 
-/** Whether a definition asks for any preparation. */
 export function hasPreparation({ prepare }: Pick<Definition, 'prepare'>): boolean {
   const { uploads, cheques, height } = prepare;
   return uploads.length > 0 || cheques.length > 0 || height !== undefined;
@@ -148,8 +143,8 @@ async function uploadPath(
 }
 
 /**
- * Mines up to a height, and waits until every node has read the chain that far. A chain that never mines on
- * demand has had that height since before its nodes ran.
+ * Waits until every node has read the chain that far. A chain that never mines on demand has had that height since before
+ * its nodes ran.
  */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
   const { clock, definition, signal, timeoutMs, onProgress } = context;
@@ -184,7 +179,6 @@ function named(nodes: readonly ClusterNode[], name: string): ClusterNode {
   return node;
 }
 
-/** Says which entry of the definition could not be made. */
 async function explained<T>(
   where: string,
   work: () => Promise<T>,

@@ -1,4 +1,3 @@
-/** What the start of a cluster knows from the beginning, and what it reports on its way. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
@@ -6,16 +5,16 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** Steps of the start of a cluster, in their order. */
+/** In their order. */
 export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
-/** A step of the start of a cluster, as it begins, progresses and ends. */
+/** A step of the start of a cluster. */
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;
   readonly detail: string;
-  /** What the step still waits for, where its detail does not say so. */
+  /** Where its detail does not say so. */
   readonly missing?: string;
-  /** Duration of the step, when it is done. */
+  /** Of the step, when it is done. */
   readonly ms?: number;
 }
 
@@ -27,12 +26,11 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
-  /** Whether chain and nodes find their data, from a snapshot or their own, in the cluster's folder. */
+  /** Chain and nodes find their data, from a snapshot or their own, in the cluster's folder. */
   readonly continued: boolean;
-  /** The earlier cluster, when started from its folder. */
+  /** When started from its folder. */
   readonly before?: ClusterRecord | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For the whole start; absent: limits per step. */
   readonly timeoutMs?: number | undefined;
   readonly onProgress: (progress: StartProgress) => void;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;

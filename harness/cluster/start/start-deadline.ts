@@ -1,13 +1,10 @@
-/**
- * How long a start may take. When the limit of the whole start expires, the error says which steps were in progress
- * and what was missing.
- */
+/** When the limit expires, the error says which steps were in progress and what was missing. */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
-/** Limits of single steps grow with the cluster: small machines start the nodes one after another. */
+/** Limits of single steps: small machines start the nodes one after another. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
 
@@ -45,7 +42,6 @@ export function startDeadline({ clock, timeoutMs, onProgress }: StartContext): S
   };
 }
 
-/** Of one step of the start, milliseconds. */
 export function timeoutFor(nodes: number): number {
   return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
 }

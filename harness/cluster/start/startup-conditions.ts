@@ -1,5 +1,3 @@
-/** Waits until nodes found each other, and batches are usable. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
@@ -18,9 +16,9 @@ import { meshTimeoutFor, timeoutFor } from './start-deadline.ts';
 /** Each poll costs every node a ms, and this process as much for all. */
 const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
-/** Nodes that start together have found each other by then; also the time between two reminders. */
+/** Nodes that start together have found each other by then. */
 const REMIND_MS = 10_000;
-/** A batch is usable after a number of blocks set by the profile, never more than this. */
+/** The profile sets how many; never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
 type WaitContext = Pick<StartContext, 'clock' | 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
@@ -61,11 +59,7 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
   return ms;
 }
 
-/**
- * A Bee that considers itself unreachable stores nothing that others push to it; if all Bees do, no upload is
- * ever synced.
- * @throws HarnessError BINARY_INVALID
- */
+/** Others cannot push to Bees that consider themselves unreachable. @throws HarnessError BINARY_INVALID */
 export async function checkReachable(
   nodes: readonly Pick<ClusterNode, 'flavour' | 'mode' | 'client'>[],
   signal?: AbortSignal,
@@ -82,8 +76,8 @@ export async function checkReachable(
 }
 
 /**
- * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that crossed
- * the other's, it may not dial again for minutes. Its answer does not matter, because its peers are asked for again.
+ * After a dial in vain, such as one that crossed the other's, a Bee may not dial again for minutes. Its answer does not
+ * matter: its peers are asked for again.
  */
 export async function remind(
   { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },

@@ -1,7 +1,4 @@
-/**
- * Starts a cluster: name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves
- * nothing running.
- */
+/** Name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves nothing running. */
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
@@ -37,14 +34,12 @@ import { startDeadline, timeoutFor } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, checkReachable, stopwatch } from './startup-conditions.ts';
 
 /**
- * Blocks mined before the nodes run on chains that never mine on demand: a real node may stamp with a batch
- * once it has read ten blocks after it, in steps of five, four behind the head (contracts.md 11.3). A
- * prepared height is reached here too.
+ * Mined before the nodes run on chains that never mine on demand: a real node may stamp with a batch once it has read ten
+ * blocks after it, in steps of five, four behind the head (contracts.md 11.3).
  */
 const HEAD_START_BLOCKS = 20;
-/** Another process may take a picked port before the node does; twice in a row it is no accident. */
+/** Another process may take a picked port before the node does. */
 const PORT_ATTEMPTS = 3;
-/** For parts of a failed start. */
 const GRACE_MS = 500;
 
 export interface StartedCluster {
@@ -190,16 +185,13 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
-/** Logs of a failed start; if they cannot be read either, that must not hide the failure. */
+/** A failure to read the logs must not hide that of the start. */
 async function gatherLogs({ driver }: StartContext): Promise<void> {
   const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
   if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
 }
 
-/**
- * Keeps a failed start's output, not an interrupted one's.
- * @returns the error, with a hint that names the folder
- */
+/** Keeps a failed start's output, not an interrupted one's. @returns the error, with a hint that names the folder */
 function withEvidence(error: unknown, { clock, stateDir, record }: StartContext): unknown {
   if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
     removeCluster(stateDir, record);
@@ -214,7 +206,7 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
   return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
 }
 
-/** Checks programs before anything runs: one that cannot be started must not cost a chain. */
+/** A program that cannot be started must not cost a chain. */
 export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]): Promise<void> {
   for (const { where, group } of groups) {
     const { binary, image, options } = group;
@@ -223,7 +215,7 @@ export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]
   }
 }
 
-/** Containers need their images, and an image may take minutes to build: hence a separate step. */
+/** A step of its own: an image may take minutes to build. */
 export async function awaitImages(
   { clock, driver, signal, onProgress }: Pick<StartContext, 'clock' | 'driver' | 'signal' | 'onProgress'>,
   groups: readonly UsedGroup[],
@@ -283,13 +275,11 @@ export interface NodeParts {
   readonly plan: ClusterPlan;
   readonly batches: readonly BatchRecord[];
   readonly launched: Launched;
-  /** Called before any of them runs. */
   readonly onCreated: (records: readonly NodeRecord[]) => void;
-  /** All nodes of the cluster that those of the plan join; absent: the plan's are all. */
+  /** Of the cluster that the plan's join; absent: the plan's are all. */
   readonly all?: () => readonly ClusterNode[];
 }
 
-/** Starts the nodes of a plan, of a cluster that starts or of one that grows. */
 export async function startNodes(
   context: StartContext,
   parts: NodeParts,

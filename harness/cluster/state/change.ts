@@ -1,10 +1,8 @@
 /**
- * What is done to a cluster that runs, and who does it. Commands and programs that add nodes, remove them or buy batches
- * at the same moment change the record one after the other: each starts from what the one before has written. A node
- * being upgraded is stopped and its files change, so nobody else may upgrade, start, change or remove it, or save its
- * cluster. While a cluster is saved, its nodes are stopped and their data is copied, so nobody else may save it, start
- * them or change their data. Of a node being added there is a file, from before the launch until recorded: that of a dead
- * process says what it left, see `endAbandoned`.
+ * Who changes a running cluster. Changes to the record follow each other: each starts from what the one before has written.
+ * Nobody else may upgrade, start, change or remove a node that is being upgraded, or save its cluster; nor start or change
+ * nodes of a cluster while it is saved. A file exists for each node being added until it is recorded: that of a dead process
+ * says what it left, see `endAbandoned`.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -75,7 +73,7 @@ export function beginUpgrading(
   return takeClusterTurn(stateDir, cluster, `upgrading-${node}`, ({ pid }) => beingUpgraded(node, pid));
 }
 
-/** Why the node stays as it is, if it is being upgraded. */
+/** If it is being upgraded. */
 export function whyUpgraded(stateDir: string, cluster: string, node: string): HarnessError | undefined {
   const upgrading = whoseTurn(clusterFolder(stateDir, cluster).path, `upgrading-${node}`);
   return upgrading === undefined ? undefined : beingUpgraded(node, upgrading.pid);
@@ -105,10 +103,7 @@ export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name
   throw refuse(`cannot be saved: ${upgraded.message}`);
 }
 
-/**
- * The saving process, if any.
- * @param folder of the cluster
- */
+/** @param folder of the cluster */
 export function savingProcess(folder: string): ProcessId | undefined {
   return whoseTurn(folder, 'saving');
 }
@@ -119,7 +114,6 @@ function refused(cluster: string, why: string): HarnessError {
   });
 }
 
-/** @returns ends it */
 export function beginJoining(stateDir: string, cluster: string, nodes: readonly string[]): Disposable {
   for (const node of nodes) writeJson(fileOf(stateDir, cluster, node), ownProcess());
   return {
@@ -137,7 +131,6 @@ export function isJoining(stateDir: string, cluster: string, node: string): bool
   return existsSync(fileOf(stateDir, cluster, node));
 }
 
-/** Nodes whose adder is gone. */
 export function abandonedNodes(
   stateDir: string,
   cluster: string,

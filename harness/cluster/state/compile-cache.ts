@@ -1,7 +1,4 @@
-/**
- * Compiled code for all clusters. It is run without a look at it, so a folder not made here is replaced by an
- * empty one.
- */
+/** Compiled code runs unseen, so a folder not made here is replaced by an empty one. */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -24,8 +21,7 @@ export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'to
     replace(cache, join(stateDir, `.cache-${randomUUID()}`));
     return join(cache, of);
   } catch {
-    // An unwritable folder says so later. Below a file nothing can be made or read, and nobody waits for it: in places
-    // like `/proc`, Node.js would try to make the folder for ever.
+    // Below a file nothing can be made or read: in places like `/proc`, Node.js would try to make the folder for ever.
     return join(devNull, of);
   }
 }

@@ -1,4 +1,3 @@
-/** What failed starts leave for reading. */
 import { renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { makeFolder } from '../../base/own-folder.ts';
@@ -6,13 +5,9 @@ import { removeFolder } from './move.ts';
 import { setAside } from './state.ts';
 import { markedPath, namesIn } from './state-folder.ts';
 
-/** Failed starts that are kept. */
 const FAILED_KEPT = 5;
 
-/**
- * Moves a failed start's remains aside, to free the name and keep logs.
- * @returns where it is now; undefined: nothing
- */
+/** Frees the name and keeps logs. @returns where they are now; undefined: nothing */
 export function keepFailed(stateDir: string, name: string, nowMs: number): string | undefined {
   const aside = setAside(stateDir, name);
   if (aside === undefined) return undefined;

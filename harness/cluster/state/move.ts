@@ -1,14 +1,10 @@
-/** Folders that change their names, or go. */
 import { renameSync, rmSync } from 'node:fs';
 
-/** Tries to remove a folder into which a dying process still writes. */
+/** A dying process may still write into the folder. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
 
-/**
- * Renames a folder if nothing, or an empty folder, has the name: exactly one of two processes succeeds.
- * @returns false when the name is taken
- */
+/** If nothing, or an empty folder, has the name: exactly one of two processes succeeds. @returns false when it is taken */
 export function moveInto(prepared: string, path: string): boolean {
   try {
     renameSync(prepared, path);

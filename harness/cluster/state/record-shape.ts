@@ -1,4 +1,3 @@
-/** Checks a cluster's record, which may be damaged or foreign. */
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
@@ -6,11 +5,10 @@ import { FLAVOUR_NAME, flavourFile } from '../../flavours/declared/file.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
-/** Names of nodes are names of files and folders. */
+/** They are names of files and folders. */
 const nodeName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'the name of a node' });
 const text = z.string({ error: 'text' });
 
-/** Of an API; empty: it has none. */
 const url = text.refine((value) => value === '' || (/^https?:/.test(value) && URL.canParse(value)), {
   error: 'an HTTP address',
 });

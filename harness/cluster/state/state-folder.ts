@@ -1,4 +1,3 @@
-/** The folder of all state: its place, owner and parts. */
 import { join, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-folder.ts';
@@ -7,7 +6,7 @@ import { expectOwnState, markState } from './whose-state.ts';
 const DEFAULT = '.svcnet';
 const REMEDY = 'Choose another folder with SVCNET_STATE';
 
-/** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
+/** In the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
   return resolve(namedStateDir() ?? DEFAULT);
 }
@@ -17,7 +16,6 @@ function namedStateDir(): string | undefined {
   return named === '' ? undefined : named;
 }
 
-/** A part of the state. */
 export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
 
 /**
@@ -40,10 +38,7 @@ export function statePath(stateDir: string, part: StatePart): string {
   return path;
 }
 
-/**
- * The same of a part that is about to be written: the folder of all state is made and marked.
- * @throws HarnessError as `statePath`, `CANNOT_WRITE`
- */
+/** Makes and marks the folder of all state. @throws HarnessError as `statePath`, `CANNOT_WRITE` */
 export function markedPath(stateDir: string, part: StatePart): string {
   const path = statePath(stateDir, part);
   try {
@@ -54,15 +49,12 @@ export function markedPath(stateDir: string, part: StatePart): string {
   return path;
 }
 
-/**
- * Names in a folder. None for a folder that does not exist, no longer exists or cannot exist.
- * @throws HarnessError `CANNOT_READ`
- */
+/** None if there is no folder. @throws HarnessError `CANNOT_READ` */
 export function namesIn(folder: string): string[] {
   return entriesOf(folder).map(({ name }) => name);
 }
 
-/** Sorted subfolders, no links. @throws HarnessError `CANNOT_READ` */
+/** Sorted, no links. @throws HarnessError `CANNOT_READ` */
 export function foldersIn(folder: string): string[] {
   return entriesOf(folder)
     .filter((entry) => entry.isDirectory())

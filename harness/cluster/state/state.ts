@@ -5,10 +5,7 @@
  *                          /run/<part>.json where a node or the chain runs, one file each
  *                          /nodes/<node>/   data directories        /logs/<part>.log
  *                          /chain/          options of the chain
- *                          /saving-<pid>.json  processes that save it, see `change.ts`
- *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
- *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
- *                          /upgrading-<node>-<pid>.json  the one that upgrades this node, see `change.ts`
+ *                          /<purpose>-<pid>.json  whose turn something is, see `turn.ts`
  *                          /joining/<node>.json  the one that adds this node, see `change.ts`
  *                          /ports-<token>   see `portKeeper`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
@@ -44,39 +41,36 @@ const RECORD_FILE = 'cluster.json';
 export interface NodeRecord extends Whose {
   readonly name: string;
   readonly flavour: FlavourName;
-  /** Its flavour file; absent: a known flavour. */
   readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
-  /** Path of its program, for flavours that need one. */
+  /** Path, for flavours that need one. */
   readonly binary?: string | undefined;
-  /** Image of its container, unless this package's. */
   readonly image?: string | undefined;
-  /** URLs. */
   readonly api: string;
   readonly debug: string;
-  /** Multiaddress for this machine; empty when it reports none. */
+  /** For this machine; empty when it reports none. */
   readonly p2p: string;
-  /** The multiaddress that other nodes dial, if different. */
+  /** That other nodes dial, if different. */
   readonly underlay?: string;
   readonly overlay: string;
   readonly ethereum: string;
-  /** Key of its account, 64 hex digits; absent: unknown. */
+  /** 64 hex digits; absent: unknown. */
   readonly privateKey?: string | undefined;
-  /** Its API's token, or a file with it; both absent: none. */
+  /** Of its API; both absent: none. */
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** Name of its container, if it has one. */
+  /** Name, if it has one. */
   readonly container?: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
-  /** Its log's path, or the command that prints it. */
+  /** Path, or the command that prints it. */
   readonly log: string;
   /** Names of its only peers; absent: any. */
   readonly peers?: readonly string[] | undefined;
 }
 
-/** A batch that a node of the cluster owns. */
+/** A batch of a node. */
 export interface BatchRecord {
   readonly id: string;
   readonly node: string;
@@ -84,36 +78,31 @@ export interface BatchRecord {
   readonly depth: number;
 }
 
-/** What the start has prepared because the definition asks for it. */
+/** What the start has prepared. */
 export interface PreparedRecord {
   readonly uploads: readonly PreparedUpload[];
 }
 
-/**
- * An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's
- * files.
- */
+/** A synced upload: `size` bytes under `/bytes`, or the file or folder at `path`. */
 export interface PreparedUpload {
   readonly node: string;
   readonly reference: string;
-  /** Bytes; absent for a file or folder. */
+  /** Absent for a file or folder. */
   readonly size?: number;
   readonly path?: string;
 }
 
-/** Durations of the phases of a start, real milliseconds. */
+/** Phases of a start, real milliseconds. */
 export interface Timings {
-  /** The chain and its contracts. */
   readonly chainMs: number;
-  /** The nodes, until all were ready. */
+  /** Until all were ready. */
   readonly nodesMs: number;
-  /** Until every node had its peers; beside the batches. */
+  /** Beside the batches. */
   readonly meshedMs: number;
-  /** Until every batch could be used; beside the peers. */
+  /** Beside the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
   readonly preparedMs?: number | undefined;
-  /** The whole start. */
   readonly totalMs: number;
 }
 
@@ -126,12 +115,11 @@ export interface ClusterRecord {
   readonly seed?: string | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
-  /** Unix milliseconds. */
   readonly createdAt: number;
-  /** The same by the clock of a simulation, which has a time of its own. */
+  /** By a simulation's own clock. */
   readonly began?: number;
   readonly phase: 'starting' | 'running';
-  /** The starting process, which an ephemeral cluster does not outlive. */
+  /** An ephemeral cluster does not outlive it. */
   readonly owner: ProcessId;
   readonly ephemeral: boolean;
   readonly definition: unknown;
@@ -142,7 +130,7 @@ export interface ClusterRecord {
   readonly timings?: Timings;
 }
 
-/** `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have crashed. */
+/** What was asked for: a node that is `running` here may have crashed. */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
   /** For the cluster's driver. */
@@ -150,7 +138,6 @@ export interface RunRecord {
   readonly state: RunState;
 }
 
-/** Paths of one cluster. */
 export interface ClusterFolder {
   readonly path: string;
   dataDir(node: string): string;
@@ -159,7 +146,7 @@ export interface ClusterFolder {
   peerRecords(): string;
   chainOptions(): string;
   linkProxyOptions(): string;
-  /** State of a chain that started from another one's. */
+  /** Of a chain that started from another one's. */
   chainState(): string;
 }
 
@@ -182,17 +169,16 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   };
 }
 
-/** All clusters with a record, running or not. */
 export function listClusters(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
 }
 
-/** Names of folders that only look like a cluster: something has written into them after its end. */
+/** Something has written into them after their cluster's end. */
 export function foldersWithoutRecord(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
 
-/** Folders that could be a cluster's; others were not made by this program. */
+/** Others were not made by this program. */
 function foldersOf(stateDir: string): string[] {
   return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
 }
@@ -206,7 +192,7 @@ function hasRecord(stateDir: string, name: string): boolean {
   }
 }
 
-/** Folders that have been moved aside, or are not yet in place. */
+/** Moved aside, or not yet in place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   return namesIn(path)
@@ -232,15 +218,14 @@ export function readRecord(stateDir: string, name: string): ClusterRecord | unde
   return readAsOwn(written, clusterFolder(stateDir, name));
 }
 
-/** A record on disk. */
 type Written = ClusterRecord & {
   /** Of its folder, where and when it was made. */
   readonly madeAs?: string;
-  /** Of all the rest, and of the folder: `sealOf`. */
+  /** `sealOf` all the rest, and the folder. */
   readonly seal?: string;
 };
 
-/** What nobody else can write for this folder: addresses and programs in the record are those of its writer. */
+/** Addresses and programs in the record are those of its writer, so nobody else can write it for this folder. */
 function sealOf(record: ClusterRecord, madeAs: string): string {
   return hash('sha256', `${madeAs} ${JSON.stringify(record)}`);
 }
@@ -254,18 +239,18 @@ function readAsOwn(written: Written, folder: ClusterFolder): ClusterRecord {
     ...node,
     // The file's content would be sent to the node.
     ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
-    // Nodes' data is in the cluster's folder, wherever that has been moved.
+    // In the cluster's folder, wherever that has been moved.
     ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
   }));
   return { ...record, nodes, batches: record.batches ?? [] };
 }
 
-/** Identities of own folders, by path. */
+/** By path. */
 const own = new Map<string, string>();
 
 /**
- * Whether this program made the cluster on this machine. Of a foreign cluster or a copy, nothing that its
- * files name is run, asked or ended.
+ * Whether this program made it on this machine. Nothing that a foreign cluster's or a copy's files name is run, asked or
+ * ended.
  */
 export function isOwnCluster(stateDir: string, name: string): boolean {
   const { path } = clusterFolder(stateDir, name);
@@ -279,23 +264,22 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
 }
 
 /**
- * The gate of all that asks a cluster's parts or starts them: its record must be as svcnet has written it, here.
- * Without that, only what is known of its processes is used, to end them.
- * @throws HarnessError `STATE_INVALID` when it came from elsewhere, is a copy, or was changed
+ * The gate of all that asks a cluster's parts or starts them. Without it, only what is known of its processes is used, to
+ * end them.
+ * @throws HarnessError `STATE_INVALID` when the record came from elsewhere, is a copy, or was changed
  */
 export function expectOwnRecord(stateDir: string, name: string): void {
   const refused = whyRefused(stateDir, name);
   if (refused !== undefined) throw refused;
 }
 
-/** The same, for what does not throw. */
 export function whyRefused(stateDir: string, name: string): HarnessError | undefined {
   const why = whyNotOurs(stateDir, name);
   const hint = `Start a cluster of your own with: svcnet up\nRemove this one with: svcnet down --name ${name}`;
   return why === undefined ? undefined : new HarnessError('STATE_INVALID', why, { hint });
 }
 
-/** Why nothing that its files name is used; undefined: svcnet wrote them here. */
+/** Undefined: svcnet wrote its files here. */
 export function whyNotOurs(stateDir: string, name: string): string | undefined {
   const what = (happened: string) =>
     `the files of cluster '${name}' ${happened}, so nothing that they name is run or asked`;
@@ -308,15 +292,12 @@ export function whyNotOurs(stateDir: string, name: string): string | undefined {
   return seal === sealOf(record, madeAs) ? undefined : what('are not as this version of svcnet wrote them');
 }
 
-/**
- * Identifies what is on disk: a record that is written again is another file.
- * @returns undefined when there is none
- */
+/** A record that is written again is another file. @returns undefined when there is none */
 export function recordIdentity(stateDir: string, name: string): string | undefined {
   return identityOf(recordFile(stateDir, name));
 }
 
-/** `readRecord` where one record must not hide others. @param onInvalid gets the reason */
+/** Where one record must not hide others. @param onInvalid gets the reason */
 export function readableRecord(
   stateDir: string,
   name: string,
@@ -332,12 +313,12 @@ export function readableRecord(
   }
 }
 
-/** Whether it ran once and belongs to no process: only `down` may remove it. */
+/** It ran once and belongs to no process: only `down` may remove it. */
 export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
   return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
 }
 
-/** Whether it is tied to a process that is gone, or never fully started: the next start removes it. */
+/** Tied to a process that is gone, or never fully started: the next start removes it. */
 export function isLeftOver(record: ClusterRecord): boolean {
   const isTied = record.ephemeral || record.phase === 'starting';
   return isTied && !isMeantToStay(record) && !isAlive(record.owner);
@@ -397,16 +378,10 @@ function writeOwn(folder: string, record: ClusterRecord): void {
   writeJson(join(folder, RECORD_FILE), written);
 }
 
-/**
- * Run records by state directory, cluster name and part: joining the first two into a key costs more than the
- * rest of a look.
- */
+/** By state directory, cluster name and part: one joined key costs more than the rest of a look. */
 const heldRuns = new Map<string, Map<string, Map<string, RunRecord>>>();
 
-/**
- * Reads run records from memory: only this process changes them, and virtual time observes members thousands of times
- * a second.
- */
+/** Run records in memory: only this process changes them, and virtual time observes members thousands of times a second. */
 export function holdRuns(stateDir: string, cluster: string): void {
   const held = heldRuns.get(stateDir) ?? new Map<string, Map<string, RunRecord>>();
   heldRuns.set(stateDir, held.set(cluster, new Map()));
@@ -428,13 +403,12 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
 }
 
-/** Forgets a part that will not start again. */
 function removeRun(stateDir: string, cluster: string, part: string): void {
   rmSync(runFile(stateDir, cluster, part), { force: true });
   heldRuns.get(stateDir)?.get(cluster)?.delete(part);
 }
 
-/** What a node that has ended leaves on disk, but for its logs. */
+/** But for its logs. */
 export function removeNodeFiles(stateDir: string, cluster: string, node: string): void {
   removeRun(stateDir, cluster, node);
   removeFolder(clusterFolder(stateDir, cluster).dataDir(node));
@@ -452,10 +426,7 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/**
- * Removes the cluster's files, but not those of another cluster that has its name now. The folder is moved
- * aside first, to free the name.
- */
+/** Not another cluster's that has its name now. The folder is moved aside first, to free the name. */
 export function removeCluster(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -468,13 +439,13 @@ export function removeCluster(
   else renameSync(aside, clusterFolder(stateDir, name).path);
 }
 
-/** Whether a folder belongs to this cluster, or to none. */
+/** Or to none. */
 function isTheirs(path: string, token: string): boolean {
   const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
   return record === undefined || record.token === token;
 }
 
-/** Moves the cluster's folder aside. @returns where it is now; undefined: there is none */
+/** @returns where it is now; undefined: there is none */
 export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {

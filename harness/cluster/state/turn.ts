@@ -1,6 +1,6 @@
 /**
- * Whose turn it is for a cluster or report: a file per process; those of dead processes do not count. Each writes its
- * file before it looks for others, so no two have it.
+ * Whose turn it is for a cluster or report: a file per process; those of dead processes do not count. Each writes its file
+ * before it looks for others, so no two have it.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,6 @@ import { readJson, replaceJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
 
-/** The turn's purpose, as in file names. */
 export type Purpose = 'saving' | 'starting' | 'reporting' | 'changing' | `upgrading-${string}`;
 
 /**
@@ -34,11 +33,7 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
   return { [Symbol.dispose]: remove };
 }
 
-/**
- * The same in the folder of a cluster.
- * @throws HarnessError `CLUSTER_GONE` when it has been removed: its folder would be there again, or is another
- * cluster's
- */
+/** @throws HarnessError `CLUSTER_GONE` when it has been removed: its folder would be there again, or is another cluster's */
 export function takeClusterTurn(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -65,7 +60,7 @@ export function takeClusterTurn(
   return turn;
 }
 
-/** The process whose turn it is, if any. @param except path of a file that does not count */
+/** @param except path of a file that does not count */
 export function whoseTurn(folder: string, purpose: Purpose, except?: string): ProcessId | undefined {
   return filesIn(folder, purpose)
     .filter((path) => path !== except)

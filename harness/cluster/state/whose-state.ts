@@ -1,6 +1,6 @@
 /**
- * Whose a folder of state is. What is in it is removed because of its name, so it must carry a mark, or hold nothing
- * but what earlier versions, which set none, have left.
+ * State is removed because of its name, so its folder must carry a mark, or hold nothing but what earlier versions, which
+ * set none, have left.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,10 +19,10 @@ const WRITTEN: Readonly<Record<string, (path: string, name: string) => boolean>>
 const SET_ASIDE = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINS_WITH_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d/;
 
-/** What Git, desktops and file systems put into folders. */
+/** Of Git, desktops and file systems. */
 const HARMLESS: ReadonlySet<string> = new Set(['.gitignore', '.gitkeep', '.DS_Store', 'lost+found']);
 
-/** It holds keys and tokens, so it is never staged. */
+/** Keys and tokens must never be staged. */
 const IGNORE = '# svcnet: keys, tokens and data of networks\n*\n';
 
 /** @throws HarnessError `STATE_INVALID` naming what svcnet has not made, `CANNOT_READ` */
@@ -39,7 +39,7 @@ export function expectOwnState(stateDir: string): void {
   );
 }
 
-/** Marks the folder, made if missing, before anything is written there. @throws as `expectOwnState` */
+/** Made if missing, before anything is written there. @throws as `expectOwnState` */
 export function markState(stateDir: string): void {
   if (isMarked(stateDir)) return;
   expectOwnState(stateDir);

@@ -1,4 +1,4 @@
-/** Where this machine reaches published ports: here, or on DOCKER_HOST's machine. */
+/** This machine reaches published ports here, or on DOCKER_HOST's machine. */
 import { HarnessError } from '../../base/errors.ts';
 import { LISTEN } from '../../flavours/inside-image.ts';
 import { engineAddress, remoteEngine } from './engine/engine.ts';
@@ -21,7 +21,7 @@ export function urlAt(listen: string, port: number): string {
   return `http://${reachedAt(listen)}:${port}`;
 }
 
-/** A control endpoint controls chain or links, so only this machine may reach it. */
+/** Whoever reaches it controls chain or links, so only this machine may. */
 export function controlAddress(listen: string): string {
   return remoteEngine() === undefined ? LOOPBACK : listen;
 }

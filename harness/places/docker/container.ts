@@ -1,8 +1,3 @@
-/**
- * Container specifications for the engine: what runs, where its data is, which ports are published, how much it may
- * use.
- */
-
 import { CONFINEMENT } from '../../base/machine/confinement.ts';
 import type { ContainerCommand, NodePlan, PlannedFile } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
@@ -11,10 +6,10 @@ import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
 /** Each probe starts a program: one every two seconds for twenty nodes would load two processors. */
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
-/** Logs of this log driver can be read back, whatever the engine's default. */
+/** They can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
-/** What a container cannot do, whatever its image. */
+/** Whatever its image. */
 export const CONFINED = {
   CapDrop: [CONFINEMENT.dropped],
   SecurityOpt: [CONFINEMENT.security],
@@ -28,18 +23,17 @@ export const UNPRIVILEGED = `${USER_ID}:${USER_ID}`;
 interface PublishedPort {
   readonly inside: number;
   readonly outside: number;
-  /** Address on the machine, if different from the other ports'. */
+  /** If different from the other ports'. */
   readonly at?: string | undefined;
 }
 
-/** A part as a container: what runs in it, and what it is given. */
+/** A part as a container. */
 export interface PartContainer {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
-  /** Default: this package's. */
   readonly image?: string | undefined;
   readonly command: ContainerCommand;
-  /** Network that it is on; default: the cluster's. */
+  /** Default: the cluster's. */
   readonly network?: string | undefined;
   readonly ports: readonly PublishedPort[];
   readonly resources?: NodePlan['resources'] | undefined;

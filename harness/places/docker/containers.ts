@@ -1,4 +1,3 @@
-/** Creates, starts, limits and stops a cluster's containers. */
 import { totalmem } from 'node:os';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
@@ -13,7 +12,7 @@ import { type Owner, partName } from './names.ts';
 /** Exit code of a process that was killed. */
 const KILLED = 137;
 
-/** Replaces an earlier container of that name, with its data unless these stay. @param files written into its volume */
+/** Replaces an earlier container of that name. @param files written into its volume */
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec & { readonly name: string },
@@ -32,7 +31,6 @@ export async function createContainer(
   });
 }
 
-/** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
 export async function startContainer(engine: Engine, owner: Owner, part: string): Promise<Handle> {
   const name = partName(owner, part);
   try {
@@ -61,7 +59,7 @@ function startError(error: unknown, part: string, container: string): HarnessErr
   return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${message}`, { cause: error });
 }
 
-/** Asks it to stop, then kills it; a paused container is resumed first. */
+/** A paused container is resumed first. */
 export function stopContainer(
   engine: Engine,
   id: string,
@@ -80,7 +78,7 @@ export function stopContainer(
   });
 }
 
-/** @param bytes from now on @returns the previous limit, or the machine's memory */
+/** @returns the previous limit, or the machine's memory */
 export async function limitMemory(container: Container, bytes: number): Promise<number> {
   const { Memory = 0 } = (await container.inspect()).HostConfig;
   // Swap would make up for the limit.

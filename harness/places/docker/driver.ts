@@ -1,6 +1,6 @@
 /**
- * One container per part, on their own network: nodes use names, this machine uses published ports. Nothing is
- * mounted, so the engine may be remote.
+ * One container per part, on their own network: nodes use names, this machine uses published ports. Nothing is mounted, so
+ * the engine may be remote.
  */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 export class DockerDriver implements Driver {
   readonly name = 'docker';
-  /** Without privileges, clock and disk of a container cannot be changed, and its links only through a proxy. */
+  /** Without privileges, clock and disk of a container cannot be changed. */
   readonly can: Capabilities;
   readonly routes: Driver['routes'];
   readonly #options: DockerDriverOptions;
@@ -111,7 +111,6 @@ export class DockerDriver implements Driver {
     return placeChain(reported, this.#engine, this.#options);
   }
 
-  /** The image contains everything its nodes share. */
   async prepare(): Promise<void> {}
 
   create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void> {
@@ -141,7 +140,6 @@ export class DockerDriver implements Driver {
     return { handle: await this.#start(part.name) };
   }
 
-  /** @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED` */
   async #startProxy(part: LinkProxyPart): Promise<Started> {
     if (this.#options.isAgain !== true) {
       await this.#create(() => proxyContainer(part.options, this.#options));
@@ -277,13 +275,12 @@ function idOf(handle: Handle): string {
 }
 
 /**
- * A cluster's networks: one for all containers and, with a link proxy, one for each node that would dial past it. Such a
- * node reaches only the proxy and the chain there: engines pass nothing from one network to another.
+ * One network for all containers and, with a link proxy, one for each node that would dial past it: engines pass nothing
+ * from one network to another.
  */
 class Networks {
   readonly #engine: Engine;
   readonly #owner: Owner;
-  /** Makes the network of all. @returns its name */
   readonly shared = succeedOnce(() => this.#create(networkName(this.#owner)));
 
   constructor(engine: Engine, owner: Owner) {
@@ -291,7 +288,6 @@ class Networks {
     this.#owner = owner;
   }
 
-  /** Creates a node's network with the chain on it. @returns its name */
   async ownOf(part: string): Promise<string> {
     const name = await this.#create(partName(this.#owner, part));
     await this.#connect('chain', [name]);
@@ -309,7 +305,7 @@ class Networks {
     );
   }
 
-  /** A part that is already connected is no failure: a repeated start connects again. */
+  /** A repeated start connects parts that are already connected. */
   async #connect(part: string, networks: readonly string[]): Promise<void> {
     const container = partName(this.#owner, part);
     await this.#engine.ask((docker) =>

@@ -1,6 +1,6 @@
 /**
- * Removes a cluster's containers when their owner is gone: `node guard.ts [SWEEPS]`, token in SVC_GUARD_TOKEN.
- * Standard input closes when the owner ends. Nothing is loaded before.
+ * Removes a cluster's containers when their owner is gone: `node guard.ts [SWEEPS]`, token in SVC_GUARD_TOKEN. Standard
+ * input closes when the owner ends.
  */
 import { once } from 'node:events';
 

@@ -1,4 +1,3 @@
-/** Images: this package's, built when sources change, and those named in a definition. */
 import { Readable } from 'node:stream';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { ImageWatch } from '../driver.ts';
@@ -10,12 +9,12 @@ import { containerLog } from './log.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
-/** An image is found by what it was built from: its name may belong to another checkout. */
+/** Found by what it was built from: its name may belong to another checkout. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
-/** For a program that only prints its help. */
+/** Of a program that only prints its help. */
 const PROGRAM_TIMEOUT_MS = 60_000;
-/** Lines of a build's output shown with its failure. */
+/** Of a build's output. */
 const LINES_SHOWN = 15;
 
 /** @returns image id, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
@@ -65,7 +64,7 @@ async function builtFrom(engine: Engine, sources: string): Promise<string | unde
   return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
 
-/** The published package has no sources: it uses the existing image. */
+/** The published package has no sources. */
 async function installedImage(engine: Engine): Promise<{ readonly id: string; readonly detail: string }> {
   const id = await idOf(engine, IMAGE);
   if (id !== undefined) return { id, detail: `${IMAGE} is there` };
@@ -76,11 +75,7 @@ async function installedImage(engine: Engine): Promise<{ readonly id: string; re
   );
 }
 
-/**
- * Makes sure that the engine has an image.
- * @param name with a tag, or the latest
- * @throws HarnessError `IMAGE_FAILED`
- */
+/** @param name with a tag, or the latest @throws HarnessError `IMAGE_FAILED` */
 export async function namedImage(engine: Engine, name: string, watch: ImageWatch): Promise<void> {
   if ((await idOf(engine, name)) !== undefined) return;
   const doing = `pulling ${name}`;
@@ -112,7 +107,6 @@ interface Following {
   readonly failed: (error: unknown, lines: readonly string[]) => HarnessError;
 }
 
-/** Follows an operation with progress; its failure is one of the progress lines. */
 async function follow(
   engine: Engine,
   start: (docker: Docker, onProgress: (progress: Progress) => void) => Promise<void>,
@@ -143,7 +137,7 @@ function buildError(error: unknown, dependencies: string, lines: readonly string
   });
 }
 
-/** Runs a program in an image to its end. @returns its output @throws HarnessError `BINARY_INVALID` */
+/** To its end. @returns its output @throws HarnessError `BINARY_INVALID` */
 export async function runProgram(
   engine: Engine,
   { image, args, labels }: { image: string; args: readonly string[]; labels: Record<string, string> },

@@ -1,4 +1,4 @@
-/** A container's output from its engine, even after the container or its starter ended. */
+/** From the engine, even after the container or its starter ended. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { LogRange } from './engine/documents.ts';
@@ -9,13 +9,12 @@ const HEADER_BYTES = 8;
 const LENGTH_AT = 4;
 const REOPEN_PAUSE_MS = 200;
 
-/** A line with its time: RFC 3339, ns, UTC: texts sort as times. */
+/** RFC 3339, ns, UTC: texts sort as times. */
 interface Entry {
   readonly at: string;
   readonly line: string;
 }
 
-/** @param container name or id */
 export function containerLog(engine: Engine, container: string): PartLog {
   const read = async (range: LogRange): Promise<Entry[]> => {
     try {
@@ -55,7 +54,7 @@ export function containerLog(engine: Engine, container: string): PartLog {
           position = at;
           yield line;
         }
-        // The log ends with the container, which may start again.
+        // The container may start again.
         await sleep(REOPEN_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });
@@ -91,7 +90,6 @@ async function* followed(
 /** Assembles lines from the frames of both streams. */
 export class EntryReader {
   #rest: Buffer = Buffer.alloc(0);
-  /** Incomplete lines, by stream. */
   readonly #begun = new Map<number, Entry>();
 
   read(part: Buffer): Entry[] {

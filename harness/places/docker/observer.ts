@@ -1,4 +1,4 @@
-/** Which parts run. All observations share one listing by label: fifty containers cost as much as one. */
+/** All observations share one listing by label: fifty containers cost as much as one. */
 import { constants } from 'node:os';
 import type { Clock } from '../../../formats/clock.ts';
 import { sizeText } from '../../../formats/units.ts';
@@ -18,7 +18,6 @@ export class ContainerObserver {
   readonly #engine: Engine;
   readonly #token: string;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** How stopped containers ended, asked once each. */
   readonly #exits = new Map<string, Promise<Exit>>();
   #latest: { readonly at: number; readonly listing: Promise<readonly ContainerEntry[]> } | undefined;
 
@@ -41,7 +40,7 @@ export class ContainerObserver {
     return { state: 'gone', exit: await asked };
   }
 
-  /** Discards earlier observations after a change. */
+  /** After a change. */
   forget(): void {
     this.#latest = undefined;
   }
@@ -70,12 +69,10 @@ export class ContainerObserver {
   }
 }
 
-/** Running or not. */
 export function listContainers(engine: Engine, token: string): Promise<readonly ContainerEntry[]> {
   return engine.ask((docker) => docker.containers(ownedBy(token)));
 }
 
-/** How a stopped container ended. */
 export function exitOf({
   State: { ExitCode, OOMKilled, Error: failure },
   HostConfig: { Memory = 0 },

@@ -1,4 +1,4 @@
-/** Removes all with a cluster's label: containers, network, volumes. The guard does so once its owner has ended. */
+/** Removes all with a cluster's label. The guard does so once its owner has ended. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
@@ -10,19 +10,16 @@ import { type Engine, unless } from './engine/engine.ts';
 import { type Owner, ownedBy, partName, partOf } from './names.ts';
 import { listContainers } from './observer.ts';
 
-/** Already gone, or being removed by another process. */
+/** 404: gone; 409: being removed by another process. */
 const GONE = [404, 409];
 /** Objects being created or removed remain for a moment. */
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
 const GUARD = 'harness/places/docker/guard';
-/** How long an ending process waits for the removal; the guard removes the rest. */
+/** The guard removes the rest. */
 const EXIT_REMOVAL_MS = 60_000;
 
-/**
- * @param graceMs for running containers to stop; 0: none
- * @throws HarnessError `ENGINE_FAILED`
- */
+/** @param graceMs for running containers to stop; 0: none @throws HarnessError `ENGINE_FAILED` */
 export async function removeAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
   const running = await runningContainers(engine, token);
   const forced = graceMs > 0 ? await stopEach(engine, running, graceMs) : [];
@@ -41,13 +38,13 @@ export async function removeAll(engine: Engine, token: string, graceMs: number):
   return { stopped: partsOf(running), forced: partsOf(forced) };
 }
 
-/** Removes a node with its data and, if it has one, its own network. */
+/** With its data and its own network. */
 export async function removePart(engine: Engine, owner: Owner, part: string): Promise<void> {
   const name = partName(owner, part);
   await engine.ask(async (docker) => {
     await unless(GONE, docker.container(name).remove());
     await unless([404], docker.removeVolume(name));
-    // Others are on its network: the chain, and the link proxy.
+    // The chain and the link proxy are on it, too.
     const others = await docker.containers(ownedBy(owner.token));
     const connected = others.filter(({ NetworkSettings: { Networks } }) => name in Networks);
     await Promise.all(connected.map(({ Id }) => unless([404], docker.disconnectNetwork(name, Id))));
@@ -62,7 +59,6 @@ function partsOf(containers: readonly ContainerEntry[]): string[] {
     .toSorted();
 }
 
-/** Stops everything that runs; containers, networks and volumes stay. */
 export async function stopAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
   const running = await runningContainers(engine, token);
   const forced = await stopEach(engine, running, graceMs);
@@ -108,7 +104,7 @@ async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   return containers.length + networks.length + volumes.length === 0;
 }
 
-/** Removes everything at once, for a process that is about to end. */
+/** For a process that is about to end. */
 export function removeNow(token: string): void {
   spawnSync(process.execPath, [programPath(GUARD), '1'], {
     env: guardEnvironment(token),
@@ -117,7 +113,7 @@ export function removeNow(token: string): void {
   });
 }
 
-/** Its standard input closes when this process ends; then it removes everything. */
+/** Its standard input closes when this process ends. */
 export function spawnGuard(token: string): ChildProcess {
   const guard = spawn(process.execPath, [programPath(GUARD)], {
     env: guardEnvironment(token),

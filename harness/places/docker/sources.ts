@@ -1,4 +1,4 @@
-/** What the image is built from: this package's files and installed dependencies. */
+/** The image is built from this package's files and installed dependencies. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,6 @@ import type { EngineFacts } from './engine/engine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = 'node/Dockerfile';
-/** What the Dockerfile copies. */
 const SOURCES = [
   'package.json',
   'package-lock.json',
@@ -20,15 +19,15 @@ const SOURCES = [
   'scenarios',
   'dashboards/generated',
 ];
-/** Docker's names for processors that Node.js names differently. */
+/** Where Node.js has another name. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-/** Symlinks to packages' programs, which the image does not run. */
+/** Links to programs of packages, which the image does not run. */
 const LINKS = '.bin';
 
 /** `copied`: packages beside this one; `install`: fetched from the registry. */
 export type Dependencies = 'copied' | 'install';
 
-/** The published package has no Dockerfile: images are built only from the repository. */
+/** The published package has no Dockerfile. */
 export function canBuild(root = ROOT): boolean {
   return existsSync(join(root, DOCKERFILE));
 }
@@ -40,13 +39,13 @@ export function dependenciesFor({ os, arch }: EngineFacts, root = ROOT): Depende
   return fits && isGlibc() && existsSync(join(root, 'node_modules', 'lmdb')) ? 'copied' : 'install';
 }
 
-/** The image has the GNU C library. */
+/** As the image has. */
 function isGlibc(): boolean {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
   return header.glibcVersionRuntime !== undefined;
 }
 
-/** Covers every source file; the lock file stands for packages. */
+/** The lock file stands for packages. */
 export function sourcesHash(root = ROOT): string {
   const hash = createHash('sha256');
   for (const path of filesOf(root, SOURCES)) {
@@ -56,7 +55,7 @@ export function sourcesHash(root = ROOT): string {
   return hash.digest('hex');
 }
 
-/** The build's context; read while it is sent. */
+/** Read while it is sent. */
 export function buildContext(dependencies: Dependencies, root = ROOT): Readable {
   const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
   const entries = withFolders(filesOf(root, paths)).map((path) => {
@@ -80,7 +79,7 @@ function* withFolders(files: readonly string[]): Generator<string, void> {
   }
 }
 
-/** Package folders that the image needs, by the lock file. */
+/** By the lock file. */
 function productionPackages(root: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { readonly dev?: boolean }>;
@@ -88,11 +87,11 @@ function productionPackages(root: string): string[] {
   const needed = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true && existsSync(join(root, path)))
     .map(([path]) => path);
-  // Nested packages come with their parent.
+  // They come with their parent.
   return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
 }
 
-/** Relative paths in the same order everywhere. */
+/** In the same order everywhere. */
 function filesOf(root: string, paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = lstatSync(join(root, path), { throwIfNoEntry: false });

@@ -3,7 +3,7 @@ import type { ContainerStats } from './engine/documents.ts';
 
 const NS_PER_MS = 1_000_000;
 
-/** A container's resource usage, from the engine's document; empty for one that is not running. */
+/** Empty for a container that does not run. */
 export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): Stats {
   const links = Object.values(networks ?? {});
   const memory = ownBytes(memory_stats);

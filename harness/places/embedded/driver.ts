@@ -1,7 +1,6 @@
 /**
- * Our nodes in one process: the caller's, with its breakpoints, or a background process for a cluster that outlives
- * its starter. Chain and other flavours are separate processes.
- * An endless computation in one node blocks all; a failure of the runtime, such as a full heap, ends all.
+ * Our nodes in one process: the caller's, or a background process for a cluster that outlives its starter. An endless
+ * computation in one node blocks all; a failure of the runtime, such as a full heap, ends all.
  */
 
 import { enableCompileCache } from 'node:module';
@@ -31,11 +30,10 @@ import { Holding } from './holding.ts';
 import { writeEmbedded } from './node-file.ts';
 import type { NodeHost } from './wire.ts';
 
-/** For a request to another process. */
+/** For another process. */
 const ANSWER_MS = 1000;
 const HOLDER_GONE: Exit = { code: null, signal: null, reason: 'the process that held it is gone' };
 
-/** A node and the process that holds it. */
 interface NodeLocation {
   readonly host: NodeHost;
   readonly holder: ProcessId;
@@ -168,7 +166,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return (await there?.host.damage(there.node, chunks)) ?? 0;
   }
 
-  /** An embedded node's processor time and memory are the process's. */
+  /** They are the process's. */
   override async stats(handle: Handle): Promise<Stats> {
     return isEmbedded(handle) ? {} : super.stats(handle);
   }
@@ -214,7 +212,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return isEmbedded(handle) && this.#options.embedded.store === 'memory';
   }
 
-  /** @returns undefined when the holder is gone */
+  /** Undefined: the holder is gone. */
   async #locate(handle: Handle): Promise<NodeLocation | undefined> {
     const pid = Number(handle['pid']);
     const holder = { pid, startedAt: String(handle['startedAt']) };
@@ -224,7 +222,6 @@ export class EmbeddedDriver extends ProcessDriver {
   }
 }
 
-/** The process that holds the nodes, and their links. */
 function controlOf(holding: Holding) {
   const present = async () => {
     const holder = holding.known();
@@ -241,7 +238,6 @@ function controlOf(holding: Holding) {
   return { present, host };
 }
 
-/** Links in the process that holds the nodes. */
 function linksInMemory(holding: Holding): LinkControl {
   const { present, host } = controlOf(holding);
   return {
@@ -253,7 +249,7 @@ function linksInMemory(holding: Holding): LinkControl {
   };
 }
 
-/** @returns undefined when it fails or takes too long */
+/** Undefined: it failed or took too long. */
 async function answerOf<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   using _timer = clock.timer(ANSWER_MS, () => late.resolve(undefined), true);

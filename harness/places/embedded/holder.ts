@@ -1,7 +1,6 @@
 /**
- * Holds the embedded nodes of a cluster that outlives its starter: `node harness/places/embedded/holder.ts FOLDER`
- * (the cluster's), token in SVCNET_LABEL. Its first line names its API's port; it ends on SIGTERM and SIGINT, and with
- * the folder.
+ * Holds the embedded nodes of a cluster that outlives its starter: `node harness/places/embedded/holder.ts FOLDER`, token in
+ * SVCNET_LABEL. Its first line names its API's port; it ends on SIGTERM and SIGINT, and with the folder.
  */
 import { basename } from 'node:path';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';

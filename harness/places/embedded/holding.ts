@@ -1,7 +1,4 @@
-/**
- * Which process holds a cluster's embedded nodes: this one or a background process. A file in the cluster's folder
- * tells later commands.
- */
+/** Which process holds the nodes; a file in the cluster's folder tells later commands. */
 
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -19,9 +16,7 @@ import { type NodeHost, remoteHost, serveHost } from './wire.ts';
 
 const START_TIMEOUT_MS = 30_000;
 
-/** A process that holds nodes, as on disk. */
 export interface Holder extends ProcessId {
-  /** Of its API. */
   readonly port: number;
 }
 
@@ -32,7 +27,7 @@ interface LocalHost {
 
 type HoldingOptions = Pick<DriverOptions, 'clock' | 'token' | 'folder' | 'stopWithParent' | 'compileCache'>;
 
-/** Hosts here, by their cluster's token. */
+/** By their cluster's token. */
 const localHosts = new Map<string, Promise<LocalHost>>();
 
 export class Holding {
@@ -45,13 +40,11 @@ export class Holding {
     this.#file = join(options.folder, 'holder.json');
   }
 
-  /** @returns undefined when there is none */
   known(): Holder | undefined {
     const known = readJson(this.#file) as Holder | undefined;
     return known !== undefined && isAlive(known) ? known : undefined;
   }
 
-  /** Started if there is none. */
   async holder(signal?: AbortSignal): Promise<Holder> {
     const known = this.known();
     if (known !== undefined) return known;

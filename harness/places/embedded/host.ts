@@ -1,4 +1,4 @@
-/** A cluster's embedded nodes in one process. Peers and, by default, stores are in memory; APIs are on loopback. */
+/** Peers and, by default, stores are in memory; APIs are on loopback. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { MemoryNetworkOptions, MemoryRelay } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
@@ -16,7 +16,6 @@ import { watchLoop } from './watchdog.ts';
 
 type MemoryTap = InstanceType<Programs['MemoryTap']>;
 
-/** A node to start, as it is on disk. */
 export interface HostedPart {
   readonly name: string;
   readonly dataDir: string;
@@ -25,11 +24,11 @@ export interface HostedPart {
 
 /** What simulated nodes have instead of the machine. */
 export interface Surroundings {
-  /** What links are like without faults. Default: all arrives at once. */
+  /** Without faults. Default: all arrives at once. */
   readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe' | 'windowOf'> &
     Required<Pick<MemoryNetworkOptions, 'defer'>>;
-  /** What all that is said passes. @param tap hears it, if there is one */
+  /** What all that is said passes. @param tap hears it */
   readonly relay: (tap: MemoryRelay | undefined) => MemoryRelay | undefined;
   /** How its tampered nodes are asked for something. */
   readonly serve: ServeControl;
@@ -47,24 +46,21 @@ export class EmbeddedHost {
   readonly #disks = new MemoryDisks();
   readonly #logs: NodeLogs;
   readonly #starting = new Map<string, Promise<number>>();
-  /** Of nodes, by peer id. */
+  /** By peer id. */
   readonly #names = new Map<string, string>();
-  /** Of nodes, by overlay. */
+  /** By overlay. */
   readonly #overlays = new Map<string, string>();
   readonly #links: MemoryLinks;
   #tap: MemoryTap | undefined;
   #programs: Promise<Programs> | undefined;
   #network: ReturnType<Programs['memoryNetwork']> | undefined;
   #shared: ReturnType<Programs['sharedResults']> | undefined;
-  /** What looks after the process while it holds nodes. */
+  /** While it holds nodes. */
   #guards: readonly Disposable[] | undefined;
   #starts = 0;
   #closed = false;
 
-  /**
-   * @param cluster its name, for messages
-   * @param surroundings default: the machine
-   */
+  /** @param cluster its name, for messages @param surroundings default: the machine */
   constructor(cluster: string, clock: Clock, surroundings?: Surroundings) {
     this.#cluster = cluster;
     this.#clock = clock;
@@ -78,12 +74,11 @@ export class EmbeddedHost {
     });
   }
 
-  /** Name of the node with this peer id. */
   nameOf(peerId: string): string | undefined {
     return this.#names.get(peerId);
   }
 
-  /** Names of connected nodes, the dialling one first. */
+  /** The dialling one first. */
   pairs(): (readonly [string, string])[] {
     return (this.#network?.pairs() ?? []).flatMap(({ dialler, dialled }) => {
       const [from, to] = [this.nameOf(dialler), this.nameOf(dialled)];
@@ -114,16 +109,14 @@ export class EmbeddedHost {
     }
   }
 
-  /**
-   * Which start of the node runs, no matter who asked for it; `null`: none. One that has just begun is waited for.
-   */
+  /** `null`: none runs. One that has just begun is waited for. */
   async startOf(name: string): Promise<number | null> {
     await Promise.allSettled([this.#starting.get(name)]);
     const node = this.#hosted.get(name);
     return node?.isRunning === true ? node.start : null;
   }
 
-  /** @returns whether it had to be cut off; also false if it was gone */
+  /** @returns whether it had to be cut off; false also if it was gone */
   async stop(name: string, start: number, graceMs: number): Promise<boolean> {
     return (await this.#running(name, start)?.stop(graceMs)) ?? false;
   }
@@ -132,22 +125,16 @@ export class EmbeddedHost {
     await this.#running(name, start)?.kill();
   }
 
-  /**
-   * Cuts its power soon, at some point of its work.
-   * @param torn number of chunks that its disk has confirmed and tears all the same @returns what its disk lost
-   */
   async cutPower(name: string, start: number, torn: number): Promise<Counts> {
     const tear: Tearing = async (random) =>
       torn === 0 ? {} : { 'confirmed slots torn': await this.#disks.tear(name, torn, random) };
     return (await this.#running(name, start)?.cutPower(tear)) ?? {};
   }
 
-  /** @returns false when it was gone */
   async pause(name: string, start: number): Promise<boolean> {
     return this.#running(name, start)?.pause() ?? false;
   }
 
-  /** @returns false when it was gone */
   async resume(name: string, start: number): Promise<boolean> {
     return this.#running(name, start)?.resume() ?? false;
   }
@@ -156,7 +143,7 @@ export class EmbeddedHost {
     return this.#started(name, start)?.observe() ?? { state: 'gone' };
   }
 
-  /** Degrades links, see `LinkControl`. */
+  /** See `LinkControl`. */
   beginLinkRule(id: string, rule: LinkRule): Promise<void> {
     return this.#links.begin(id, rule);
   }
@@ -169,7 +156,7 @@ export class EmbeddedHost {
     return this.#links.end(id);
   }
 
-  /** What nodes have said to each other, see `TapControl`. */
+  /** See `TapControl`. */
   async tapped(...[after, raw]: Parameters<MemoryTap['tapped']>): ReturnType<MemoryTap['tapped']> {
     return this.#tap?.tapped(after, raw) ?? { events: [], next: 0, missed: 0 };
   }
@@ -186,23 +173,23 @@ export class EmbeddedHost {
     return this.#tap?.endMessages(id);
   }
 
-  /** Writes a stopped node's in-memory disk into a data directory, for a node there. */
+  /** For a node outside this process. */
   async saveDisk(name: string, dataDir: string): Promise<void> {
     this.#disks.save(name, dataDir);
   }
 
-  /** Discards a stopped node's in-memory disk. */
+  /** Its in-memory disk. */
   async wipe(name: string): Promise<void> {
     await this.#hosted.get(name)?.cut();
     this.#disks.discard(name);
   }
 
-  /** Flips a bit in this many of its chunks. @returns chunks damaged */
+  /** @returns chunks damaged */
   damage(name: string, chunks: number): Promise<number> {
     return this.#disks.damage(name, chunks);
   }
 
-  /** Whether a node has a chunk in memory, running or not. */
+  /** In memory, running or not. */
   holds(name: string, address: string): boolean {
     return this.#disks.holds(name, address);
   }

@@ -1,4 +1,3 @@
-/** One start of one embedded node: its platform, and what has become of it. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
 import type { RunningNode } from '../../../node/compose.ts';
@@ -15,7 +14,7 @@ type Life =
   | { readonly phase: 'running'; readonly node: RunningNode }
   | { readonly phase: 'ended'; readonly exit: Exit };
 
-/** A power cut strikes amid work: after at most this many pieces of it, and no later than this. */
+/** After at most this many pieces of work, and no later than this. */
 const CUT_WITHIN_PIECES = 40;
 const CUT_WITHIN_MS = 100;
 
@@ -26,13 +25,12 @@ export interface HostedNodeDeps {
   /** Which start of the host it is. */
   readonly start: number;
   readonly platform: MemoryPlatform;
-  /** Wraps the platform of a tampered node. */
   readonly tampered: TamperedPlatform | undefined;
-  /** Told once it has ended by itself. */
+  /** Called once it has ended by itself. */
   readonly onFailed: (message: string, error: unknown) => void;
 }
 
-/** What a disk loses of what it had confirmed. @returns how much */
+/** What a disk loses of what it had confirmed. */
 export type Tearing = (random: Random) => Promise<Counts>;
 
 export class HostedNode {
@@ -52,7 +50,6 @@ export class HostedNode {
     return this.#life.phase !== 'ended' && this.#deps.platform.state !== 'off';
   }
 
-  /** Runs it until it ends. */
   async live(startNode: (platform: Platform, signal: AbortSignal) => Promise<RunningNode>): Promise<void> {
     const { platform, tampered } = this.#deps;
     const { signal } = this.#stopping;
@@ -95,14 +92,13 @@ export class HostedNode {
     }
   }
 
-  /** Cuts it off at once. */
   async kill(): Promise<void> {
     this.#end(KILLED);
     await this.cut();
   }
 
   /**
-   * Ends the node soon, at some point of its work; its disk loses what is not synced.
+   * Ends the node amid its work; its disk loses what is not synced.
    * @param tear what else the disk loses @returns what was lost
    */
   async cutPower(tear: Tearing): Promise<Counts> {
@@ -133,7 +129,6 @@ export class HostedNode {
     return this.#life.phase === 'ended' ? { state: 'gone', exit: this.#life.exit } : { state: 'gone' };
   }
 
-  /** Releases what it holds. */
   cut(): Promise<void> {
     return this.#deps.platform.cut();
   }

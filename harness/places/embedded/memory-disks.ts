@@ -1,4 +1,4 @@
-/** In-memory disks of embedded nodes: they outlive the node and may start from a file. */
+/** They outlive the node and may start from a file. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -11,10 +11,8 @@ import { loadTampering, type Programs } from './programs.ts';
 type Disk = InstanceType<Programs['MemoryDisk']>;
 
 export class MemoryDisks {
-  /** By node. */
   readonly #disks = new Map<string, Disk>();
 
-  /** A node's disk from its first start on. */
   of(node: { readonly name: string; readonly dataDir: string }, Disk: Programs['MemoryDisk']): Disk {
     const disk = this.#disks.get(node.name) ?? new Disk(takeImage(node.dataDir));
     this.#disks.set(node.name, disk);
@@ -43,7 +41,7 @@ export class MemoryDisks {
     return (await loadTampering()).flipInMemory(disk, chunks);
   }
 
-  /** Tears some of its chunks that others have as well. @returns how many */
+  /** Some of its chunks that others have as well. @returns how many */
   async tear(name: string, count: number, random: Random): Promise<number> {
     const disk = this.#disks.get(name);
     if (disk === undefined) return 0;
@@ -65,7 +63,7 @@ function imageFile(dataDir: string): string {
   return join(dataDir, 'disk.image');
 }
 
-/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
+/** The file is used once: from then on the disk is newer. */
 function takeImage(dataDir: string): Uint8Array | undefined {
   const file = imageFile(dataDir);
   if (!existsSync(file)) return undefined;

@@ -1,4 +1,4 @@
-/** Slow or faulty links between nodes of one process, timed by a given clock. */
+/** Links between nodes of one process, timed by a given clock. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
@@ -16,41 +16,36 @@ import {
   Rules,
 } from '../links/rules.ts';
 
-/** Bytes in transit in one direction, as through the proxy; above this, writers wait. */
+/** In transit in one direction, as through the proxy; above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
-/** The same for all that a node with a limit has not sent yet: the time that it takes to leave. */
+/** The same for all that a node with a limit has not sent yet. */
 const UNSENT_FULL_MS = 500;
-/**
- * Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks.
- * Between processes, the nodes close a link that has been silent for so long.
- */
+/** Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks. */
 const QUEUE_MAX_BYTES = 16 * 2 ** 20;
-/** Overhead of a frame: most waiting frames carry nothing else. */
+/** Most waiting frames carry nothing else. */
 const FRAME_BYTES = 256;
 
 export interface MemoryLinksDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** Name of the node with a peer id. */
+  /** By peer id. */
   readonly nameOf: (peerId: string) => string | undefined;
   /** All existing connections. */
   readonly pairs: () => readonly MemoryPair[];
-  /** Links without rules. Default: all arrives at once. */
   readonly lasting?: LastingLinks | undefined;
 }
 
-/** All traffic from one node to another. */
+/** One way between two nodes. */
 interface DirectedLink {
   readonly from: string;
   readonly to: string;
   readonly line: Line;
   direction: Direction;
   queue: { readonly frame: MemoryFrame; readonly arrive: () => void; readonly sent: Sent; due: number }[];
-  /** Bytes in it. */
   queued: number;
-  /** Resolves for writers that wait. */
+  /** For writers that wait. */
   room: PromiseWithResolvers<void> | undefined;
   timer: Disposable | undefined;
-  /** Whether something was swallowed. */
+  /** Something was swallowed. */
   hasGap: boolean;
 }
 
@@ -59,11 +54,11 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #deps: MemoryLinksDeps;
   readonly #rules = new Rules();
   readonly #links = new Map<string, DirectedLink>();
-  /** Bytes between two nodes since the start of a counting rule. */
+  /** Between two nodes, since the start of a counting rule. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
-  /** When a limited node's bytes have left, by peer id. */
+  /** By peer id. */
   readonly #sentBy = new Map<string, number>();
-  /** What its writers wait for, by peer id. */
+  /** By peer id. */
   readonly #unsent = new Map<string, Promise<void>>();
 
   constructor(deps: MemoryLinksDeps) {
@@ -112,7 +107,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     return leavesAt;
   }
 
-  /** Time that a frame takes besides its way along the line. */
+  /** Besides its way along the line. */
   #extraMs({ direction: { shape } }: DirectedLink, { kind, from, to }: MemoryFrame): number {
     if (kind === 'dial') return this.#link(to, from).direction.shape.delayMs;
     return kind === 'close' ? shape.closeDelayMs : 0;
@@ -125,7 +120,6 @@ export class MemoryLinks implements LinkControl, Carrier {
     return link.room.promise;
   }
 
-  /** Resolves when little of a node's data waits to leave. */
   #sent(from: string): Promise<void> | undefined {
     const { clock } = this.#deps;
     const waitMs = (this.#sentBy.get(from) ?? 0) - clock.monotonic() - UNSENT_FULL_MS;
@@ -217,7 +211,6 @@ export class MemoryLinks implements LinkControl, Carrier {
     for (const key of others) {
       const link = this.#links.get(key);
       if (link === undefined) continue;
-      // Data under way waits no longer than if sent now.
       const now = this.#deps.clock.monotonic();
       link.line.become(
         now,
@@ -239,7 +232,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (this.#deps.lasting === undefined && this.#rules.active.length === 0) this.#links.clear();
   }
 
-  /** Delivers what is due, in order. */
+  /** In order. */
   #release(link: DirectedLink): void {
     link.timer?.[Symbol.dispose]();
     link.timer = undefined;
@@ -264,7 +257,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     link.room = undefined;
   }
 
-  /** The connection breaks, and everything in transit is lost. */
+  /** Everything in transit is lost. */
   #overflow(link: DirectedLink): void {
     link.queue = [];
     this.#shrink(link, 0);

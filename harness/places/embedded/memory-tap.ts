@@ -1,4 +1,4 @@
-/** What nodes of one process say to each other: nothing there is encrypted, so this needs no key and no proxy. */
+/** Nothing is encrypted between nodes of one process, so this needs no key and no proxy. */
 import type { Clock } from '../../../formats/clock.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import type { MemoryRelay } from '../../../node/p2p/memory-host.ts';
@@ -17,9 +17,7 @@ type Send = (frame: MemoryFrame) => void;
 const RESET = new StreamError('STREAM_RESET', 'the other side reset the stream');
 
 interface Connection {
-  /** Such as `c0`. */
   readonly id: string;
-  /** Names of the ends. */
   readonly from: string;
   readonly to: string;
   readonly openedAt: number;
@@ -31,13 +29,12 @@ interface Connection {
 
 interface Stream {
   readonly talk: Conversation;
-  /** Peer id. */
   readonly opener: string;
   readonly diverted: DivertedStream | undefined;
   readonly opened: Way;
   readonly accepted: Way;
   isAgreed: boolean;
-  /** Both ends have said their last word, which may still wait here. */
+  /** The last words of both ends may still wait here. */
   isOver: boolean;
 }
 
@@ -50,13 +47,12 @@ interface Passing {
 interface Way {
   data: Passing | undefined;
   end: Passing | undefined;
-  /** Instead of the end, when something else speaks in its place. */
+  /** When something else speaks in its place. */
   instead: Pick<RawStream, 'write' | 'closeWrite'> | undefined;
 }
 
 export interface MemoryTapDeps {
   readonly clock: Clock;
-  /** Name of the node with a peer id. */
   readonly nameOf: (peerId: string) => string | undefined;
   readonly names: Names;
 }
@@ -149,7 +145,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     });
     const stream: Stream = { talk, opener: from, diverted, opened, accepted, isAgreed: false, isOver: false };
     connection.streams.set(conversation, stream);
-    // Of several the other end chooses one: its answer, and what follows, names it.
+    // The answer of the other end, and what follows, names the one it chose of several.
     if (!protocolId.includes(' ')) this.#agreed(stream, protocolId);
   }
 

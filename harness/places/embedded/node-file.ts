@@ -1,4 +1,3 @@
-/** An embedded node's options and keys on disk. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -6,18 +5,16 @@ import { makeFolder } from '../../base/own-folder.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {
-  /** How it reaches peers: TCP if one is outside the process. */
+  /** TCP if a peer is outside the process. */
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
-  /** Whether to keep what nodes in memory say to each other. */
+  /** Keeps what nodes in memory say to each other. */
   readonly tap: boolean;
-  /** Hex. */
   readonly overlay: string;
 }
 
 interface Document extends Omit<EmbeddedNode, 'keys'> {
-  /** Hex. */
   readonly keys: Record<keyof EmbeddedNode['keys'], string>;
 }
 

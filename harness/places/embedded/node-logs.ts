@@ -1,4 +1,4 @@
-/** The log files of embedded nodes: their own lines, and what the host of a node has to say about it. */
+/** The nodes' own lines, and what their host has to say. */
 import { closeSync, writeSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -6,13 +6,11 @@ import { openLog } from '../../base/machine/processes.ts';
 
 interface Logged {
   readonly name: string;
-  /** Path of the file. */
   readonly log: string;
 }
 
 export class NodeLogs {
   readonly #clock: Pick<Clock, 'now'>;
-  /** Open ones, by node. */
   readonly #files = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -28,7 +26,7 @@ export class NodeLogs {
     writeSync(file, line);
   }
 
-  /** Uses the format of the node's own log lines, so that log tools find it. */
+  /** In the format of the node's own lines, so that log tools find it. */
   report(node: Logged, message: string, error: unknown): void {
     const entry = {
       level: 'error',

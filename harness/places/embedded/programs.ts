@@ -1,4 +1,4 @@
-/** The node's code, loaded on demand: other commands must not pay for it. */
+/** Loaded on demand: other commands must not pay for it. */
 import type { NodeOptions } from '../../../node/options.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { type ServeControl, tamperedOf } from '../../flavours/tampered/settings.ts';
@@ -25,7 +25,7 @@ export async function tamperedWith(
   return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl, disk });
 }
 
-/** Loads what damages nodes and their data, on demand: hardly any cluster has such nodes. */
+/** On demand: hardly any cluster has such nodes. */
 export async function loadTampering() {
   const [{ tamper }, { serveControl }, { flipInMemory }] = await Promise.all([
     import('../../flavours/tampered/tamper.ts'),
@@ -36,7 +36,7 @@ export async function loadTampering() {
   return { tamper, serveControl, flipInMemory };
 }
 
-/** Loads what all nodes of a host share, which takes most of the time of the first start. */
+/** What all nodes of a host share: most of the time of the first start. */
 export async function loadPrograms() {
   const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }, { MemoryTap }] =
     await Promise.all([

@@ -1,19 +1,14 @@
-/**
- * Reports when a holder computes without pause: a thread checks that the event loop turns. It cannot tell which node
- * is to blame, or stop it.
- */
+/** A thread reports when a holder computes without pause. It cannot tell which node is to blame, or stop it. */
 import inspector from 'node:inspector';
 import { setInterval } from 'node:timers';
 import { Worker } from 'node:worker_threads';
 
-/** Interval of the beat inside the loop. */
+/** Inside the loop. */
 const BEAT_MS = 250;
 /** Longer than any pause of garbage collection or a busy machine. */
 const SILENCE_MS = 5000;
 
-/**
- * Runs in the thread: counts how long the beat has been the same, and writes to standard error once for each silence.
- */
+/** Runs in the thread: writes to standard error once for each silence. */
 const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');

@@ -1,4 +1,3 @@
-/** A host in another process. */
 import { callRemote, LOOPBACK, type Served, serveCalls } from '../../base/calls.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { whileRunning } from '../../base/machine/processes.ts';
@@ -23,17 +22,16 @@ const METHODS = [
   'close',
 ] as const satisfies readonly (keyof EmbeddedHost)[];
 
-/** Operations on a host's nodes, here or remote. */
+/** Here or remote. */
 export type NodeHost = Pick<EmbeddedHost, (typeof METHODS)[number]>;
 
-/** Calls alone keep no process alive. */
+/** They keep no process alive. */
 export async function serveHost(host: NodeHost, token: string): Promise<Served> {
   const served = await serveCalls(host, METHODS, token);
   served.unref();
   return served;
 }
 
-/** @param holder its process */
 export function remoteHost(
   { pid, port }: { readonly pid: number; readonly port: number },
   token: string,

@@ -1,5 +1,3 @@
-/** Conditions of a link, and common bad ones by name. */
-
 /** For the connections of one link; absent conditions change nothing. */
 export interface LinkConditions {
   /** Added to a round trip: half each way, or all of it if only one is meant. */
@@ -10,17 +8,17 @@ export interface LinkConditions {
   readonly bytesPerSecond?: number | undefined;
   /** Share of lost packets, 0 to 1. TCP resends: later data waits a round trip, at least 200 ms. */
   readonly loss?: number | undefined;
-  /** Nothing passes. Connections stay, new ones wait; data arrives when the fault ends. */
+  /** Connections stay, new ones wait; data arrives when the fault ends. */
   readonly stall?: true | undefined;
   /** What is sent is lost, ends of connections too; such connections are reset when the fault ends. */
   readonly halfOpen?: true | undefined;
-  /** Connections open when it begins are reset. */
+  /** Of connections open when it begins. */
   readonly reset?: true | undefined;
-  /** New connections are reset at once. */
+  /** Of new connections. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after this many bytes, both directions together. */
+  /** Both directions together; then a connection is reset. */
   readonly cutAfterBytes?: number | undefined;
-  /** The end of a connection arrives this much later. */
+  /** Of the end of a connection. */
   readonly slowCloseMs?: number | undefined;
 }
 
@@ -35,28 +33,28 @@ export const LINK_PROFILES = {
   satellite: { latencyMs: 600, jitterMs: 30 },
   bad: { latencyMs: 800, jitterMs: 400, loss: 0.05 },
 } as const satisfies Record<string, LinkConditions>;
-/** Conditions of a link by name, such as `mobile`. */
+/** Such as `mobile`. */
 export type LinkProfile = keyof typeof LINK_PROFILES;
 export const LINK_PROFILE_NAMES = Object.keys(LINK_PROFILES) as [LinkProfile, ...LinkProfile[]];
 
 /** TCP's shortest retransmission timeout. */
 const RETRANSMIT_MIN_MS = 200;
 
-/** What one direction does with its bytes. */
+/** Of one direction. */
 export interface Shape {
   readonly delayMs: number;
   readonly jitterMs: number;
   /** Infinite: as fast as it goes. */
   readonly bytesPerSecond: number;
   readonly loss: number;
-  /** How late lost data arrives. */
+  /** Of lost data. */
   readonly retransmitMs: number;
   readonly stalls: boolean;
   readonly swallows: boolean;
   readonly closeDelayMs: number;
 }
 
-/** As if there were no conditions. */
+/** Without conditions. */
 export const FREE: Shape = {
   delayMs: 0,
   jitterMs: 0,
@@ -68,7 +66,6 @@ export const FREE: Shape = {
   closeDelayMs: 0,
 };
 
-/** @param given conditions, each with whether it is for this direction alone */
 export function shapeOf(given: readonly { conditions: LinkConditions; oneWay: boolean }[]): Shape {
   if (given.length === 0) return FREE;
   const sum = (value: (one: LinkConditions) => number | undefined) =>
@@ -87,7 +84,6 @@ export function shapeOf(given: readonly { conditions: LinkConditions; oneWay: bo
   };
 }
 
-/** Whether bytes are delayed. */
 export function isSlow({ delayMs, jitterMs, bytesPerSecond, loss }: Shape): boolean {
   return delayMs > 0 || jitterMs > 0 || loss > 0 || Number.isFinite(bytesPerSecond);
 }

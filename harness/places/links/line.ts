@@ -2,21 +2,21 @@
 import { createHash } from 'node:crypto';
 import type { Shape } from './conditions.ts';
 
-/** Payload of a packet on most networks. */
+/** On most networks. */
 const PACKET_BYTES = 1448;
 /** A slow line passes pieces of this duration, so large data does not arrive at once. */
 const PIECE_MS = 20;
 
-/** Bytes under way; times of the line's clock. */
+/** Times of the line's clock. */
 export interface Sent {
   readonly bytes: number;
-  /** When they came to the line. */
+  /** At the line. */
   readonly readyAt: number;
-  /** When all have left; until then they occupy the line. */
+  /** Until then they occupy the line. */
   leavesAt: number;
-  /** When they have arrived: never before earlier ones. */
+  /** Never before earlier ones. */
   dueAt: number;
-  /** What was drawn for them, each from 0 to below 1; absent: not needed so far. */
+  /** From 0 to below 1; absent: not needed so far. */
   jitterDraw?: number;
   lossDraw?: number;
 }
@@ -26,12 +26,11 @@ export class Line {
   #freeAt = 0;
   #lastDue = 0;
 
-  /** @param seed determines what is drawn */
   constructor(seed: string) {
     this.#random = uniform(seed);
   }
 
-  /** Sends bytes. @param readyAt when they reach the line, now or later, by a monotonic clock */
+  /** @param readyAt when they reach the line, now or later, by a monotonic clock */
   send(readyAt: number, bytes: number, shape: Shape): Sent {
     const sent: Sent = { bytes, readyAt, leavesAt: readyAt, dueAt: 0 };
     if (Number.isFinite(shape.bytesPerSecond)) {
@@ -44,9 +43,8 @@ export class Line {
   }
 
   /**
-   * The line has changed: nothing waits longer than if it were sent now. What has left does not occupy the
-   * line again, and nothing is drawn anew, so that an unchanged line changes nothing.
-   * @param waiting what has not arrived, in order
+   * After a change nothing waits longer than if it were sent now. Nothing is drawn anew, so that an unchanged line changes
+   * nothing. @param waiting what has not arrived, in order
    */
   become(nowMs: number, shape: Shape, waiting: readonly Sent[]): void {
     this.#freeAt = nowMs;
@@ -65,7 +63,6 @@ export class Line {
     }
   }
 
-  /** From the end of the line on. */
   #travelMs(sent: Sent, { delayMs, jitterMs, loss, retransmitMs }: Shape): number {
     let jitter = 0;
     if (jitterMs > 0) {
@@ -85,12 +82,12 @@ function takesMs(bytes: number, { bytesPerSecond }: Shape): number {
   return (bytes / bytesPerSecond) * 1000;
 }
 
-/** The largest piece that a line takes at once. */
+/** That a line takes at once. */
 export function pieceBytes({ bytesPerSecond }: Shape): number {
   return Math.max(PACKET_BYTES, Math.floor((bytesPerSecond * PIECE_MS) / 1000));
 }
 
-/** Numbers from 0 to below 1, drawn from a text. */
+/** From 0 to below 1, drawn from a text. */
 export function uniform(seed: string): () => number {
   // Zero would stay zero.
   let state = createHash('sha256').update(seed).digest().readUInt32LE() | 1;

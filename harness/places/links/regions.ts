@@ -1,21 +1,18 @@
-/** The shape of a network: how far its nodes are from each other, by the regions of the world that they are in. */
+/** How far nodes are from each other, by the regions of the world that they are in. */
 import type { LinkConditions } from './conditions.ts';
 import { uniform } from './line.ts';
 import type { LastingLinks } from './rules.ts';
 
-/** Regions by name. */
 export interface Regions {
-  /** Share of nodes in each, relative to the sum. */
+  /** Of nodes, relative to the sum. */
   readonly shares: Readonly<Record<string, number>>;
   /** Between two regions or within one: each pair once. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** What all links of a network are like. */
+/** Of all links. */
 export interface NetworkShape {
-  /** Round trip between any two nodes. */
   readonly latencyMs?: number | undefined;
-  /** Variation of a round trip, either way. */
   readonly jitterMs?: number | undefined;
   /** Instead of one latency for all. */
   readonly regions?: Regions | undefined;
@@ -23,7 +20,7 @@ export interface NetworkShape {
   readonly bytesPerSecond?: number | undefined;
 }
 
-/** A node's region follows from the seed and its name alone. */
+/** It follows from the seed and the name alone. */
 export function regionOf({ shares }: Regions, seed: string, node: string): string {
   const entries = Object.entries(shares);
   const sum = entries.reduce((all, [, share]) => all + share, 0);
@@ -33,12 +30,11 @@ export function regionOf({ shares }: Regions, seed: string, node: string): strin
   return found?.[0] ?? '';
 }
 
-/** @returns undefined when the pair is not given */
 export function roundTripMs({ roundTripMs: given }: Regions, one: string, other: string): number | undefined {
   return given[one]?.[other] ?? given[other]?.[one];
 }
 
-/** @returns a line for each mistake between valid values, without the key of the regions */
+/** Without the key of the regions. */
 export function regionMistakes(regions: Regions): string[] {
   const names = Object.keys(regions.shares);
   const known = names.join(', ');

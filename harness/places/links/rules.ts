@@ -1,22 +1,20 @@
-/** Which links are bad, how, and the effect: plain data, for sockets and memory. */
+/** Which links are bad, how, and the effect: plain data. */
 import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
 import { uniform } from './line.ts';
 
-/** In a list of names: every node, also one that joins later. */
+/** Every node, also one that joins later. */
 export const ALL = 'all';
 
-/** Whether a list has a node. */
 export function covers(names: readonly string[], node: string): boolean {
   return names.includes(node) || names.includes(ALL);
 }
 
-/** Conditions of some links. */
 export interface LinkRule {
-  /** Groups of nodes by name, or `ALL`: links from the first to the second. */
+  /** Links from each first group to its second: names, or `ALL`. */
   readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
-  /** Only traffic from the first group to the second. */
+  /** Only from the first group to the second. */
   readonly oneWay: boolean;
-  /** Share of these links, 0 to 1, chosen by the seed. */
+  /** Of these links, 0 to 1, chosen by the seed. */
   readonly share: number;
   readonly seed: string;
   readonly conditions: LinkConditions;
@@ -37,21 +35,19 @@ const LINK_COUNTERS = [
 export type LinkCounter = (typeof LINK_COUNTERS)[number];
 export type LinkEffect = Readonly<Record<LinkCounter, number>>;
 
-/** Links as they are without any rule. */
+/** Without any rule. */
 export interface LastingLinks {
-  /** Determines what is drawn for what is under way. */
+  /** Determines what is drawn. */
   readonly seed: string;
-  /** Of the link between two named nodes, both ways; undefined: unknown name. */
+  /** Both ways; undefined: unknown name. */
   readonly between: (one: string | undefined, other: string | undefined) => LinkConditions | undefined;
   /** What a node sends at most, on all links; absent: no limit. */
   readonly bytesPerSecond?: number | undefined;
 }
 
-/** Begins and ends bad links, here or elsewhere. */
 export interface LinkControl {
-  /** Whether diallers are known; if not, a condition affects all links of its nodes. */
+  /** If not, a condition affects all links of its nodes. */
   readonly knowsDiallers: boolean;
-  /** @param id anything unique */
   begin(id: string, rule: LinkRule): Promise<void>;
   /** So far; known after its end, too. @throws when the id is unknown */
   effect(id: string): Promise<LinkEffect>;
@@ -59,14 +55,13 @@ export interface LinkControl {
   end(id: string): Promise<void>;
 }
 
-/** Ended rules, kept for queries of their effect. */
+/** For queries of their effect. */
 const ENDED_KEPT = 1000;
 
-/** A rule in force. */
 export class ActiveRule {
   readonly rule: LinkRule;
   readonly counts: Record<LinkCounter, number>;
-  /** Whether it delays bytes. */
+  /** It delays bytes. */
   readonly slows: boolean;
   readonly #chosen = new Map<string, boolean>();
 
@@ -76,10 +71,7 @@ export class ActiveRule {
     this.counts = Object.fromEntries(LINK_COUNTERS.map((name) => [name, 0])) as Record<LinkCounter, number>;
   }
 
-  /**
-   * Whether it affects traffic from the first to the second.
-   * @param from,to possible names; undefined: any node
-   */
+  /** Whether it affects traffic from the first to the second. @param from,to possible names; undefined: any node */
   meets(from: readonly string[] | undefined, to: readonly string[] | undefined): boolean {
     const { between, oneWay } = this.rule;
     return between.some(
@@ -98,7 +90,7 @@ export class ActiveRule {
     );
   }
 
-  /** Whether the link is in the share; the same for both directions. */
+  /** The same for both directions. */
   #has(a: string, b: string): boolean {
     const { share, seed } = this.rule;
     if (share >= 1) return true;
@@ -112,7 +104,6 @@ export class ActiveRule {
   }
 }
 
-/** Active rules by id, and effects of ended ones. */
 export class Register<R, A extends { readonly counts: Readonly<Record<string, number>> }> {
   readonly #begun: (rule: R) => A;
   readonly #active = new Map<string, A>();
@@ -138,7 +129,6 @@ export class Register<R, A extends { readonly counts: Readonly<Record<string, nu
     return begun;
   }
 
-  /** @returns undefined when it is not in force */
   end(id: string): A | undefined {
     const rule = this.#active.get(id);
     if (rule === undefined) return undefined;
@@ -157,7 +147,6 @@ export class Register<R, A extends { readonly counts: Readonly<Record<string, nu
   }
 }
 
-/** The rules of links. */
 export class Rules extends Register<LinkRule, ActiveRule> {
   constructor() {
     super((rule) => new ActiveRule(rule));
@@ -169,16 +158,16 @@ export class Rules extends Register<LinkRule, ActiveRule> {
   }
 }
 
-/** One direction of a link: what its rules do, and which counts what. */
+/** What rules do to one direction of a link, and which counts what. */
 export class Direction {
   readonly rules: readonly ActiveRule[];
   readonly shape: Shape;
-  /** What the link is like without any rule. */
+  /** Without any rule. */
   readonly lasting: LinkConditions | undefined;
   /** Rules that have delayed something on it; this does not keep ended ones alive. */
   readonly #delayed: WeakSet<ActiveRule>;
 
-  /** @param before the direction so far @param lasting the link without rules; default: as before */
+  /** @param before the direction so far @param lasting default: as before */
   constructor(rules: readonly ActiveRule[], before?: Direction, lasting?: LinkConditions) {
     this.#delayed = before === undefined ? new WeakSet() : before.#delayed;
     this.lasting = lasting ?? before?.lasting;
@@ -215,7 +204,7 @@ export class Direction {
   }
 }
 
-/** Whether traffic in this direction is unaffected. */
+/** Unaffected. */
 export function isFree({ shape }: Direction): boolean {
   return shape === FREE;
 }

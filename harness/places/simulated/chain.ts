@@ -1,4 +1,4 @@
-/** A simulation's chain: the real contracts on an EVM here, with blocks in virtual time. */
+/** The real contracts on an EVM here, with blocks in virtual time. */
 import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readyLine, startControl } from '../../../chain/control.ts';
@@ -9,11 +9,10 @@ import type { ChainPart } from '../driver.ts';
 import type { Simulation } from './simulation.ts';
 
 export interface SimulatedChain {
-  /** Ends it. */
   stop(): Promise<void>;
 }
 
-/** Logs that it is ready, as a separate process would. */
+/** As a separate process would. */
 export async function startSimulatedChain(
   simulation: Simulation,
   { options, log: file }: ChainPart,

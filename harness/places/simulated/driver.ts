@@ -1,7 +1,4 @@
-/**
- * Our nodes and the chain in virtual time in this process, without sockets: the same seed gives the same run. The
- * cluster ends with this process; nothing outside reaches its nodes.
- */
+/** Our nodes and the chain in virtual time in this process, without sockets: the same seed gives the same run. */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
@@ -34,7 +31,7 @@ import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
-/** Ports of the first node: p2p, API, debug API; others follow in threes. */
+/** Of the first node: p2p, API, debug API; others follow in threes. */
 const FIRST_PORT = 1633;
 
 interface Running {
@@ -44,7 +41,6 @@ interface Running {
   readonly places: string[];
 }
 
-/** By the token of their cluster. */
 const simulations = new Map<string, Running>();
 
 export class SimulatedDriver implements Driver {

@@ -1,4 +1,3 @@
-/** A hash of all frames in their order. */
 import { createHash } from 'node:crypto';
 
 /** Hashed at once: calls cost more than most frames. */
@@ -21,7 +20,7 @@ export class FrameDigest {
     }
   }
 
-  /** Of what was added so far; more may follow. */
+  /** So far. */
   hex(): string {
     this.#flush();
     return this.#hash.copy().digest('hex');

@@ -1,23 +1,19 @@
-/** A simulation's frames as a file, a line each. */
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/own-folder.ts';
 
 /** Among the logs of a cluster. */
 export const FRAMES_FILE = 'frames.log';
-/**
- * A simulation that sends more is compared by its digest: some 300 MB are enough to look for the first difference.
- */
+/** Some 300 MB are enough to look for the first difference; a simulation that sends more is compared by its digest. */
 const LINES_MAX = 3_000_000;
 const BUFFERED_MAX = 65_536;
 
-/** Writes at once, in this turn: a watched simulation must take the same course as one that is not. */
+/** Writes in this turn: a watched simulation must take the same course as one that is not. */
 export class FrameLog implements Disposable {
   readonly #file: number;
   #buffered = '';
   #lines = 0;
 
-  /** @throws the system's Error when it cannot be written */
   constructor(path: string) {
     makeFolder(dirname(path), 0o700);
     this.#file = openSync(path, 'w', 0o600);

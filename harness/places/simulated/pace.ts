@@ -1,14 +1,14 @@
 /**
- * How fast a simulation's time passes before the eyes of a person. Virtual time asks before each jump; what happens at
- * an instant, and in which order, is the same at every pace.
+ * How fast a simulation's time passes before the eyes of a person. What happens at an instant, and in which order, is the
+ * same at every pace.
  */
 import type { Clock } from '../../../formats/clock.ts';
 
-/** A simulation that is this late by its pace does not hurry to make up for it. */
+/** A simulation that is later than this does not hurry to make up for it. */
 const LATE_MS = 250;
 const STEP_MS = 1000;
 
-/** Where one may stop: a virtual instant, or the count of messages that has to grow; undefined: counted from the next jump. */
+/** A virtual instant, or the count of messages that has to grow; undefined: counted from the next jump. */
 type Step = { readonly untilMs: number } | { readonly messages: number | undefined };
 
 export class Pace {
@@ -35,12 +35,12 @@ export class Pace {
     return this.#rate;
   }
 
-  /** Whether time stands until it is told to go on. */
+  /** Time stands until it is told to go on. */
   get isPaused(): boolean {
     return this.#isPaused && this.#step === undefined;
   }
 
-  /** It is asked by a simulation from here on. @param ms where its time is */
+  /** @param ms where its time is */
   begin(ms: number): void {
     this.#change(() => (this.#shown = { ms, dueMs: ms }));
   }
@@ -64,7 +64,7 @@ export class Pace {
     });
   }
 
-  /** Goes on to the end of the instant of the next message, and pauses. */
+  /** To the end of the instant of the next message, and pauses. */
   toNextMessage(): void {
     this.#change(() => {
       this.#isPaused = true;
@@ -73,7 +73,7 @@ export class Pace {
     });
   }
 
-  /** Goes on for a second of virtual time, and pauses. */
+  /** Of virtual time; then it pauses. */
   aSecond(): void {
     this.#change(() => {
       const fromMs = this.shownMs;
@@ -87,12 +87,11 @@ export class Pace {
     this.#change(() => (this.#isOver = true));
   }
 
-  /** A node has said something to another. */
   message(): void {
     this.#messages++;
   }
 
-  /** What a clock on the wall would show: between two jumps it goes on. Virtual ms since the beginning. */
+  /** Virtual ms since the beginning, as a clock on the wall would show: between two jumps it goes on. */
   get shownMs(): number {
     const { ms, dueMs } = this.#shown;
     if (this.#isPaused || this.#rate === undefined || this.#anchor === undefined) return ms;

@@ -1,4 +1,3 @@
-/** A cluster in virtual time, in this process. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -17,16 +16,16 @@ import { FrameLog } from './frame-log.ts';
 import { Oddities } from './odd/oddities.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** First of the ports for servers that ask for any. */
+/** For servers that ask for any. */
 const FIRST_PORT = 8545;
-/** Frames that are kept for what goes wrong. */
+/** Kept for what goes wrong. */
 const LAST_FRAMES = 40;
-/** Digits of a digest that tell the contents of two frames apart. */
+/** Enough to tell the contents of two frames apart. */
 const CONTENT_DIGITS = 16;
 
 /**
- * The line of each client from outside, in both directions. Without it requests would take no time, and a
- * load that begins the next one when the last has ended would never come to the next instant.
+ * Of each client from outside, both ways. If requests took no time, a load that begins the next one when the last has ended
+ * would never come to the next instant.
  */
 const CLIENT_LATENCY_MS = 2;
 const CLIENT_BYTES_PER_MS = 65_536;
@@ -37,15 +36,14 @@ interface Noted {
 }
 
 interface SimulationOptions {
-  /** Name of the cluster. */
   readonly name: string;
   /** Its runs repeat. */
   readonly seed: string;
-  /** File with a line per frame; absent: none. */
+  /** A line per frame; absent: none. */
   readonly frameLog?: string;
   /** Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
-  /** What may be odd about its nodes. Default: nothing. */
+  /** Default: nothing. */
   readonly odd?: ConstructorParameters<typeof Oddities>[0];
 }
 
@@ -59,7 +57,7 @@ export class Simulation implements SimulationView, AsyncDisposable {
   readonly #gates = new Map<string, Gate>();
   readonly #frames = new FrameDigest();
   readonly #frameLog: FrameLog | undefined;
-  /** The last frames, cyclic, and their count. */
+  /** Cyclic. */
   readonly #last: Noted[] = [];
   #noted = 0;
   readonly #listeners = new Set<(message: SaidMessage) => void>();
@@ -87,7 +85,7 @@ export class Simulation implements SimulationView, AsyncDisposable {
     });
   }
 
-  /** Of all frames so far, with times: equal runs have equal digests. */
+  /** Of all frames so far, with times. */
   get digest(): string {
     return this.#frames.hex();
   }
@@ -112,7 +110,6 @@ export class Simulation implements SimulationView, AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Writes buffered frames to the file. */
   flush(): void {
     this.#frameLog?.flush();
   }
@@ -129,7 +126,7 @@ export class Simulation implements SimulationView, AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#gates.delete(host) };
   }
 
-  /** Opens a server of a part: `Listen` of the chain. */
+  /** For a part: `Listen` of the chain. */
   readonly listen = async (
     server: Server,
     { host, port }: { host: string; port: number },

@@ -1,4 +1,4 @@
-/** A simulation's timers, in order of due time, then of setting. */
+/** In order of due time, then of setting. */
 
 /** Cancelled timers stay until due, or until they are this many and the majority. */
 const CANCELLED_MAX = 1024;
@@ -7,7 +7,6 @@ const LAST = 2 ** 52;
 
 class SetTimer implements Disposable {
   readonly at: number;
-  /** Order in which they were set. */
   readonly order: number;
   wake: (() => void) | undefined;
   readonly #timers: Timers;
@@ -32,7 +31,7 @@ export class Timers {
   #orders = 0;
   #cancelled = 0;
 
-  /** Number of timers that will wake something. */
+  /** That will wake something. */
   get size(): number {
     return this.#heap.length - this.#cancelled;
   }
@@ -44,7 +43,7 @@ export class Timers {
     return timer;
   }
 
-  /** When the next is due; undefined: none. */
+  /** Undefined: none is set. */
   due(): number | undefined {
     for (;;) {
       const [first] = this.#heap;
@@ -54,7 +53,7 @@ export class Timers {
     }
   }
 
-  /** Removes the next one. @returns what it wakes */
+  /** @returns what it wakes */
   take(): (() => void) | undefined {
     if (this.due() === undefined) return undefined;
     const { wake } = this.#heap[0] as SetTimer;

@@ -1,25 +1,24 @@
 /**
- * Time and work of a simulation. A round runs what the last one caused; when nothing is left, time jumps to the next
- * timer. One process and one order: equal input, equal run.
- * Time passes only while someone outside waits for it: by sleeping on `outside`, or for a node's answer (`during`).
- * It stands while the simulation asks for something real (`real`), and during file access.
+ * Time and work of a simulation. A round runs what the last one caused; when nothing is left, time jumps to the next timer.
+ * Time passes only while someone outside waits for it: by sleeping on `outside`, or for a node's answer (`during`). It
+ * stands while the simulation asks for something real (`real`), and during file access.
  */
 import { setImmediate } from 'node:timers';
 import { type Clock, clockOn } from '../../../formats/clock.ts';
 import type { Pace } from './pace.ts';
 import { Timers } from './timers.ts';
 
-/** First instant of every simulation. */
+/** Of every simulation. */
 const EPOCH_MS = 1_700_000_000_000;
-/** Rounds without passing time after which something works without end. */
+/** Without passing time: something works without end. */
 const ROUNDS_MAX = 100_000;
-/** Requests of the runtime to the file system. */
+/** Of the runtime to the file system. */
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
-/** What was put off to a later turn of the event loop. */
+/** To a later turn of the event loop. */
 const PUT_OFF = 'Immediate';
-/** After so many turns, what is still put off is not part of the simulation, such as a test's loop. */
+/** What is still put off is then not part of the simulation, such as a test's loop. */
 const PUT_OFF_TURNS_MAX = 1000;
-/** Turns that files may take, some 20 s of a core: a read of a pipe that nobody writes to never ends. */
+/** Some 20 s of a core: a read of a pipe that nobody writes to never ends. */
 const FILE_TURNS_MAX = 5_000_000;
 /** Turns that simulations of this process wait for, which are no work that others must wait for. */
 let turns = 0;
@@ -27,7 +26,7 @@ let turns = 0;
 /** A simulation cannot go on. */
 export class StandstillError extends Error {
   readonly code = 'STANDSTILL';
-  /** Virtual milliseconds since its beginning. */
+  /** Virtual, since its beginning. */
   readonly atMs: number;
 
   constructor(message: string, atMs: number) {
@@ -60,8 +59,8 @@ export class VirtualTime implements Disposable {
   /** Of what is simulated. */
   readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
   /**
-   * Clock of those who watch: their waits let time pass, except in the background. They wake after all that
-   * was due at that instant.
+   * Of those who watch: their waits let time pass, except in the background. They wake after all that was due at that
+   * instant.
    */
   readonly outside: Clock = this.#clock((at, wake, inBackground) => {
     if (inBackground === true) return this.#timers.set(at, wake, true);
@@ -79,12 +78,12 @@ export class VirtualTime implements Disposable {
     };
   });
 
-  /** Milliseconds since its beginning. */
+  /** Since its beginning. */
   get ms(): number {
     return this.#ms;
   }
 
-  /** Runs work of the simulation in the next round. */
+  /** In the next round. */
   readonly defer = (work: () => void): void => {
     this.#work.push(work);
     this.#pass();
@@ -118,7 +117,6 @@ export class VirtualTime implements Disposable {
     return this.during(this.outside.sleep(ms));
   }
 
-  /** Nothing happens from now on. */
   [Symbol.dispose](): void {
     this.#closed = true;
     this.#work = [];
@@ -141,7 +139,7 @@ export class VirtualTime implements Disposable {
     });
   }
 
-  /** Someone outside waits, until disposed: time passes meanwhile. */
+  /** Until disposed: time passes meanwhile. */
   waiting(): Disposable {
     let over = false;
     this.#waiting++;
@@ -155,7 +153,7 @@ export class VirtualTime implements Disposable {
     };
   }
 
-  /** Starts the rounds again if they have come to rest. */
+  /** If the rounds have come to rest. */
   #pass(): void {
     if (this.#isPassing) this.#goOn?.();
     if (this.#isPassing || this.#closed) return;
@@ -163,7 +161,7 @@ export class VirtualTime implements Disposable {
     void this.#rest();
   }
 
-  /** Runs rounds until all rests and nobody waits for time. */
+  /** Until all rests and nobody waits for time. */
   async #rest(): Promise<void> {
     try {
       for (;;) {
@@ -194,7 +192,7 @@ export class VirtualTime implements Disposable {
     this.#goOn = undefined;
   }
 
-  /** Runs all work, then real requests one by one with their consequences. */
+  /** All work, then real requests one by one with their consequences. */
   async #settle(): Promise<void> {
     let idle = 0;
     while (!this.#closed) {
@@ -215,10 +213,7 @@ export class VirtualTime implements Disposable {
     }
   }
 
-  /**
-   * Whether the runtime has work for a later turn: an end of a stream takes a few.
-   * @param idle turns since the last work
-   */
+  /** The runtime has work for a later turn: an end of a stream takes a few. @param idle turns since the last work */
   #isBusy(idle: number): boolean {
     let putOff = 0;
     for (const resource of process.getActiveResourcesInfo()) {

@@ -1,4 +1,3 @@
-/** Links between nodes that are slow, lossy or broken. */
 import { z } from 'zod';
 import { formatMs, percentText, plural } from '../../../base/format.ts';
 import {
@@ -38,9 +37,8 @@ const fields = z.strictObject({
 
 /** Conditions of links; at least one. Durations are milliseconds or text such as `200ms`, shares numbers from 0 to 1 or text such as `10%`. */
 export interface LinkInput {
-  /** Only traffic from the first nodes to the second. */
+  /** Only from the first nodes to the second. */
   readonly oneWay?: true | undefined;
-  /** Share of these links, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
   /** Conditions by name. */
   readonly profile?: LinkProfile | undefined;
@@ -60,7 +58,7 @@ export interface LinkInput {
   readonly reset?: true | undefined;
   /** New connections are reset. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after this many bytes, or a size such as `64KiB`. */
+  /** After this many bytes, or a size such as `64KiB`, a connection is reset. */
   readonly cutAfter?: number | string | undefined;
   /** How much later the end of a connection arrives. */
   readonly slowClose?: number | string | undefined;
@@ -78,7 +76,7 @@ const schema = fields
   })
   .refine(({ share: affected }) => affected > 0, { error: 'a share of the links above 0' });
 
-/** A limit of 0 bytes resets connections at once; of everything else, 0 is what links are without it. */
+/** A limit of 0 bytes resets connections at once; any other 0 changes nothing. */
 function hasStrength({ cutAfterBytes, ...others }: LinkConditions): boolean {
   return cutAfterBytes !== undefined || Object.values(others).some((value) => value !== 0);
 }

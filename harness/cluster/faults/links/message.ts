@@ -1,4 +1,4 @@
-/** Single messages between nodes that are lost, late, repeated or changed, though their links are encrypted. */
+/** Single messages that are lost, late, repeated or changed, though links are encrypted. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
@@ -45,7 +45,6 @@ const ACTIONS_EXPECTED =
   'at least one action: drop, delay, duplicate, reorder, replay, cut, corrupt or answer';
 const LOST = 'nothing else can be done to a message that does not arrive';
 const fields = z.strictObject({
-  /** Names of nodes, or `all`. */
   from: names.default([ALL]),
   to: names.default([ALL]),
   oneWay: yes.optional(),
@@ -91,24 +90,21 @@ export interface MessageInput {
   readonly from?: string | readonly string[] | undefined;
   /** At the other end. Default: all. */
   readonly to?: string | readonly string[] | undefined;
-  /** Only messages from the first nodes to the second. */
+  /** Only from the first nodes to the second. */
   readonly oneWay?: true | undefined;
-  /** Such as `pushsync`. */
   readonly protocol: string;
   /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
-  /**
-   * Only messages whose field matches: `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
-   * `address` is that of the chunk, also where the message itself does not name it.
-   */
+  /** Such as `address starts 0110` (bits), `storageRadius above 3`, `err is text`. `address` is always that of the chunk. */
   readonly where?: string | undefined;
   /** Every how-many-th of them. */
   readonly every?: number | undefined;
   /** How many at most. */
   readonly first?: number | undefined;
-  /** Share of them, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
-  /** Neither the message nor what its sender says after it on the stream arrives. Instead of true: the share of the messages. */
+  /**
+   * Neither the message nor what its sender says after it on the stream arrives. Instead of true: the share of the messages.
+   */
   readonly drop?: true | number | string | undefined;
   /** Dropped by a reset of the stream. */
   readonly reset?: true | undefined;
@@ -116,21 +112,20 @@ export interface MessageInput {
   readonly delay?: number | string | readonly [number | string, number | string] | undefined;
   /** It arrives twice. */
   readonly duplicate?: true | undefined;
-  /** It arrives after the next one of its end of the stream. */
+  /** It arrives after its sender's next one on the stream. */
   readonly reorder?: true | undefined;
   /**
-   * How much later its sender says it again, with all that it said before on the stream: in a new stream, as the
-   * same node, if they are still connected then. Only of messages from the end that opens the stream.
+   * How much later its sender says it again in a new stream, with all that it said before, if still connected. Only of
+   * messages from the end that opens the stream.
    */
   readonly replay?: number | string | undefined;
-  /** How much later its stream is reset, if it is still open then. */
+  /** How much later its stream is reset. */
   readonly cut?: number | string | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
   /**
-   * It does not arrive: its sender gets this from the proxy as the receiver's answer, then the end of the stream.
-   * `error` says so in the protocol's words, `empty` has no fields; or the answer's fields, with bytes in hex. Only
-   * of messages from the end that opens the stream.
+   * The proxy answers in the receiver's place, and ends the stream: `error` in the protocol's words, `empty` without fields,
+   * or with these fields, bytes in hex. Only of messages from the end that opens the stream.
    */
   readonly answer?: 'error' | 'empty' | { readonly [field: string]: unknown } | undefined;
 }
@@ -228,7 +223,6 @@ function parsedJson(json: string): unknown {
   }
 }
 
-/** Whether an action that was asked for is the only one. */
 function isAlone(asked: Asked, action: unknown): boolean {
   return action === undefined || Object.keys(actionsOf(asked)).length === 1;
 }

@@ -1,4 +1,3 @@
-/** Nodes that cannot reach each other. */
 import { z } from 'zod';
 import type { LinkConditions } from '../../../places/links/conditions.ts';
 import { ALL } from '../../../places/links/rules.ts';
@@ -29,7 +28,7 @@ const partition = z.strictObject({
   oneWay: z.literal(true, { error: 'true, or nothing' }).optional(),
   mode,
 });
-/** Nodes of different groups cannot reach each other; nodes in no group reach all. */
+/** The rule may act even if no answer comes. */
 export type PartitionRequest = z.output<typeof partition>;
 
 export const PARTITION: FaultKind<PartitionRequest> = {

@@ -1,4 +1,3 @@
-/** Shared by link faults: a rule from beginning to end. */
 import { randomUUID } from 'node:crypto';
 import { HarnessError } from '../../../base/errors.ts';
 import type { LinkControl, LinkRule } from '../../../places/links/rules.ts';
@@ -6,7 +5,7 @@ import type { FaultContext, FaultKind } from '../fault.ts';
 
 type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
 
-/** @param ruleOf a request's rule, without seed @returns the common part of a kind */
+/** @param ruleOf a request's rule, without seed */
 export function ruleFault<R>(ruleOf: (request: R) => Omit<LinkRule, 'seed'>): Shared<R> {
   return {
     layer: 'link',
@@ -14,7 +13,6 @@ export function ruleFault<R>(ruleOf: (request: R) => Omit<LinkRule, 'seed'>): Sh
     note: (context) => (linksOf(context).knowsDiallers ? undefined : UNKNOWN_DIALLERS),
     async begin(context, request, { hold }) {
       const rule = randomUUID();
-      // The rule may act even if no answer comes.
       hold({ rule });
       await linksOf(context).begin(rule, { ...ruleOf(request), seed: context.seed ?? '0' });
       return { rule };
@@ -34,9 +32,6 @@ function linksOf(context: FaultContext): LinkControl {
   throw new HarnessError('FAULT_REFUSED', `links of the ${driver.name} driver cannot fail`);
 }
 
-/**
- * Links between two lists: `between node-0 and node-1, node-2`, of a list with itself `among node-0, node-1 and node-2`.
- */
 export function betweenText(one: readonly string[], other: readonly string[]): string {
   const [names, others] = [one, other].map((list) => list.join(', '));
   if (names !== others || one.length < 2) return `between ${names} and ${others}`;

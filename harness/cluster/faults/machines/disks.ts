@@ -1,4 +1,3 @@
-/** Disk faults of our nodes with machine faults, and flipped bits in any node. */
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
@@ -16,7 +15,6 @@ const CHUNKS_MAX = 1_000_000;
 /** Our nodes' metric: damaged chunks found since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
-/** Begins a fault of the clock or disk that one node sees. @throws HarnessError `FAULT_REFUSED` */
 export async function beginOnNode(
   context: FaultContext,
   name: string,
@@ -166,7 +164,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** Damaged chunks that a node has found; 0 for one that does not answer. */
+/** 0 for one that does not answer. */
 async function damagedChunks(context: FaultContext, name: string): Promise<number> {
   const node = context.node(name);
   if (!node.running || !isOurs(node)) return 0;

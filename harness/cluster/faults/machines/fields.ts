@@ -1,4 +1,3 @@
-/** Fields shared by requests for machine and chain faults. */
 import { z } from 'zod';
 import { parseDurationMs } from '../../../../formats/units.ts';
 import { duration, type FaultField, nodeName, parseNames, signedTextOr } from '../fields.ts';
@@ -18,7 +17,6 @@ function numberIn(value: unknown): unknown {
 
 const SIGNED_EXPECTED = 'a duration such as 5m or -10s, or milliseconds';
 
-/** Forwards or back; becomes milliseconds. */
 export const signedDuration = signedTextOr(SIGNED_EXPECTED, signedMs);
 
 function signedMs(text: string): number | undefined {

@@ -1,4 +1,4 @@
-/** Faults of whole nodes: they die without warning, freeze, lose their power or most of their memory. */
+/** Nodes die without warning, freeze, lose their power or most of their memory. */
 import { z } from 'zod';
 import { plural } from '../../../base/format.ts';
 import type { NodeState } from '../../nodes/node-run.ts';
@@ -59,7 +59,7 @@ async function isInState(context: FaultContext, node: string, expected: NodeStat
   return state === expected ? 1 : 0;
 }
 
-/** Of a simulated node: what its disk has not synced is lost. A process that is merely killed loses none of it. */
+/** Of a simulated node: what its disk has not synced is lost, unlike after a kill. */
 export const POWER_CUT: FaultKind<z.infer<typeof powerCut>> = {
   name: 'power-cut',
   layer: 'power',

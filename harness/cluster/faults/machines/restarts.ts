@@ -1,4 +1,4 @@
-/** Nodes that leave and return, cleanly or not, with data or without. */
+/** Nodes leave and return, cleanly or not, with data or without. */
 import { z } from 'zod';
 import { plural } from '../../../base/format.ts';
 import type { Handle } from '../../../places/driver.ts';
@@ -31,7 +31,6 @@ export const STOP: FaultKind<OneNode> = {
 const RESTARTED: Pick<FaultKind, 'startsNodes' | 'effect' | 'end' | 'stays'> = {
   startsNodes: true,
   effect: restartEffect,
-  // For a fault that was stopped half-way.
   end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),
   stays: ({ lost = '' }) => (lost === '' ? undefined : `the data of ${lost} is gone`),
 };
@@ -156,23 +155,22 @@ async function restartAll(
   return soFar('');
 }
 
-/** Before taking a node away. @throws HarnessError when this process could not restart it */
+/** @throws HarnessError when this process could not restart it */
 export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
   if (startRefusal !== undefined) throw startRefusal;
 }
 
-/** Whether the node was removed for good meanwhile: nothing brings it back. */
+/** For good: nothing brings it back. */
 function hasLeft({ startRefusal }: ClusterNode): boolean {
   return startRefusal?.code === 'NODE_NOT_FOUND';
 }
 
-/** Whether it can be stopped or killed. */
 export async function isUp(node: ClusterNode): Promise<boolean> {
   const { state } = await node.observe();
   return state === 'running' || state === 'paused';
 }
 
-/** For starts by faults: a node with much data on a busy machine takes longer than a new one. */
+/** A node with much data on a busy machine takes longer than a new one. */
 export const START = { timeoutMs: 120_000 } as const;
 
 /** Starts it again, unless something else already has. */

@@ -1,4 +1,3 @@
-/** Flavour files, as people write them: each mistake with its line. */
 import { dirname, resolve } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../../base/foreign-text.ts';
@@ -8,13 +7,12 @@ import { explain } from '../definition.ts';
 import { keysAt } from '../editor/json-schema.ts';
 import { documentOf, textOf } from './text.ts';
 
-/** Where its keys are in a cluster's definition. */
 const INSIDE = 'flavours';
 
 /**
- * Reads and checks a flavour file. Its program becomes an absolute path.
+ * Its program becomes an absolute path.
  * @param argument how the path was given, for messages
- * @throws HarnessError `DEFINITION_INVALID` with a line for each mistake: where, what it got, what was expected
+ * @throws HarnessError `DEFINITION_INVALID` with a line for each mistake
  */
 export async function readFlavour(path: string, argument = '--flavour'): Promise<FlavourInput> {
   const text = await textOf(path, argument);

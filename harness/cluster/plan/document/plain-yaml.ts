@@ -1,19 +1,19 @@
 /**
- * YAML as plain values. The parser compares every key with all others and nests aliases: a small hostile text would
- * take minutes. Here each takes its time once.
+ * The parser compares every key with all others and nests aliases: a small hostile text would take minutes. Here each takes
+ * its time once.
  */
 import type { Alias, Document, Node, Scalar } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
-/** Most values that a document has once its aliases are filled in: a text of the longest allowed length has fewer. */
+/** With aliases filled in; a text of the longest allowed length has fewer. */
 const VALUES_MAX = 1_000_000;
 /** No document of ours has more than eight levels. */
 const DEPTH_MAX = 100;
 const TOO_DEEP = `more than ${DEPTH_MAX} levels`;
 
 /**
- * @param source names the text @param scalars `failsafe`: all are texts, even what looks like a number
+ * @param source names the text @param scalars `failsafe`: even what looks like a number is a text
  * @throws HarnessError `DEFINITION_INVALID` with the line
  */
 export async function plainYaml(
@@ -28,7 +28,7 @@ export async function plainYaml(
       const at = error.linePos?.[0].line ?? 1;
       throw new HarnessError('DEFINITION_INVALID', `${source}: line ${at}: a second document, expected one`);
     }
-    // The first line says what and where; later ones quote text, perhaps a token.
+    // Later lines quote text, perhaps a token.
     const [first = ''] = error.message.trim().split('\n', 1);
     // The parser calls itself for each level.
     const what = first.startsWith('Maximum call stack') ? TOO_DEEP : first;
@@ -44,7 +44,6 @@ class PlainValues {
   /** The last node of each anchor, and what each alias stood for where it is written. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
-  /** Those that contain the one under way. */
   readonly #around = new Set<Node>();
   #values = 0;
 
@@ -54,7 +53,7 @@ class PlainValues {
     this.#source = source;
   }
 
-  /** @param inAlias whether the node is below an alias, and so was read where it is written */
+  /** @param inAlias whether the node was read before, where it is written */
   of(node: Node | null, inAlias = false): unknown {
     if (node === null) return null;
     if (++this.#values > VALUES_MAX)

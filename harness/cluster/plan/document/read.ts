@@ -1,4 +1,3 @@
-/** Written documents: cluster files, network files, schedules, checks. */
 import { dirname, resolve } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { mistakeLines } from '../../../base/foreign-text.ts';
@@ -9,7 +8,7 @@ import { readFlavour } from './flavour-file.ts';
 import { documentOf, textOf } from './text.ts';
 
 /**
- * Reads a document without checking its keys, because flags may override them.
+ * Does not check keys, because flags may override them.
  * @param argument how the path was given
  * @param scalars `failsafe`: all are texts, even what looks like a number
  * @throws HarnessError `DEFINITION_INVALID`
@@ -23,9 +22,8 @@ export async function readDefinitionFile(
 }
 
 /**
- * A cluster file with regions and flavours filled in. Uploads are below its folder: another person's file does not
- * upload its reader's files.
- * @throws HarnessError `DEFINITION_INVALID`
+ * With regions and flavours filled in. Uploads are below its folder: another person's file does not upload its reader's
+ * files. @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {
   const document = await withFlavours(
@@ -47,7 +45,7 @@ export async function readClusterFile(path: string, argument = '--file'): Promis
   return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
 }
 
-/** Paths are relative to the file's folder, and below it. */
+/** Paths are below the file's folder. */
 async function withFlavours(
   document: Record<string, unknown>,
   path: string,
@@ -65,7 +63,7 @@ async function withFlavours(
   return { ...document, flavours: await Promise.all(read) };
 }
 
-/** Relative to the file's folder, and below it. */
+/** Below the file's folder. */
 async function withRegions(
   document: Record<string, unknown>,
   path: string,

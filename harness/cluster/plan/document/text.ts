@@ -1,11 +1,10 @@
-/** Texts of files that people write, as documents. */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
 import { plainYaml } from './plain-yaml.ts';
 
-/** Longest document, bytes: a cluster with every link and key written out has half of it. */
+/** Bytes: twice a cluster with every link and key written out. */
 const DOCUMENT_MAX = 2 * 2 ** 20;
 
 /** @param source names the text @throws HarnessError `DEFINITION_INVALID` when it is no map */
@@ -37,10 +36,7 @@ export async function textOf(path: string, argument: string): Promise<string> {
   }
 }
 
-/**
- * Text of a pipe, as shells make for `-f <(…)`, read so that a signal ends the wait.
- * @returns undefined: no pipe
- */
+/** Of a pipe, as shells make for `-f <(…)`, read so that a signal ends the wait. @returns undefined: no pipe */
 async function pipedText(path: string): Promise<string | undefined> {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   if (!fstatSync(file).isFIFO()) {
@@ -48,7 +44,7 @@ async function pipedText(path: string): Promise<string | undefined> {
     return undefined;
   }
   const text = await readLimitedText(new Socket({ fd: file, readable: true, writable: false }), DOCUMENT_MAX);
-  // A pipe without writer is empty, which would mean every default.
+  // It would mean every default.
   if (text !== '') return text;
   throw new HarnessError('CANNOT_READ', `nothing came through the pipe ${path}`);
 }

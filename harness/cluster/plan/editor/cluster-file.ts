@@ -1,7 +1,4 @@
-/**
- * A cluster file to start from, with every key: those that are off follow `#` without a space, with default or
- * example. The schema explains them.
- */
+/** A cluster file with every key: those that are off follow `#` without a space, with default or example. */
 import { wrap } from '../../../base/terminal/table.ts';
 import { keySchemas } from './json-schema.ts';
 
@@ -13,7 +10,6 @@ const HEAD = `# A cluster of svcnet. Start it with: svcnet up -f FILE
 #   # yaml-language-server: $schema=cluster.schema.json
 `;
 
-/** Words say what else a value may be, or where to read more. */
 const KEYS = `
 #preset: factory
 name: local
@@ -82,7 +78,6 @@ chain:
 #prepare: { uploads: [], cheques: [] }
 `;
 
-/** Each key below what the schema says of it. */
 function explained(): string[] {
   const schemas = keySchemas();
   let words: string[] = [];

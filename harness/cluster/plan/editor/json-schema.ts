@@ -1,4 +1,3 @@
-/** The definition as JSON schema, from the validating schema. */
 import { z } from 'zod';
 import { describeOptions } from '../../../../node/options.ts';
 import { flavourFile } from '../../../flavours/declared/file.ts';
@@ -7,7 +6,7 @@ import { schema } from '../schema.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What people may write; numbers beyond JSON are text. */
+/** Numbers beyond JSON are text. */
 export function definitionSchema(): JsonSchema {
   const derived = z.toJSONSchema(schema, {
     io: 'input',
@@ -27,7 +26,7 @@ export function keyPaths(): string[] {
   return [...keySchemas().keys()];
 }
 
-/** What is said of each key, by path. */
+/** By path. */
 export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<string, JsonSchema> {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
@@ -42,12 +41,10 @@ export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<
 const OPTIONS_PATH = 'nodes.options';
 const FLAVOURS_PATH = 'flavours';
 
-/** Keys of a flavour file, by their dotted paths. */
 export function flavourSchemas(): Map<string, JsonSchema> {
   return keySchemas(z.toJSONSchema(flavourFile, { io: 'input', unrepresentable: 'any' }));
 }
 
-/** Keys allowed at a path of the document. */
 export function keysAt(path: readonly PropertyKey[]): string[] {
   const inFlavour = path[0] === FLAVOURS_PATH;
   const inside = inFlavour ? path.slice(1) : path;
@@ -63,7 +60,7 @@ function isSchema(items: JsonSchema['items']): items is JsonSchema {
   return typeof items === 'object' && !Array.isArray(items);
 }
 
-/** The options of our own nodes, which an editor can suggest; a Bee has others. */
+/** Suggestions for an editor; a Bee has other options. */
 function nodeOptions({ additionalProperties }: JsonSchema): Record<string, JsonSchema> {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   return Object.fromEntries(

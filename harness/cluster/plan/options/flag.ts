@@ -1,31 +1,22 @@
-/** Command-line options as data, and value parsers. */
 import { suggestion } from '../../../base/format.ts';
 
-/**
- * What the help says of an option, and what becomes of its value. Without a parser it is a text, or the
- * option is just on.
- */
+/** Without a parser the value is a text, or the option is just on. */
 export interface FlagSpec {
-  /** A noun phrase with unit and default. */
   readonly help: string;
   /** @param before what `repeatable` has collected @throws NotExpected */
   readonly parse?: (text: string, before: never) => unknown;
-  /** Its parser collects a list. */
   readonly repeatable?: true;
   readonly default?: unknown;
-  /** The default in words. */
   readonly shown?: string;
-  /** Text that stands for a value left out. */
+  /** Stands for a value left out. */
   readonly preset?: string;
   /** `unlisted`: except with `--list`. */
   readonly required?: 'always' | 'unlisted';
-  /** One value as people write it. Default: its text. */
   readonly write?: (value: never) => string;
   /** Not part of the line that repeats a run. */
   readonly once?: true;
 }
 
-/** What was expected instead of a value. */
 export class NotExpected extends Error {}
 
 export function whole(min: number, max: number): (text: string) => number {
@@ -44,7 +35,6 @@ export function oneOf<W extends string>(words: readonly W[]): (text: string) => 
   };
 }
 
-/** Several words, separated by commas. */
 export function someOf<W extends string>(words: readonly W[]): (text: string) => readonly W[] {
   return (text) => text.split(',').map((name) => oneOf(words)(name.trim()));
 }

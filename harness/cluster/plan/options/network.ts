@@ -1,4 +1,3 @@
-/** A simulated network, in files and on command lines. */
 import { z } from 'zod';
 import { DURATION_EXPECTED, parseDurationMs, parseRate, RATE_EXPECTED } from '../../../../formats/units.ts';
 import { durationMs, textAs } from '../../../base/fields.ts';
@@ -7,9 +6,7 @@ import { type Regions, regionMistakes } from '../../../places/links/regions.ts';
 import { text } from '../fields.ts';
 import { NotExpected } from './flag.ts';
 
-/** The regions that come with this package. */
 export const INTERNET = 'internet';
-/** Longest round trip, milliseconds. */
 const ROUND_TRIP_MAX_MS = 60_000;
 /** Bytes per second; slower nodes fail their handshakes. */
 const RATE_MIN = 1000;
@@ -67,7 +64,7 @@ export const network = z.strictObject(
   { error: 'a map with latency, jitter, regions and bandwidth' },
 );
 
-/** @returns a line per meaningless combination, without the network's key */
+/** @returns a line each, without the network's key */
 export function networkMistakes({ latency, jitter, regions }: z.output<typeof network>): string[] {
   if (regions === undefined) {
     if (jitter === undefined || latency !== undefined) return [];
@@ -78,10 +75,7 @@ export function networkMistakes({ latency, jitter, regions }: z.output<typeof ne
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
 }
 
-/**
- * On the command line, after commas: a round trip and perhaps its jitter, or the regions by name; then what a node
- * sends.
- */
+/** After commas: a round trip and perhaps its jitter, or the regions by name; then what a node sends. */
 export function networkFlag(value: string): z.input<typeof network> {
   const parts = value.split(',');
   const isRate = parseRate(parts.at(-1) ?? '') !== undefined;

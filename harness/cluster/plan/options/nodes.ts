@@ -1,4 +1,3 @@
-/** The nodes of a cluster as its file names them: a number, or groups of nodes with options of their own. */
 import { z } from 'zod';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { FLAVOUR_NAME, flavourFile } from '../../../flavours/declared/file.ts';
@@ -11,7 +10,7 @@ const FLAVOURS_MAX = 20;
 export const NODES_DEFAULT = 5;
 /** Of any driver; simulated nodes take a few MB. */
 export const NODES_MAX = 1000;
-/** Per machine: each is a process of about 100 MB. */
+/** Each is a process of about 100 MB. */
 export const REAL_NODES_MAX = 200;
 /** One more than its 16 bucket bits. */
 const BATCH_DEPTH_MIN = 17;
@@ -35,7 +34,7 @@ const batch = z.strictObject(
   },
   { error: BATCHES_EXPECTED },
 );
-/** What each node owns at the start: one batch for each map. The first one is its default batch. */
+/** A batch for each map; the first is its default. */
 export const batches = z
   .union(
     [z.literal(false), batch, list(batch, 'a list of maps with depth, ttl and immutable', BATCHES_MAX)],
@@ -129,5 +128,4 @@ export const nodes = z
         ),
   );
 
-/** Programs that this package does not know. */
 export const flavours = list(flavourFile, 'a list of flavour files', FLAVOURS_MAX);

@@ -1,8 +1,7 @@
 /**
- * Every option of a cluster, once: its key in a cluster file and in `Cluster.start`, its flag on the command line, or
- * both. The schema of the file and its pages, the flags of the commands that start clusters, the line that repeats a
- * run, and what a snapshot leaves to choose all follow from this table. `DefinitionInput` declares the keys for users
- * of the library; each command lists which of the flags it takes.
+ * Every option of a cluster, once: its key in a cluster file and in `Cluster.start`, its flag, or both. The schema, the
+ * commands' flags, the line that repeats a run, and what a snapshot leaves to choose follow from this table.
+ * `DefinitionInput` declares the keys for users of the library.
  */
 import type { z } from 'zod';
 import { CARRIERS } from '../../../../node/p2p/address/underlay.ts';
@@ -21,18 +20,16 @@ import { INTERNET, network, networkFlag, writtenNetwork } from './network.ts';
 import { batches, flavours, NODES_DEFAULT, NODES_MAX, nodes } from './nodes.ts';
 import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } from './values.ts';
 
-/** The flag of an option of clusters. */
 export interface ClusterFlag extends FlagSpec {
-  /** As the help shows it. */
   readonly flag: string;
-  /** What happens without it, for the help. */
+  /** For the help. */
   readonly fallback?: string;
-  /** Whether what it says is true of a running cluster too; others are only for a fresh one. */
+  /** Whether it is true of any running cluster; others are only for a fresh one. */
   readonly anyCluster?: true;
 }
 
 interface ClusterOption {
-  /** Value in a cluster file, described for its reader; absent: no key stands for the flag. */
+  /** Described for a file's reader; absent: no key stands for the flag. */
   readonly schema?: z.ZodType;
   /** Absent: only files and programs can say it. */
   readonly flag?: ClusterFlag;
@@ -44,7 +41,6 @@ interface ClusterOption {
 export interface FlavourCount {
   readonly flavour: FlavourName;
   readonly count: number;
-  /** Path of their program. */
   readonly binary?: string;
 }
 

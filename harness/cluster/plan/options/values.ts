@@ -1,4 +1,3 @@
-/** Maps, lists and unions of a cluster file, apart from nodes. */
 import { z } from 'zod';
 import { ENGINE_DEFAULT, ENGINE_NAMES } from '../../../../chain/engine/engine.ts';
 import { DURATION_EXPECTED } from '../../../../formats/units.ts';
@@ -7,19 +6,18 @@ import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { amount, list, nodeName, oneOf, text, trueOrFalse, whole } from '../fields.ts';
 import { NODES_MAX, REAL_NODES_MAX } from './nodes.ts';
 
-/** Networks that real nodes treat as public; a test cluster must not be mistaken for one. */
+/** Real nodes treat these as public; a test cluster must not be mistaken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
 /** The lowest price the oracle accepts. */
 const STORAGE_PRICE_MIN = 24_000;
 /** Ten of the oracle's 32 bits are fractions. */
 const STORAGE_PRICE_MAX = 2 ** 22 - 1;
-/** Ports of each node in a fixed range: leaves room for the chain's, and gives readable numbers. */
+/** Leaves room for the chain's, and gives readable numbers. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
 /** Nodes of ours accept no longer one. */
 const BLOCK_TIME_MAX_MS = 3_600_000;
-/** Between any two nodes. */
 const LINKS_MAX = (REAL_NODES_MAX * (REAL_NODES_MAX - 1)) / 2;
 const UPLOADS_MAX = 1000;
 const CHEQUES_MAX = 10_000;
@@ -109,7 +107,6 @@ export const ports = z
 
 const TOPOLOGY_EXPECTED =
   'mesh, ring, star, or a map with random (peers of each node) or links (pairs of nodes)';
-/** Which nodes are connected. */
 export const topology = z.union(
   [
     oneOf(['mesh', 'ring', 'star']),
@@ -137,7 +134,7 @@ export const topology = z.union(
   { error: TOPOLOGY_EXPECTED },
 );
 
-/** What every node's account starts with, base units (contracts.md 12). */
+/** Base units (contracts.md 12). */
 export const funds = z.strictObject(
   {
     native: amount.default(10n ** 19n).describe('Native coins, in base units (10^18 are one coin).'),
@@ -147,7 +144,6 @@ export const funds = z.strictObject(
 );
 
 const uploader = nodeName.describe('Node that uploads.');
-/** History that the cluster gets before its start completes. */
 export const prepare = z.strictObject(
   {
     uploads: list(
@@ -188,7 +184,6 @@ const CORS_EXPECTED = OPTIONS['cors-allowed-origins'].expected;
 const origin = z
   .string({ error: CORS_EXPECTED })
   .refine((value) => OPTIONS['cors-allowed-origins'].parse(value)?.length === 1, { error: CORS_EXPECTED });
-/** Web origins that browsers may call the nodes from. */
 export const cors = z
   .union([origin, list(origin, 'a list of origins', ORIGINS_MAX)], {
     error: `${CORS_EXPECTED}, or a list of them`,
@@ -204,7 +199,6 @@ export const hostNames = list(
   ORIGINS_MAX,
 );
 
-/** Receiver of traces of the nodes, OTLP over HTTP. */
 export const otlp = z
   .string({ error: OPTIONS['tracing-endpoint'].expected })
   .refine((value) => OPTIONS['tracing-endpoint'].parse(value) !== undefined, {

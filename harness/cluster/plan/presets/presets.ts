@@ -1,11 +1,9 @@
-/** Clusters that people otherwise start with other tools. */
-
 import type { DefinitionInput } from '../definition-input.ts';
 import { PRESET_NAMES } from './names.ts';
 
 type PresetName = (typeof PRESET_NAMES)[number];
 
-/** Accounts 5 to 9 of the development mnemonic (`test test … junk`): public. */
+/** Accounts 5 to 9 of the public development mnemonic (`test test … junk`). */
 export const PRESET_ACCOUNT_KEYS = [
   '8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
   '92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
@@ -20,8 +18,8 @@ const TOKEN = 10n ** 16n;
 const COIN = 10n ** 18n;
 
 /**
- * The ecosystem's five-node stack. Its height is beyond the second round of the storage game (152 blocks
- * each), so that everything uploaded before counts in a reserve sample.
+ * The ecosystem's five-node stack. Its height is beyond the second round of the storage game (152 blocks each), so that
+ * everything uploaded before counts in a reserve sample.
  */
 const factory: DefinitionInput = {
   seed: 1337,
@@ -52,7 +50,7 @@ const factory: DefinitionInput = {
 const PRESETS: Readonly<Record<PresetName, DefinitionInput>> = { factory };
 
 /**
- * The named preset, overridden by the input's keys; `chain` is merged by key. Own ports drop the preset's chain port.
+ * The input's keys override the preset's; `chain` is merged by key. Own ports drop the preset's chain port.
  * @returns the input itself if it names no known preset
  */
 export function withPreset(input: unknown): unknown {

@@ -1,4 +1,4 @@
-/** Connections to DOCKER_HOST as Docker's client makes them: socket, TCP, TLS with a client certificate, or `ssh`. */
+/** As Docker's client connects to DOCKER_HOST: socket, TCP, TLS with a client certificate, or `ssh`. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,33 +10,30 @@ import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 
 const PROGRAM = 'ssh';
-/** Nobody could answer questions: connections open at once, below a progress display. */
+/** Nobody could answer questions below a progress display. */
 const OPTIONS = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'] as const;
 const REMOTE_COMMAND = ['docker', 'system', 'dial-stdio'] as const;
-/** Characters of standard error kept for a message. */
+/** Characters kept for a message. */
 const STDERR_MAX = 2000;
 
 const SOCKET = '/var/run/docker.sock';
-/** Docker Desktop's socket, below the home folder. */
+/** Below the home folder. */
 const DESKTOP_SOCKET = '.docker/run/docker.sock';
 const PORT = { plain: '2375', tls: '2376' } as const;
 const CONNECT_TIMEOUT_MS = 10_000;
 const EXPECTED = 'expected unix:///PATH, tcp://HOST:PORT, https://HOST:PORT or ssh://[USER@]HOST[:PORT]';
 
-/** Variables of Docker's own client. */
 export interface EngineVariables {
   readonly DOCKER_HOST?: string | undefined;
   /** Not empty: `tcp` is TLS. */
   readonly DOCKER_TLS_VERIFY?: string | undefined;
-  /** Folder of ca.pem, cert.pem and key.pem; default: `~/.docker`. */
+  /** Of ca.pem, cert.pem and key.pem; default: `~/.docker`. */
   readonly DOCKER_CERT_PATH?: string | undefined;
 }
 
-/** How an engine is reached. */
 export type EngineTarget =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly origin: string }
-  /** @param certificates folder */
   | { readonly kind: 'tls'; readonly origin: string; readonly certificates: string }
   | ({ readonly kind: 'ssh' } & SshTarget);
 
@@ -124,9 +121,8 @@ interface SshTarget {
 }
 
 /**
- * A connection through `ssh`, as Docker's client makes it: `docker system dial-stdio` joins its standard streams to the
- * engine. Keys, hosts and aliases are those of the user's `ssh`.
- * @returns opens a connection in a process of its own
+ * `docker system dial-stdio` joins its standard streams to the engine. Keys, hosts and aliases are those of the user's
+ * `ssh`. @returns opens a connection in a process of its own
  */
 function dialOverSsh({ host, user, port }: SshTarget): buildConnector.connector {
   const args = [
@@ -145,7 +141,7 @@ function dialOverSsh({ host, user, port }: SshTarget): buildConnector.connector 
   };
 }
 
-/** A process's standard streams as one stream; its end gives the reason. */
+/** Its end gives the process's reason. */
 function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   const stream = new Duplex({
     read: () => void child.stdout.resume(),
@@ -163,7 +159,7 @@ function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_MAX);
   });
-  // The process's end is reported below, with its reason.
+  // The process's end is reported below.
   child.stdin.on('error', () => undefined);
   child.on('close', (code) => {
     if (code === 0) stream.push(null);

@@ -1,6 +1,6 @@
 /**
- * The requests to a Docker engine. Paths without a version get its newest API, because engines refuse old versions.
- * Source: Docker Engine API reference.
+ * Paths without a version get the engine's newest API, because engines refuse old versions. Source: Docker Engine API
+ * reference.
  */
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
@@ -22,14 +22,12 @@ import type {
 
 interface Asked {
   readonly query?: Readonly<Record<string, string | number | boolean>>;
-  /** Sent as JSON. */
   readonly json?: unknown;
-  /** A tar archive. */
   readonly archive?: Buffer | Readable;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The engine's refusal, in its own words. */
+/** In the engine's own words. */
 export class EngineRefusal extends Error {
   readonly statusCode: number;
 
@@ -56,18 +54,17 @@ export class Docker {
     return this.#json('GET', '/version', { signal });
   }
 
-  /** @returns those that are running, and those that are not */
+  /** Running or not. */
   containers(filters: Filters): Promise<readonly ContainerEntry[]> {
     return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
   }
 
-  /** A container of the engine, which need not exist. */
   container(id: string) {
     const at = `/containers/${encodeURIComponent(id)}`;
     return {
       id,
       inspect: () => this.#json<ContainerState>('GET', `${at}/json`),
-      /** Refused with 304 when it is running. */
+      /** 304: it is running. */
       start: () => this.#done('POST', `${at}/start`),
       /** 304: it is not running. @param graceSeconds before it is killed */
       stop: (graceSeconds: number) => this.#done('POST', `${at}/stop`, { query: { t: graceSeconds } }),
@@ -76,14 +73,13 @@ export class Docker {
       unpause: () => this.#done('POST', `${at}/unpause`),
       limit: (limits: Required<Pick<HostConfig, 'Memory' | 'MemorySwap'>>) =>
         this.#done('POST', `${at}/update`, { json: limits }),
-      /** Running or not, with volumes that have no name. */
+      /** With volumes that have no name. */
       remove: () => this.#done('DELETE', at, { query: { force: true, v: true } }),
-      /** Resolves when it is not running. */
       ended: (signal?: AbortSignal) =>
         this.#done('POST', `${at}/wait`, { query: { condition: 'not-running' }, signal }),
       stats: () =>
         this.#json<ContainerStats>('GET', `${at}/stats`, { query: { stream: false, 'one-shot': true } }),
-      /** Unpacks a tar archive in a folder of the container. */
+      /** @param path folder of the container */
       putArchive: (archive: Buffer, path: string) =>
         this.#done('PUT', `${at}/archive`, { query: { path }, archive }),
       /** Both streams as frames, each line with its time. */
@@ -122,7 +118,6 @@ export class Docker {
     return this.#done('POST', `/networks/${encodeURIComponent(network)}/connect`, { json });
   }
 
-  /** Also a container that does not run. */
   disconnectNetwork(network: string, container: string): Promise<void> {
     const json = { Container: container, Force: true };
     return this.#done('POST', `/networks/${encodeURIComponent(network)}/disconnect`, { json });
@@ -146,13 +141,11 @@ export class Docker {
     return this.#json('GET', '/images/json', { query: filtered(filters) });
   }
 
-  /** @param name with a tag or without */
   image(name: string): Promise<Pick<ImageEntry, 'Id'>> {
-    // Slashes of a name are part of the path.
     return this.#json('GET', `/images/${name.split('/').map(encodeURIComponent).join('/')}/json`);
   }
 
-  /** @param context tar archive @returns when built @throws EngineRefusal, Error: a step failed */
+  /** @param context tar archive @throws EngineRefusal, Error: a step failed */
   buildImage(context: Readable, options: BuildOptions, onProgress: OnProgress): Promise<void> {
     const { name, dockerfile, args, labels, signal } = options;
     const query = {
@@ -170,7 +163,7 @@ export class Docker {
     return this.#follow('/images/create', { query: { fromImage: name } }, onProgress);
   }
 
-  /** The failure of an operation with progress is one of its lines. */
+  /** A failure is one of the progress lines. */
   async #follow(path: string, asked: Asked, onProgress: OnProgress): Promise<void> {
     const { body } = await this.#request('POST', path, asked);
     const read = (line: string) => {
@@ -223,7 +216,7 @@ export type Container = ReturnType<Docker['container']>;
 
 interface BuildOptions {
   readonly name: string;
-  /** Path in the context. */
+  /** In the context. */
   readonly dockerfile: string;
   readonly args: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
@@ -240,13 +233,10 @@ function filtered(filters: Filters): { readonly filters: string } {
   return { filters: JSON.stringify(filters) };
 }
 
-/** The message in an error's body: JSON from the engine, anything from a proxy. */
 function messageIn(body: string): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };
     if (typeof message === 'string') return message.trim();
-  } catch {
-    // Not JSON: the text is the message.
-  }
+  } catch {}
   return body.trim();
 }

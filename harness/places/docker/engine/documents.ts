@@ -1,12 +1,11 @@
 /**
- * Documents of the Docker Engine API, as far as they are used here. Names and units are the engine's own: sizes in
- * bytes, durations in nanoseconds. Source: the API's reference, version 1.41 and newer.
+ * Documents of the Docker Engine API, as far as they are used. Sizes are bytes, durations nanoseconds. Source: the API's
+ * reference, version 1.41 and newer.
  */
 
-/** Which engine answers. */
 export interface EngineVersion {
   readonly Version: string;
-  /** Newest version of its API: `1.41`. */
+  /** Newest of its API: `1.41`. */
   readonly ApiVersion: string;
   readonly Os: string;
   readonly Arch: string;
@@ -16,7 +15,7 @@ export interface EngineVersion {
 export type Filters = Readonly<Record<string, readonly string[]>>;
 
 export interface ContainerSpec {
-  /** Default: one that the engine chooses. */
+  /** Default: the engine chooses. */
   readonly name?: string;
   readonly Image: string;
   readonly Hostname?: string;
@@ -24,7 +23,6 @@ export interface ContainerSpec {
   readonly Labels?: Readonly<Record<string, string>>;
   readonly Entrypoint?: readonly string[] | undefined;
   readonly Cmd?: readonly string[];
-  /** `NAME=value`. */
   readonly Env?: readonly string[];
   readonly Healthcheck?:
     | {
@@ -35,7 +33,7 @@ export interface ContainerSpec {
         readonly Retries: number;
       }
     | undefined;
-  /** Keys such as `1633/tcp`. */
+  /** Such as `1633/tcp`. */
   readonly ExposedPorts?: Readonly<Record<string, Readonly<Record<string, never>>>>;
   readonly NetworkDisabled?: boolean;
   readonly HostConfig?: HostConfig;
@@ -50,13 +48,11 @@ export interface HostConfig {
   readonly Binds?: readonly string[];
   readonly PortBindings?: Readonly<Record<string, readonly PortBinding[]>>;
   readonly Mounts?: readonly VolumeMount[];
-  /** Capabilities that it lacks; `ALL`: all. */
+  /** `ALL`: none is left. */
   readonly CapDrop?: readonly string[];
   readonly SecurityOpt?: readonly string[];
   readonly ReadonlyRootfs?: boolean;
-  /** Folder → its mount options. */
   readonly Tmpfs?: Readonly<Record<string, string>>;
-  /** Processes and threads at once. */
   readonly PidsLimit?: number;
   readonly LogConfig?: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
   /** Processors, in billionths of one. */
@@ -75,7 +71,6 @@ export interface PortBinding {
 
 interface VolumeMount {
   readonly Type: 'volume';
-  /** Name of the volume. */
   readonly Source: string;
   readonly Target: string;
   readonly VolumeOptions: {
@@ -85,7 +80,6 @@ interface VolumeMount {
   };
 }
 
-/** A container in a list. */
 export interface ContainerEntry {
   readonly Id: string;
   readonly State: string;
@@ -93,7 +87,6 @@ export interface ContainerEntry {
   readonly NetworkSettings: { readonly Networks: Readonly<Record<string, object>> };
 }
 
-/** A container by itself. */
 export interface ContainerState {
   readonly Id: string;
   readonly State: {
@@ -102,7 +95,6 @@ export interface ContainerState {
     readonly OOMKilled: boolean;
     /** Why it could not be started; empty: it could. */
     readonly Error: string;
-    /** RFC 3339. */
     readonly StartedAt: string;
   };
   readonly HostConfig: Pick<HostConfig, 'Memory'>;
@@ -112,11 +104,9 @@ export interface ContainerState {
   };
 }
 
-/** Which lines of a container's log. */
 export interface LogRange {
   /** Unix time, seconds and nanoseconds: `1700000000.000000001`. */
   readonly since?: string;
-  /** Last ones only. */
   readonly tail?: number;
 }
 
@@ -142,10 +132,9 @@ export interface VolumeEntry {
   readonly Name: string;
 }
 
-/** A progress line of a build or pull. */
 export interface Progress {
   readonly stream?: string;
   readonly status?: string;
-  /** Why the whole work has failed. */
+  /** The whole work has failed. */
   readonly error?: string;
 }

@@ -1,15 +1,13 @@
-/** The Docker engine of DOCKER_HOST or this machine, opened on first use, with failures explained. */
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { shownHost } from './connection.ts';
 import { Docker, EngineRefusal } from './docker.ts';
 import { succeedOnce } from './succeed-once.ts';
 
-/** Docker 20.10: has everything used here. */
+/** Docker 20.10 has everything used here. */
 const API_MIN = '1.41';
 /** An engine answers in milliseconds; behind a firewall, never. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** What differs between engines. */
 export interface EngineFacts {
   /** `linux`, and the processor by Docker's name: `amd64`. */
   readonly os: string;
@@ -60,7 +58,7 @@ async function open(): Promise<Opened> {
   return { docker, os: Os, arch: Arch };
 }
 
-/** @returns the status of the engine's answer, if the error has one */
+/** Of the engine's answer, if the error has one. */
 export function statusOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EngineRefusal) return cause.statusCode;
@@ -79,7 +77,7 @@ export async function unless(statuses: readonly number[], work: Promise<unknown>
   }
 }
 
-/** Machine that the engine publishes ports on; undefined: this one. */
+/** Publishes the ports; undefined: this one. */
 export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | undefined {
   if (dockerHost === undefined || dockerHost === '' || /^(unix|npipe):/.test(dockerHost)) return undefined;
   const url = dockerHost.includes('//') ? dockerHost : `tcp://${dockerHost}`;
@@ -89,7 +87,6 @@ export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | 
   return local ? undefined : hostname;
 }
 
-/** The engine, for messages. */
 export function engineAddress(): string {
   const host = process.env['DOCKER_HOST'];
   return host === undefined || host === ''

@@ -24,7 +24,7 @@ export async function chainContainer(given: ChainPart['options'], listen: string
     ...given,
     ...chainOptions([CHAIN, reachedAt(listen), reachedAt(at)], (given['allowedHosts'] ?? []) as string[]),
     stopOnStdinEnd: false,
-    // A restarted container continues where it was: otherwise its nodes would miss the blocks that are gone.
+    // A restarted container continues where it was: otherwise its nodes would miss blocks.
     stateFolder: `${DATA_FOLDER}/${CHAIN}/state`,
   };
   return {
@@ -44,7 +44,7 @@ export async function chainContainer(given: ChainPart['options'], listen: string
   };
 }
 
-/** @param reported by the chain @throws HarnessError `CHAIN_FAILED`: it has ended */
+/** @throws HarnessError `CHAIN_FAILED`: it has ended */
 export async function placeChain(
   reported: ChainUrls,
   engine: Engine,

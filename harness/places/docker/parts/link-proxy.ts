@@ -1,4 +1,4 @@
-/** The link proxy as a container; it and the nodes find each other by name. */
+/** The proxy and the nodes find each other by name. */
 import { pickFreePorts } from '../../../base/machine/ports.ts';
 import { DATA_FOLDER, LISTEN } from '../../../flavours/inside-image.ts';
 import { LINK_PROXY } from '../../driver.ts';
@@ -13,7 +13,7 @@ export async function proxyContainer(
   given: ProxyOptions,
   { token, listen }: { readonly token: string; readonly listen: string },
 ): Promise<PartContainer> {
-  // The same inside and outside: no node's port there can be equal.
+  // No node's port there can be equal.
   const [port = 0] = await pickFreePorts(1);
   const control = { host: LISTEN, port };
   const options: ProxyOptions = { ...given, listen: LISTEN, diallers: 'addresses', control };
@@ -30,7 +30,7 @@ export async function proxyContainer(
   };
 }
 
-/** Program that succeeds if something listens on the port. */
+/** Succeeds if something listens on the port. */
 function listens(port: number): string[] {
   const script = `require('node:net').connect(${port}, '127.0.0.1')
     .on('connect', () => process.exit(0)).on('error', () => process.exit(1))`;

@@ -7,7 +7,6 @@ import { type Owner, partName } from '../names.ts';
 
 const FOLDER = 'node';
 
-/** @throws HarnessError `ENGINE_FAILED`: this machine could not reach it */
 export function placeNode(
   { name, ports }: Site,
   options: Owner & { readonly listen: string; readonly linkFaults: boolean },

@@ -1,18 +1,12 @@
-/**
- * Nodes with their own addresses, such as containers: names resolve to them. A stopped node has none and may get
- * another.
- */
+/** Names resolve to nodes with their own addresses, such as containers. A stopped node has none and may get another. */
 import { Resolver } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { DiallerLookup, DiallerQuestion } from './diallers.ts';
 
-/**
- * The network answers for its nodes; names of stopped ones go to servers that may be silent. Here a late answer does
- * not block others.
- */
+/** Names of stopped nodes go to servers that may be silent; a late answer does not block others here. */
 const resolver = new Resolver({ timeout: 1000, tries: 1 });
 
-/** For hosts by name; numeric addresses are not looked up. */
+/** Numeric addresses are not looked up. */
 export const lookup: LookupFunction = (host, { all }, tell) => {
   resolver.resolve4(host, (error, found) => {
     if (error !== null) tell(error, '');
@@ -30,7 +24,7 @@ interface NamedNode {
   readonly host: string;
 }
 
-/** Finds the dialler by its address. */
+/** By its address. */
 export class AddressDiallers implements DiallerLookup {
   /** By name; they come and go. */
   readonly #nodes: ReadonlyMap<string, NamedNode>;
@@ -47,7 +41,7 @@ export class AddressDiallers implements DiallerLookup {
     return this.#search(address);
   }
 
-  /** As soon as one of them has the address: the others may be stopped, which takes longer to find out. */
+  /** As soon as one node has the address: others may be stopped, which takes longer to find out. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
       const searches = Array.from(this.#nodes.values(), async (one) => {
@@ -60,7 +54,7 @@ export class AddressDiallers implements DiallerLookup {
   }
 }
 
-/** False also if the name does not resolve: its node does not run. */
+/** False also if the node does not run. */
 function hasAddress(host: string, address: string): Promise<boolean> {
   return new Promise((tell) => {
     resolver.resolve4(host, (error, found) => tell(error === null && found.includes(address)));

@@ -1,7 +1,6 @@
 /**
- * Connections past the proxy. A Bee learns where a peer listens and may dial that address (libp2p's identify;
- * it remembers for a quarter of an hour). While a rule is in force, such a connection is ended through the
- * dialler's API once the system's tables show it.
+ * A Bee learns where a peer listens and may dial past the proxy (libp2p's identify; it remembers for a quarter of an hour).
+ * While a rule is in force, such a connection is ended through the dialler's API.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDirectly } from '../../../base/direct.ts';
@@ -12,13 +11,12 @@ import type { Route } from './routes.ts';
 const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** A node; with `passerApi` it may bypass the proxy. */
+/** With `passerApi` it may bypass the proxy. */
 type Passer = Pick<Route, 'node' | 'overlay' | 'passerApi'>;
 
 export interface BypassDeps {
   readonly rules: Rules;
   readonly diallers: SocketDiallers;
-  /** By node; they come and go. */
   readonly routes: ReadonlyMap<string, Passer>;
 }
 
@@ -30,7 +28,7 @@ export class BypassConnections {
     this.#deps = deps;
   }
 
-  /** Keeps scanning while there are rules. */
+  /** While there are rules. */
   follow(): void {
     if (!this.#isScanning && this.#isNeeded()) void this.#keepScanning();
   }
@@ -40,7 +38,7 @@ export class BypassConnections {
     return rules.active.length > 0 && routes.values().some(({ passerApi }) => passerApi !== undefined);
   }
 
-  /** One scan at a time: otherwise requests to a node that does not answer would pile up. */
+  /** Requests to a node that does not answer must not pile up. */
   async #keepScanning(): Promise<void> {
     this.#isScanning = true;
     while (this.#isNeeded()) {
@@ -71,7 +69,7 @@ export class BypassConnections {
   }
 }
 
-/** @returns false also for a silent node: the next scan finds the connection */
+/** False also for a silent node: the next scan finds the connection. */
 async function hasEnded(url: string): Promise<boolean> {
   const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
   const [outcome] = await Promise.allSettled([requestDirectly(url, { method: 'DELETE', signal })]);

@@ -14,7 +14,7 @@ export interface ConnectionDeps {
   readonly budget: Budget;
   /** Determines what is drawn for it. */
   readonly seed: string;
-  /** The node it leads to, and where that listens. */
+  /** Where it leads to. */
   readonly target: string;
   readonly host: string;
   readonly port: number;
@@ -23,21 +23,20 @@ export interface ConnectionDeps {
 
 export class Connection {
   readonly target: string;
-  /** Address and ports by which the dialler is found. */
+  /** By which the dialler is found. */
   readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
-  /** Names that the dialler may have; undefined: unknown. */
+  /** Possible names; undefined: unknown. */
   dialler: readonly string[] | undefined;
-  /** Whether the dialler has been looked up. */
   isIdentified = false;
-  /** Sees what passes; set before the first byte. */
+  /** Set before the first byte. */
   relay: NoiseRelay | undefined;
   readonly #near: Socket;
   readonly #far: Socket;
   readonly #up: Flow;
   readonly #down: Flow;
   readonly #deps: ConnectionDeps;
-  /** Bytes since the rule that counts them began. */
+  /** Since the rule that counts them began. */
   readonly #passed = new Map<ActiveRule, number>();
   #state: 'accepted' | 'waiting' | 'connecting' | 'open' | 'over' = 'accepted';
   #ended = 0;
@@ -81,7 +80,7 @@ export class Connection {
     this.#down.open();
   }
 
-  /** Applies the present rules; the first time, dials the node. */
+  /** The first time, dials the node. */
   follow(): void {
     if (this.#state === 'over') return;
     const { rules } = this.#deps;
@@ -113,7 +112,6 @@ export class Connection {
     else this.#far.resetAndDestroy();
   }
 
-  /** Resets it for a rule that has just begun. */
   resetBy(rule: ActiveRule): void {
     if (!this.#rules().has(rule) || this.#isOver()) return;
     rule.counts['connections reset']++;
@@ -151,7 +149,7 @@ export class Connection {
     }
   }
 
-  /** Whether none of its bytes arrive, so that it cannot be opened. */
+  /** None of its bytes arrive, so it cannot be opened. */
   #isHeld(): boolean {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }

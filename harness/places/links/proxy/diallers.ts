@@ -1,34 +1,29 @@
 /**
- * Finds the dialling node: the one whose process holds the other end of the socket and listens where the node
- * does. Simultaneous questions share one reading of the system's tables, which takes some milliseconds.
+ * The dialling node's process holds the other end of the socket and listens where the node does. Simultaneous questions
+ * share one reading of the system's tables, which takes some milliseconds.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../../base/machine/socket-tables.ts';
 
 const GATHER_MS = 2;
 
-/** A connection, as the proxy sees it. */
 export interface DiallerQuestion {
-  /** Of its other end. */
   readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
 }
 
-/** Where a node itself listens. */
 interface Listener {
   readonly node: string;
   readonly nodePort: number;
 }
 
-/** Finds who dials. */
 export interface DiallerLookup {
   /** @returns possible names: several if ambiguous, none for a stranger */
   of(question: DiallerQuestion): Promise<readonly string[]>;
 }
 
 export class SocketDiallers implements DiallerLookup {
-  /** By node; they come and go. */
   readonly #listeners: ReadonlyMap<string, Listener>;
-  /** Of each node: its listening socket and process. */
+  /** Of each node's listening socket. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
   #waiting: { readonly question: DiallerQuestion; readonly tell: (names: readonly string[]) => void }[] = [];
 
@@ -43,7 +38,7 @@ export class SocketDiallers implements DiallerLookup {
     });
   }
 
-  /** Connections past the proxy. @returns possible diallers, and the node dialled */
+  /** Past the proxy. @returns possible diallers, and the node dialled */
   direct(): { readonly from: readonly string[]; readonly to: string }[] {
     const table = tcpSockets();
     const owners = this.#owners(table);
@@ -83,7 +78,6 @@ export class SocketDiallers implements DiallerLookup {
     return owners;
   }
 
-  /** Node → process, of those that run. */
   #processes(table: readonly TcpSocket[]): Map<string, number> {
     const listening = new Map(
       table.filter(({ listens }) => listens).map(({ localPort, inode }) => [localPort, inode]),

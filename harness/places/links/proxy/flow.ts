@@ -1,27 +1,22 @@
-/**
- * One direction of a proxied connection. Data waits in a queue until the line delivers it; a full queue stops
- * reading, which bounds memory and slows the sender.
- */
+/** One direction of a proxied connection. A full queue stops reading, which bounds memory and slows the sender. */
 import type { Socket } from 'node:net';
 import { TIMER_MAX_MS } from '../../../../formats/units.ts';
 import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
-/** Bytes in flight in one direction: about what TCP lets a sender have outstanding. */
+/** In flight in one direction: about what TCP lets a sender have outstanding. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
 /** For a direction that passes nothing, or slowly. */
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;
-/** What a slow line holds beyond its delay. */
+/** Beyond a slow line's delay. */
 const SLACK_MS = 200;
 /** Timers are no finer than a millisecond. */
 const EARLY_MS = 0.5;
 /** For all connections together; beyond it each gets the smallest queue. */
 const ALL_QUEUES_BYTES = 256 * 2 ** 20;
 
-/** Shared by all flows of a proxy. */
 export interface Budget {
-  /** Bytes in all queues. */
   queued: number;
 }
 
@@ -31,7 +26,6 @@ type Piece = { readonly sent: Sent; due: number } & (
 );
 
 export interface FlowEvents {
-  /** The source ended, and the sink was told. */
   onEnded(): void;
   /** The source failed, or its data cannot go on. */
   onBroken(): void;
@@ -41,11 +35,10 @@ export interface FlowEvents {
 
 export interface FlowDeps {
   readonly line: Line;
-  /** Its conditions at first. */
   readonly direction: Direction;
   readonly budget: Budget;
   readonly events: FlowEvents;
-  /** What goes on for what has come. @throws Error when nothing can go on */
+  /** @throws Error when nothing can go on */
   readonly translate?: (bytes: Buffer) => Buffer;
   /** Bytes that the translator keeps for later. */
   readonly held?: () => number;
@@ -70,7 +63,7 @@ export class Flow {
   /** The source has ended or is gone. */
   #hasEnded = false;
   #isGone = false;
-  /** Part of it was swallowed: what follows is meaningless. */
+  /** What follows a gap is meaningless. */
   #hasGap = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -97,7 +90,7 @@ export class Flow {
     return this.#direction;
   }
 
-  /** Changes conditions. Data under way waits no longer than if sent now; on a healed line, not at all. */
+  /** Data under way waits no longer than if sent now; on a healed line, not at all. */
   become(direction: Direction): void {
     const isSame = direction === this.#direction;
     this.#direction = direction;
@@ -119,13 +112,11 @@ export class Flow {
     this.#release();
   }
 
-  /** Its source can be read. */
   read(): void {
     this.#reading = true;
     this.#regulate();
   }
 
-  /** Its sink can be written. */
   open(): void {
     this.#open = true;
     this.#release();
@@ -154,7 +145,6 @@ export class Flow {
     if (this.#held !== undefined || translated.length === 0) this.#regulate();
   }
 
-  /** What the translator has kept until now. */
   inject(bytes: Buffer): void {
     if (this.#hasEnded) return;
     if (bytes.length > 0) this.#take(bytes);
@@ -202,7 +192,6 @@ export class Flow {
     this.#release();
   }
 
-  /** Passes on what has arrived. */
   #release(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -1,8 +1,7 @@
 /**
- * The link proxy's process: `node harness/places/links/proxy/main.ts OPTIONS.json`, token in SVCNET_LABEL. Once it
- * listens it prints a JSON line with its control port; what it stands before later is written to its file. It ends on SIGTERM and, with SVC_STOP_WITH_PARENT, at the end
- * of standard input.
- * Exit codes: 0 stopped, 1 could not listen.
+ * The link proxy's process: `node harness/places/links/proxy/main.ts OPTIONS.json`, token in SVCNET_LABEL. Once it listens
+ * it prints a JSON line with its control port. It ends on SIGTERM and, with SVC_STOP_WITH_PARENT, at the end of standard
+ * input. Exit codes: 0 stopped, 1 could not listen.
  */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';

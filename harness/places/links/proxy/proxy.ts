@@ -1,6 +1,4 @@
-/**
- * Stands before every node's p2p port: nodes advertise its addresses, so it can delay, hold or break their traffic.
- */
+/** Nodes advertise the addresses of the proxy, which stands before their p2p ports. */
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -18,16 +16,12 @@ import type { Budget } from './flow.ts';
 import type { Refusal, Route, RouteControl } from './routes.ts';
 
 export interface ProxyOptions {
-  /** Address that it listens on. */
   readonly listen: string;
   readonly routes: readonly Route[];
   readonly seed: string;
-  /**
-   * How to find the dialler: by this machine's sockets (default), or by its address, where every node's host
-   * name resolves to an address of its own.
-   */
+  /** How to find the dialler: by this machine's sockets (default), or by its address, where every node has its own. */
   readonly diallers?: 'sockets' | 'addresses';
-  /** Where it takes commands; default: a free loopback port. */
+  /** Default: a free loopback port. */
   readonly control?: CallAddress;
 }
 
@@ -35,7 +29,6 @@ export type ProxyLine =
   | { readonly ready: true; readonly control: number }
   | ({ readonly ready: false } & Refusal);
 
-/** What it stands before, and the listener there. */
 interface Door {
   readonly port: number;
   readonly server: Server;
@@ -44,7 +37,6 @@ interface Door {
 export class LinkProxy implements LinkControl, TapControl, RouteControl {
   readonly knowsDiallers: boolean;
   readonly #options: ProxyOptions;
-  /** By node. */
   readonly #routes = new Map<string, Route>();
   readonly #doors = new Map<string, Door>();
   readonly #rules = new Rules();
@@ -108,7 +100,7 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     const keyed = routes.some(({ key }) => key !== undefined);
     if (keyed && this.#tap === undefined) {
       if (!this.knowsDiallers) throw new Error('a tap needs Linux, which tells who opens a connection');
-      // Only here: it loads much of a node.
+      // Loads much of a node.
       const { Tap } = await import('../tap/tap.ts');
       this.#tap = new Tap();
     }
@@ -125,7 +117,7 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     }
   }
 
-  /** Listens where others dial, unless it does so already. */
+  /** Unless it listens there already. */
   async #open(routes: readonly Route[]): Promise<ReadonlyMap<string, Door>> {
     const doors = new Map<string, Door>();
     const outcomes = await Promise.allSettled(
@@ -145,7 +137,6 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     throw failed.reason;
   }
 
-  /** Connections that pass through it now. */
   get size(): number {
     return this.#connections.size;
   }
@@ -236,7 +227,6 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
   }
 }
 
-/** Why it cannot listen. */
 export function refusalOf(error: unknown): Refusal {
   const { code = 'FAILED' } = error as NodeJS.ErrnoException;
   return { code, message: messageOf(error) };

@@ -1,4 +1,3 @@
-/** A link proxy in another process. */
 import { type CallAddress, callRemote, type Served, serveCalls } from '../../../base/calls.ts';
 import { HarnessError, type HarnessErrorCode, messageOf } from '../../../base/errors.ts';
 import { whileRunning } from '../../../base/machine/processes.ts';
@@ -6,9 +5,8 @@ import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 import type { Refusal, RouteControl } from './routes.ts';
 
-/** It was gone before the call, or ended during it. */
+/** Before the call, or during it. */
 const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'GONE']);
-/** With what they throw. */
 const METHODS = {
   begin: 'FAULT_REFUSED',
   effect: 'FAULT_REFUSED',
@@ -22,7 +20,6 @@ const METHODS = {
 } as const satisfies Partial<Record<keyof ProxyControl, HarnessErrorCode>>;
 type Method = keyof typeof METHODS;
 
-/** Everything that a proxy can be asked for. */
 export type ProxyControl = LinkControl & TapControl & RouteControl;
 
 /** @param at default: for processes of this machine alone */
@@ -31,8 +28,7 @@ export function serveLinks(control: ProxyControl, token: string, at?: CallAddres
 }
 
 /**
- * @param url of its control endpoint
- * @param pid of a process of this machine
+ * @param url of its control endpoint @param pid of a process of this machine
  * @throws HarnessError `FAULT_REFUSED` or `PROCESS_FAILED` by its methods, when the proxy is gone or refuses
  */
 export function remoteLinks(

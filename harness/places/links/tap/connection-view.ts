@@ -1,4 +1,3 @@
-/** A connection of two nodes as it passes, in plain: the conversations on it. */
 import { StreamError } from '../../../../node/p2p/host.ts';
 import { YAMUX_ID } from '../../../../node/p2p/libp2p/yamux.ts';
 import { Conversation } from './conversation.ts';
@@ -10,15 +9,14 @@ import type { RelayView } from './relay.ts';
 import { beginning, type Names } from './values.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, YamuxFrames } from './yamux-frames.ts';
 
-/** First byte of a frame of yamux: its version, and no length of a line. */
+/** Of a frame of yamux: its version, and no length of a line. */
 const YAMUX_START = 0;
-/** Conversations at once; nodes allow each other fewer. */
+/** Nodes allow each other fewer. */
 const STREAMS_MAX = 20_000;
 
 export interface ConnectionViewDeps {
-  /** Tells connections apart. */
   readonly id: string;
-  /** Name of the node that is dialled. */
+  /** Name. */
   readonly target: string;
   readonly names: Names;
   readonly now: () => number;
@@ -30,7 +28,6 @@ export interface ConnectionViewDeps {
   readonly diversion: Omit<DiversionDeps, 'replayed' | 'cut'>;
 }
 
-/** What one end has sent. */
 interface Sent {
   readonly isDialler: boolean;
   readonly direction: Direction;
@@ -47,7 +44,6 @@ export class ConnectionView implements RelayView {
   readonly #dialler = newSent(true);
   readonly #node = newSent(false);
   readonly #diversion: Diversion;
-  /** Name of the dialler. */
   #from = 'unknown';
   #openedAt: number | undefined;
   #bytes = 0;
@@ -130,7 +126,7 @@ export class ConnectionView implements RelayView {
       : Buffer.concat([plaintext.subarray(0, plaintext.length - bytes.length), passed]);
   }
 
-  /** Lines of the choice of a multiplexer, where it was not made within the handshake. */
+  /** Lines of the choice of a multiplexer, if the handshake did not make it. */
   #hasAgreed(sent: Sent): boolean {
     while (sent.arrived.first !== YAMUX_START) {
       const line = sent.arrived.line();

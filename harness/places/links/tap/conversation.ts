@@ -1,7 +1,6 @@
 /**
- * One stream as it passes: the protocol that its ends agree on, their headers, their messages, and its end. What it
- * cannot decode is shown as bytes. It only reads along, unless the stream is diverted: then it hands on all that is
- * said, message by message.
+ * One stream as it passes: protocol, headers, messages, end. What it cannot decode is shown as bytes. It only reads along,
+ * unless the stream is diverted: then it hands on all that is said, message by message.
  */
 import { ChunkError } from '../../../../formats/chunk/errors.ts';
 import { chunkFrom } from '../../../../formats/chunk/validate.ts';
@@ -18,7 +17,6 @@ import { beginning, type Names, shown } from './values.ts';
 
 export interface ConversationDeps {
   readonly stream: string;
-  /** Names of the ends. */
   readonly opener: string;
   readonly acceptor: string;
   readonly names: Names;
@@ -31,12 +29,11 @@ export interface ConversationDeps {
   readonly isReplay?: boolean | undefined;
 }
 
-/** What one end says. */
 class Side {
   readonly isOpener: boolean;
   readonly arrived = new Arrived();
   readonly frames = new FrameReader();
-  /** Messages so far, without headers. */
+  /** Without headers. */
   count = 0;
   hasHeaders = false;
   /** What it says from now on are no messages. */
@@ -58,11 +55,11 @@ export class Conversation {
   #id = 'unknown';
   #isAgreed = false;
   #row: ProtocolRow | undefined;
-  /** Address of the chunk that it is about. */
+  /** Of the chunk that it is about. */
   #address: Uint8Array | undefined;
   #bytes = 0;
   #openedAt: number | undefined;
-  /** What the acceptor is to have said, once it has said what comes before. */
+  /** Said by the acceptor after what comes before. */
   #answer: Buffer | undefined;
   /** What the acceptor says is said in its place. */
   #isTakenOver = false;
@@ -71,7 +68,7 @@ export class Conversation {
     this.#deps = deps;
   }
 
-  /** Its ends need no words to agree on a protocol. */
+  /** Its ends need no words to agree. */
   agreed(id: string): void {
     this.#isAgreed = true;
     this.#open(this.#opener, id);
@@ -90,7 +87,6 @@ export class Conversation {
     }
   }
 
-  /** Both ends have ended. */
   get isOver(): boolean {
     return this.#opener.hasEnded && this.#acceptor.hasEnded;
   }
@@ -244,7 +240,7 @@ export class Conversation {
     this.#spoken(side, 'message', { name, fields: told }, bytes);
   }
 
-  /** What the acceptor is to say next, if that is what the message just said asks for. */
+  /** What the message just said asks the acceptor for. */
   #awaited({ isOpener, count }: Side): MessageTable | undefined {
     const { count: said, isRaw, hasEnded } = this.#acceptor;
     const isNext = isOpener && said === count - 1 && !isRaw && !hasEnded;
@@ -284,7 +280,7 @@ export class Conversation {
   }
 }
 
-/** Whether it carries what is not the chunk that it is said to be. @param asked address that the other end has asked for */
+/** It carries what is not the chunk that it is said to be. @param asked address that the other end has asked for */
 function isWrong(message: Readonly<Record<string, unknown>>, asked: Uint8Array | undefined): boolean {
   const { address = asked, data } = message;
   if (!(data instanceof Uint8Array && address instanceof Uint8Array) || data.length === 0) return false;

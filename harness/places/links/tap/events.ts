@@ -1,9 +1,9 @@
-/** What the tap has seen: the latest of it is kept. */
+/** The latest that the tap has seen is kept. */
 
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageControl } from './faults/rule.ts';
 
-/** Protocols whose messages are decoded; `noise` are connections as a whole. */
+/** Decoded; `noise` are connections as a whole. */
 export const PROTOCOL_NAMES = [
   'noise',
   'handshake',
@@ -23,7 +23,7 @@ export const PROTOCOL_NAMES = [
 ] as const;
 export type ProtocolName = (typeof PROTOCOL_NAMES)[number];
 
-/** A field of a message: addresses in hex, amounts with their unit. */
+/** Addresses in hex, amounts with their unit. */
 export type TapValue =
   | string
   | number
@@ -31,52 +31,50 @@ export type TapValue =
   | readonly TapValue[]
   | { readonly [field: string]: TapValue };
 
-/** Between faults in the field `fault`. */
 export const FAULT_SEPARATOR = ', ';
 
 /**
- * Something that one node has said to another. A stream is one conversation: it is opened, both ends may send headers,
- * then messages, and it ends. The stream of a whole connection has the protocol `noise`.
+ * One node has said it to another. A stream is one conversation: it is opened, both ends may send headers, then messages,
+ * and it ends. The stream of a whole connection has the protocol `noise`.
  */
 export interface TapEvent {
-  /** Unix milliseconds. */
   readonly at: number;
-  /** Names of nodes; a peer that is none has its libp2p identity here. */
+  /** Names of nodes, or a foreign peer's libp2p identity. */
   readonly from: string;
   readonly to: string;
   /** The same for all events of a conversation. */
   readonly stream: string;
   /** Short name, such as `pushsync`; of an unknown protocol its whole id. */
   readonly protocol: string;
-  /** As the nodes have agreed on it, such as `/swarm/pushsync/1.3.1/pushsync`. */
+  /** As agreed on, such as `/swarm/pushsync/1.3.1/pushsync`. */
   readonly id: string;
   readonly kind: 'opened' | 'headers' | 'message' | 'end';
-  /** Of the message; `bytes` of one that no table knows, `undecodable` of one that is broken. Of an end: `closed`, `reset`, `refused`, `lost` with its connection, or `failed`. */
+  /**
+   * Of the message; `bytes` of one that no table knows, `undecodable` of a broken one. Of an end: `closed`, `reset`,
+   * `refused`, `lost` with its connection, or `failed`.
+   */
   readonly name: string;
   /** `invalid`: what it carries is not the chunk that it is said to be. */
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
-  /** What was said, in hex, as it was sent: since it has been asked for, of the latest 16 MiB, and 128 KiB of it at most. */
+  /** In hex, as it was sent, since it has been asked for: 128 KiB of it at most, of the latest 16 MiB. */
   readonly raw?: string;
 }
 
-/** @returns what faults have done to a message, such as `delayed` and `dropped`; none when they have spared it */
+/** @returns such as `delayed` and `dropped`; none if faults spared the message */
 export function faultsOf({ fields }: Pick<TapEvent, 'fields'>): readonly string[] {
   const { fault } = fields;
   return typeof fault === 'string' ? fault.split(FAULT_SEPARATOR) : [];
 }
 
-/** A part of what was seen. */
 export interface TapBatch {
   readonly events: readonly TapEvent[];
-  /** Where the next one begins. */
   readonly next: number;
-  /** Events before these that are not kept any more. */
+  /** Earlier events that are not kept any more. */
   readonly missed: number;
 }
 
-/** A tap in another process. */
 export interface TapControl extends MessageControl {
   /**
    * @param after `next` of the batch before; 0: all that is kept
@@ -88,7 +86,7 @@ export interface TapControl extends MessageControl {
 /** Some ten MiB. */
 const KEPT_MAX = 20_000;
 const BATCH_MAX = 1000;
-/** Of what was said: kept altogether, of one message, and in a batch. */
+/** Bytes: kept altogether, of one message, and in a batch. */
 const RAW_MAX = 16 * 2 ** 20;
 const RAW_MESSAGE_MAX = 128 * 2 ** 10;
 const RAW_BATCH_MAX = 2 ** 20;
@@ -98,9 +96,8 @@ export class TapRing {
   /** By the number of their event, the oldest first. */
   readonly #raws = new Map<number, Uint8Array>();
   #rawBytes = 0;
-  /** Events so far. */
   #count = 0;
-  /** What was said is kept up to this event: a reader that has not come back by then has left, or misses events. */
+  /** What was said is kept up to this event: a reader that has not come back by then has left. */
   #rawUntil = 0;
 
   /** @param raw what was said: copied while somebody asks for it */
@@ -131,7 +128,6 @@ export class TapRing {
     this.#rawBytes = 0;
   }
 
-  /** Of the event that comes now. */
   #keep(raw: Uint8Array): void {
     this.#raws.set(this.#count, raw);
     this.#rawBytes += raw.length;

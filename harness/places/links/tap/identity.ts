@@ -1,12 +1,12 @@
-/** A libp2p identity from its private key: Ed25519 as our nodes have it, P-256 as a Bee has it, or secp256k1. */
+/** Ed25519 as our nodes have it, P-256 as a Bee has it, or secp256k1. */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { type OwnIdentity, ownIdentity, peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
 import { encodeMessage } from '../../../../node/p2p/codec/codec.ts';
 
 const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
-/** Numbers of libp2p. */
+/** Of libp2p. */
 const KEY_TYPE = { secp256k1: 2, ecdsa: 3 } as const;
-/** Bytes of a coordinate; the uncompressed point at the end of the DER structure has two. */
+/** The uncompressed point at the end of the DER structure has two coordinates. */
 const COORDINATE_SIZE = 32;
 
 /** @throws TypeError for a key of another kind */
@@ -33,7 +33,7 @@ function protobufOf(key: KeyObject): Uint8Array {
   throw new TypeError(`got a key of ${curve ?? key.asymmetricKeyType}, expected Ed25519, P-256 or secp256k1`);
 }
 
-/** A point as its x coordinate and the parity of the other one, 33 bytes. */
+/** The x coordinate and the parity of the other one, 33 bytes. */
 function compressed(spki: Buffer): Buffer {
   const x = spki.subarray(-2 * COORDINATE_SIZE, -COORDINATE_SIZE);
   const isOdd = (spki.at(-1) ?? 0) % 2 === 1;

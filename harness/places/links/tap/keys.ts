@@ -1,4 +1,4 @@
-/** The libp2p keys of the nodes of a cluster: with them the tap speaks for each of them. */
+/** With the nodes' libp2p keys the tap speaks for each of them. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import type { OwnIdentity } from '../../../../node/p2p/address/identity-key.ts';
 import { decodeMessage, encodeMessage } from '../../../../node/p2p/codec/codec.ts';
@@ -15,16 +15,16 @@ const Payload = {
 
 /** A node as the tap speaks for it. */
 export interface Speaker {
-  /** Its name; undefined: a peer that is no node. */
+  /** Undefined: a peer that is no node. */
   readonly node: string | undefined;
   readonly peerId: string;
-  /** Its proof that it has the static key, beside the extensions that the node itself has sent. */
+  /** Its proof of the static key, with the extensions that the node itself has sent. */
   payload(extensions: Uint8Array): Uint8Array;
 }
 
 export interface NodeKey {
   readonly node: string;
-  /** Private key of its libp2p identity: PKCS #8 in PEM. */
+  /** Of its libp2p identity: PKCS #8 in PEM. */
   readonly key: string;
 }
 
@@ -36,7 +36,6 @@ export class Keys {
   readonly #proofs = new StaticKeyProofs();
   #stranger: Speaker | undefined;
 
-  /** Instead of the one that the node had, if any. */
   add({ node, key }: NodeKey): void {
     this.delete(node);
     const speaker = speakerOf(node, identityOf(createPrivateKey(key)), this.staticKey);
@@ -62,10 +61,7 @@ export class Keys {
     return speaker;
   }
 
-  /**
-   * Nodes probe each other under an identity that no one has a key of, and that says nothing: another one does
-   * as well.
-   */
+  /** Nodes probe each other under an identity that says nothing: another one does as well. */
   ofPeer(peerId: string): Speaker {
     return (
       this.#byPeer.get(peerId) ??
@@ -77,7 +73,7 @@ export class Keys {
     );
   }
 
-  /** Who a payload of the handshake is from, and what it says beside. @throws IdentityError, StreamError */
+  /** Who a payload of the handshake is from, and its extensions. @throws IdentityError, StreamError */
   identified(staticKey: Uint8Array, payload: Uint8Array): { peerId: string; extensions: Uint8Array } {
     const { identityKey, identitySig, extensions } = decodeMessage(Payload, payload);
     return { peerId: this.#proofs.verified(staticKey, identityKey, identitySig), extensions };

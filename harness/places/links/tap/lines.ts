@@ -1,13 +1,12 @@
-/** Bytes that have arrived on one side of a connection or a stream, cut into lines of multistream-select and what follows. */
+/** Cuts arrived bytes into lines of multistream-select and what follows. */
 
-/** Longest line that is one. */
 const LINE_MAX = 1024;
 const LINE_END = 0x0a;
 
 export const MULTISTREAM = '/multistream/1.0.0';
 export const REFUSED = 'na';
 
-/** What comes is not complete yet, or no line. */
+/** Not complete yet, or no line. */
 export const PENDING = Symbol('pending');
 export const NO_LINE = Symbol('no line');
 
@@ -22,18 +21,16 @@ export class Arrived {
     return this.#bytes.length;
   }
 
-  /** The byte that is next. */
   get first(): number | undefined {
     return this.#bytes[0];
   }
 
-  /** Whether it begins with these bytes, as far as it goes. */
+  /** As far as it goes. */
   beginsAs(bytes: Buffer): boolean {
     const count = Math.min(bytes.length, this.#bytes.length);
     return this.#bytes.compare(bytes, 0, count, 0, count) === 0;
   }
 
-  /** All that is left. */
   rest(): Buffer {
     return this.take(this.#bytes.length);
   }
@@ -44,14 +41,14 @@ export class Arrived {
     return taken;
   }
 
-  /** The next message with a length of two bytes in front, without it. */
+  /** With a length of two bytes in front; returned without it. */
   message(): Buffer | undefined {
     if (this.#bytes.length < 2) return undefined;
     const end = 2 + this.#bytes.readUInt16BE(0);
     return this.#bytes.length < end ? undefined : this.take(end).subarray(2);
   }
 
-  /** The next line, without its end. */
+  /** Without its end. */
   line(): string | typeof PENDING | typeof NO_LINE {
     const [low, high] = this.#bytes;
     if (low === undefined) return PENDING;

@@ -1,8 +1,8 @@
 /**
- * Events of a tap as a capture that Wireshark reads: one packet each, of a link type for private use, which
- * the dissector in `svcnet.lua` beside this file reads. A packet is seven texts, each with two bytes of
- * length in front (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream
- * (at most 2^32 - 1), the fields as JSON with four bytes of length in front, and what was said, if that is known.
+ * Events as a capture for Wireshark: one packet each, of a link type for private use, for the dissector `svcnet.lua` beside
+ * this file. A packet is seven texts, each with two bytes of length in front (kind, protocol, name, from, to, stream, id),
+ * four bytes that count the bytes on the stream, the fields as JSON with four bytes of length in front, and what was said,
+ * if that is known.
  */
 import type { TapEvent } from './events.ts';
 
@@ -17,12 +17,12 @@ const BYTES_MAX = 2 ** 32 - 1;
 /** Longer names are cut; protocols of others may have any. */
 const TEXT_MAX = 1024;
 
-/** What a file begins with. Times are microseconds, the default. */
+/** Times are microseconds, the default. */
 export function captureHeader(): Buffer {
   const section = Buffer.alloc(16);
   section.writeUInt32LE(BYTE_ORDER, 0);
   section.writeUInt16LE(1, 4);
-  // How long the section is, is not known before its end.
+  // The section's length is not known before its end.
   section.writeBigInt64LE(-1n, 8);
   const link = Buffer.alloc(8);
   link.writeUInt16LE(LINK_TYPE, 0);

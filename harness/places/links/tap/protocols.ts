@@ -1,4 +1,4 @@
-/** Every protocol of the wire: what either end of a stream says, in order, by the tables that nodes use. */
+/** What either end of a stream says, in order, by the tables that nodes use. */
 import { fromBigEndian } from '../../../../formats/crypto/big-endian.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
@@ -20,7 +20,7 @@ import { decodeCheque } from '../../../../node/swap/cheque.ts';
 import type { ProtocolName, TapValue } from './events.ts';
 import { type Names, shown } from './values.ts';
 
-/** Shows the value of a field; undefined: as its kind says. */
+/** Undefined: as the field's kind says. */
 export type Show = (value: never, names: Names) => TapValue;
 
 export interface MessageRow {
@@ -32,9 +32,8 @@ export interface MessageRow {
 export interface ProtocolRow {
   readonly name: ProtocolName;
   readonly ids: readonly string[];
-  /** Both ends say headers first. */
   readonly headers: boolean;
-  /** What each end sends, in order; the last row stands for all that follow. */
+  /** In order; the last row stands for all that follow. */
   readonly opener: readonly MessageRow[];
   readonly acceptor: readonly MessageRow[];
   /** What either end sends are no messages: their name. */
@@ -45,7 +44,7 @@ export interface ProtocolRow {
 
 const STAMP_SIZE = 113;
 const HASH_SIZE = 32;
-/** Bytes of the longest amount. */
+/** Of the longest amount. */
 const AMOUNT_MAX = 32;
 
 const amount = (unit: string) => (bytes: Uint8Array) =>
@@ -56,7 +55,7 @@ const overlay: Show = (bytes: Uint8Array, names) => names.ofOverlay(toHex(bytes)
 const underlays: Show = (bytes: Uint8Array) => decodeUnderlays(bytes);
 const seconds: Show = (value: bigint) => new Date(Number(value) * 1000).toISOString();
 const size: Show = (bytes: Uint8Array) => `${bytes.length} B`;
-/** Of a stamp what it is about: the batch. */
+/** The batch. */
 const stamp: Show = (bytes: Uint8Array) =>
   bytes.length === STAMP_SIZE ? `batch ${toHex(bytes.subarray(0, HASH_SIZE))}` : `${bytes.length} B`;
 const bits: Show = (bytes: Uint8Array) =>
@@ -73,7 +72,7 @@ const cheque: Show = (bytes: Uint8Array) => {
     cumulativePayout: `${cumulativePayout} base units`,
   };
 };
-/** Of the answer a single byte: it waits for news. */
+/** A single byte waits for news. */
 const known: Show = (bytes: Uint8Array, names) =>
   bytes.length === 1 ? true : shown(decodeMessage(pullsync.Known, bytes), names, {});
 
@@ -181,7 +180,6 @@ export const PROTOCOLS: readonly ProtocolRow[] = [
   },
 ];
 
-/** @param offer differs between the versions; its fields have the same names */
 function pullsyncRow(id: string, offer: MessageTable): ProtocolRow {
   return {
     name: 'pullsync',
@@ -198,10 +196,7 @@ function pullsyncRow(id: string, offer: MessageTable): ProtocolRow {
   };
 }
 
-/**
- * Messages of a protocol with a name, or all of it; of raw bytes there are none.
- * @throws RangeError naming what is known
- */
+/** Of raw bytes there are none. @throws RangeError naming what is known */
 export function messagesOf(protocol: string, message?: string): readonly MessageRow[] {
   const rows = rowsOf(protocolNamed(protocol));
   if (rows.length === 0) {

@@ -1,4 +1,4 @@
-/** What every tap has, wherever it reads from: the events that it keeps, and the rules of messages in force. */
+/** The events that a tap keeps, and the rules of messages in force. */
 import { type TapBatch, type TapControl, TapRing } from './events.ts';
 import type { MessageEffect, MessageRule } from './faults/rule.ts';
 import { expectKnown, MessageRules } from './faults/rules.ts';

@@ -1,18 +1,17 @@
 /**
- * A connection of two nodes whose encryption ends here: noise as the dialled node towards the dialler, and as the
- * dialler towards the node. Each message of noise that arrives leaves as one in the same direction, with the same
- * plaintext, so all above it (flow control, half-closes, resets, ids of streams, pings) stays that of the two
- * nodes. Bytes in, bytes out: waiting, slowing down and ending are left to the proxy's sockets.
+ * A connection of two nodes whose encryption ends here: noise as the dialled node towards the dialler, and as the dialler
+ * towards the node. Each message of noise leaves as one in the same direction, with the same plaintext, so all above it
+ * (flow control, half-closes, resets, ids of streams, pings) stays that of the two nodes.
  *
  *   dialler → here   e                       here → node   e
  *   dialler ← here   e, ee, s, es, payload   here ← node   e, ee, s, es, payload
  *   dialler → here   s, se, payload          here → node   s, se, payload
  *
- * The node's payload is known before the dialler is answered, and the dialler's before the node learns of it. So
- * what either says beside its identity, such as the multiplexers that it speaks, reaches the other.
+ * Each end's payload is known before the other is told, so what it says beside its identity, such as its multiplexers,
+ * reaches the other.
  *
- * A dialler may prefer TLS, which a node takes only from one that has its certificate: here that proposal becomes
- * one that every node refuses, and the dialler proposes noise. What is neither is passed on as it is.
+ * A node takes TLS only from a dialler that has its certificate: here that proposal becomes one that every node refuses, and
+ * the dialler proposes noise. What is neither is passed on as it is.
  */
 import { IdentityError } from '../../../../node/p2p/address/identity-key.ts';
 import {
@@ -29,21 +28,20 @@ import { Arrived, encodeLine, MULTISTREAM, NO_LINE } from './lines.ts';
 
 const HEADER = encodeLine(MULTISTREAM);
 const NOT_SPOKEN = '/not-noise/1.0.0';
-/** First byte of a handshake's first message, whose length has two: no line begins with it. */
+/** Of a handshake's first message, whose length has two bytes: no line begins with it. */
 const NOISE_START = 0;
 /** The length of a message has two bytes. */
 const PLAINTEXT_MAX = 65_535 - TAG_SIZE;
 
 export interface RelayDeps {
   readonly keys: Keys;
-  /** Name of the node that is dialled. */
+  /** Name. */
   readonly target: string;
   readonly view: RelayView;
 }
 
-/** What is told of it. */
 export interface RelayView {
-  /** Both ends are known. @param dialler name of a node, or the peer id of another one */
+  /** @param dialler name of a node, or the peer id of another one */
   secured(dialler: string): void;
   /** @returns what goes on for it */
   fromDialler(plaintext: Buffer): Buffer;
@@ -52,7 +50,6 @@ export interface RelayView {
   held(direction: Direction): number;
   /** It cannot go on. */
   failed(error: Error): void;
-  /** The dialled node has another identity than the one that is known of it. */
   mistaken(): void;
   closed(): void;
 }
@@ -62,7 +59,6 @@ interface Ciphers {
   readonly receive: CipherState;
 }
 
-/** What has come from one end. */
 interface End {
   readonly arrived: Arrived;
   /** It has said that it negotiates. */
@@ -79,12 +75,12 @@ export class NoiseRelay {
   /** Towards the dialler, and towards the node. */
   readonly #responder: NoiseResponder;
   readonly #initiator: NoiseInitiator;
-  /** The dialler's first message, until it is answered. */
+  /** Until it is answered. */
   #opening: Buffer | undefined;
   /** The dialler knows who the node is. */
   #isAnswered = false;
   #ciphers: { readonly near: Ciphers; readonly far: Ciphers } | undefined;
-  /** The last protocol that the dialler has proposed. */
+  /** By the dialler, last. */
   #proposed = '';
   /** It is no connection with noise. */
   #isForeign = false;
@@ -107,7 +103,7 @@ export class NoiseRelay {
     });
   }
 
-  /** The same for what comes from the node. */
+  /** From the node. */
   down(bytes: Buffer): Buffer {
     return this.#pass(this.#node, bytes, {
       agree: (out) => this.#answers(out),
@@ -115,7 +111,6 @@ export class NoiseRelay {
     });
   }
 
-  /** What the view wants to be said now. @returns what the receiver gets for it */
   say(direction: Direction, plaintext: Buffer): Buffer {
     const out: Uint8Array[] = [];
     const ciphers = direction === 'up' ? this.#ciphers?.far : this.#ciphers?.near;
@@ -225,7 +220,6 @@ export class NoiseRelay {
   }
 }
 
-/** A message with its length in front. */
 function push(message: Uint8Array, out: Uint8Array[]): void {
   out.push(sizeOf(message.length), message);
 }

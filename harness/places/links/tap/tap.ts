@@ -1,4 +1,4 @@
-/** Sees what nodes say to each other: makes a relay for each connection whose ends it can speak for. */
+/** A relay for each connection whose ends it can speak for. */
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { ConnectionView } from './connection-view.ts';
 import type { Direction } from './faults/diversion.ts';
@@ -7,33 +7,32 @@ import { TapRecord } from './record.ts';
 import { NoiseRelay } from './relay.ts';
 
 export type TappedNode = NodeKey & {
-  /** Hex. */
   readonly overlay: string;
 };
 
 export class Tap extends TapRecord {
   readonly #keys = new Keys();
-  /** By overlay, of those that have left as well: others still speak of them. */
+  /** By overlay; others still speak of nodes that have left. */
   readonly #names = new Map<string, string>();
-  /** Nodes that are not who their key says: what is said to them passes unseen. */
+  /** Not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
 
-  /** Speaks for this node from now on, with the key that it has now. */
+  /** With the key that it has now. */
   know({ node, overlay, key }: TappedNode): void {
     this.#keys.add({ node, key });
     this.#names.set(overlay, node);
     this.#mistaken.delete(node);
   }
 
-  /** Speaks for it no longer. */
   forget(node: string): void {
     this.#keys.delete(node);
     this.#mistaken.delete(node);
   }
 
   /**
-   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for, like a node without a key
+   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for, like a node without a
+   *   key
    * @param inject sends what is due at another time than when something has come
    * @returns undefined: the connection has to pass as it is
    */

@@ -1,8 +1,6 @@
-/** Values of messages as they are shown. */
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { TapValue } from './events.ts';
 
-/** Names of what messages mention. */
 export interface Names {
   /** @param hex overlay @returns the node's name, or the overlay */
   ofOverlay(hex: string): string;
@@ -17,11 +15,11 @@ const BEGINNING = 16;
 const TEXT_MAX = 200;
 const LIST_MAX = 32;
 
-/** The fields of a decoded message, except those that are empty. */
+/** Without empty ones. */
 export function shown(message: Readonly<Record<string, unknown>>, names: Names, shows: Shows): Shown {
   const told: [string, TapValue][] = [];
   let count = 0;
-  // A loop: every message of a busy network passes here.
+  // Every message of a busy network passes here.
   for (const field of Object.keys(message)) {
     const value = message[field];
     if (isEmpty(value) || ++count > LIST_MAX) continue;
@@ -33,7 +31,7 @@ export function shown(message: Readonly<Record<string, unknown>>, names: Names, 
   return Object.fromEntries(told);
 }
 
-/** A message may be sound though a value in it is none that can be shown, such as a multiaddress of a new kind. */
+/** A sound message may have a value that cannot be shown, such as a multiaddress of a new kind. */
 function orPlain(value: unknown, show: NonNullable<Shows[string]>, names: Names): TapValue {
   try {
     return cut(show(value as never, names));
@@ -42,7 +40,7 @@ function orPlain(value: unknown, show: NonNullable<Shows[string]>, names: Names)
   }
 }
 
-/** Length and beginning of bytes that nothing decodes. */
+/** Of bytes that nothing decodes. */
 export function beginning(bytes: Uint8Array): string {
   const rest = bytes.length > BEGINNING ? '…' : '';
   return `${toHex(bytes.subarray(0, BEGINNING))}${rest} (${bytes.length} B)`;
@@ -60,7 +58,7 @@ function plain(value: unknown): TapValue {
   return cut(value as string | number | boolean);
 }
 
-/** Kept short: many are kept. */
+/** Many are kept. */
 function cut(value: TapValue): TapValue {
   if (typeof value === 'string') return short(value);
   if (!Array.isArray(value)) return value;

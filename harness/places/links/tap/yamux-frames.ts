@@ -1,4 +1,4 @@
-/** Cuts what one end of a connection has sent into frames of yamux. */
+/** Cuts what one end has sent into frames of yamux. */
 
 export const YAMUX_HEADER_SIZE = 12;
 export const YAMUX_TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
@@ -7,7 +7,7 @@ export const YAMUX_FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 export interface YamuxFrame {
   readonly type: number;
   readonly flags: number;
-  /** Of its stream; 0: it is about the connection. */
+  /** 0: about the connection. */
   readonly id: number;
   /** Of the bytes that follow, or credit. */
   readonly length: number;
@@ -20,7 +20,7 @@ export interface YamuxEvents {
   data(frame: YamuxFrame, bytes: Buffer): void;
   /** All of it has come. */
   over(frame: YamuxFrame): void;
-  /** What is no yamux, from where a frame should begin; nothing follows. */
+  /** From where a frame should begin; nothing follows. */
   unknown(bytes: Buffer): void;
 }
 
@@ -29,19 +29,19 @@ export class YamuxFrames {
   readonly #header = Buffer.alloc(YAMUX_HEADER_SIZE);
   #filled = 0;
   #frame: YamuxFrame | undefined;
-  /** Bytes of the data frame that are still to come. */
+  /** Of the data frame. */
   #left = 0;
 
   constructor(events: YamuxEvents) {
     this.#events = events;
   }
 
-  /** Bytes of the next frame's header that have come. */
+  /** Of the next frame's header. */
   get filled(): number {
     return this.#filled;
   }
 
-  /** Whether the last frame has come as a whole, and nothing of the next one. */
+  /** The last frame has come as a whole, and nothing of the next one. */
   get isBetween(): boolean {
     return this.#filled === 0 && this.#frame === undefined;
   }

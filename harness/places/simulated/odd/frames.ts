@@ -8,7 +8,7 @@ export type Relay = NonNullable<ReturnType<Surroundings['relay']>>;
 
 interface OddFramesDeps {
   readonly seed: string;
-  /** Runs work in the next turn. */
+  /** In the next turn. */
   readonly defer: (work: () => void) => void;
   /** Most pieces of a frame that this peer sends; undefined: it stays whole. */
   readonly piecesOf: (peerId: string) => number | undefined;

@@ -1,4 +1,4 @@
-/** Answers in a peer's place: what was asked for, as the message that the stream waits for. */
+/** Answers in a peer's place. */
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import { encodeMessage } from '../../../../../node/p2p/codec/codec.ts';
 import type { FieldKind, MessageOf, MessageTable } from '../../../../../node/p2p/codec/message.ts';
@@ -6,7 +6,7 @@ import { messagesOf, PROTOCOLS } from '../protocols.ts';
 import type { MessageAnswer } from './rule.ts';
 import { RANGES } from './where.ts';
 
-/** How a peer says that it cannot do what it was asked. */
+/** How a peer refuses. */
 const ERROR_FIELD = 'err';
 const ERROR_TEXT = 'refused';
 const SHOWN_MAX = 60;

@@ -1,7 +1,6 @@
 /**
- * A connection of nodes whose messages rules may change. Streams that are opened while a rule concerns these nodes
- * are diverted: their frames end here, and new ones carry on what they said. All other frames pass as they are, and
- * so does the whole connection while no rule is in force and no stream is diverted.
+ * Streams that are opened while a rule concerns their nodes are diverted: their frames end here, and new ones carry on what
+ * they said. All other frames pass as they are.
  */
 import type { Clock } from '../../../../../formats/clock.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, type YamuxFrames, yamuxHeader } from '../yamux-frames.ts';
@@ -15,9 +14,9 @@ export type Direction = 'up' | 'down';
 const OTHER = { up: 'down', down: 'up' } as const;
 /** What either end of a new stream takes without credit. */
 const WINDOW = 262_144;
-/** Streams that are opened in an end's name are numbered downwards from here, where no end gets to. */
+/** Streams opened in an end's name are numbered downwards from here, where no end gets to. */
 const LAST_ID = { up: 0xffff_ffff, down: 0xffff_fffe } as const;
-/** What is said to an end that does not know of its stream. */
+/** For an end that does not know of its stream. */
 const NOBODY: Outlet = {
   window: Infinity,
   data: () => undefined,
@@ -28,7 +27,7 @@ const NOBODY: Outlet = {
 export interface DiversionDeps {
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** What is said at another time than when something has come from that end; nothing: it may be read again. */
+  /** At another time than when something has come from that end; no bytes: it may be read again. */
   readonly inject: (direction: Direction, bytes: Buffer) => void;
   /** A stream has been opened in an end's name, and this was said on it. */
   readonly replayed: (direction: Direction, id: number, said: Buffer) => void;
@@ -36,7 +35,6 @@ export interface DiversionDeps {
   readonly cut: (id: number) => void;
 }
 
-/** A stream whose frames end here. */
 interface Diverted {
   readonly stream: DivertedStream;
   readonly opened: Direction;
@@ -46,19 +44,18 @@ interface Diverted {
 
 interface Side {
   frames: YamuxFrames | undefined;
-  /** Whether it is passed on frame by frame. */
+  /** Passed on frame by frame. */
   isFramed: boolean;
   /** Of the next frame's header, bytes that have gone on. */
   passed: number;
   /** Within a frame that passes as it is. */
   isInside: boolean;
-  /** Stream of the frame that is arriving. */
+  /** Of the frame that is arriving. */
   current: Diverted | undefined;
   /** What goes on for what has just come. */
   out: Buffer[] | undefined;
-  /** What is to go on between two frames. */
+  /** To go on between two frames. */
   waiting: Buffer[];
-  /** Bytes that wait here. */
   held: number;
 }
 
@@ -68,7 +65,7 @@ export class Diversion {
   readonly #streams = new Map<number, Diverted>();
   readonly #replays: Replays;
   #replayed = 0;
-  /** Names of the ends, once they are known. */
+  /** Once they are known. */
   #ends: readonly [dialler: string, node: string] | undefined;
 
   constructor(deps: DiversionDeps) {
@@ -80,7 +77,7 @@ export class Diversion {
     this.#ends = [dialler, node];
   }
 
-  /** Bytes from one end that wait here. */
+  /** From that end. */
   held(direction: Direction): number {
     return this.#sides[direction].held;
   }
@@ -107,9 +104,7 @@ export class Diversion {
     return out;
   }
 
-  /**
-   * @param frame that opens a stream, its header in `header` @returns undefined: the stream passes as it is
-   */
+  /** @param frame that opens a stream, its header in `header` @returns undefined: the stream passes as it is */
   open(
     direction: Direction,
     { id }: YamuxFrame,
@@ -189,13 +184,12 @@ export class Diversion {
     return isReset;
   }
 
-  /** Whether the frame that arrives is of a stream that goes on without that end. */
+  /** The frame that arrives is of a stream that goes on without that end. */
   ignores(direction: Direction): boolean {
     const { isFramed, current } = this.#sides[direction];
     return isFramed && current?.deaf === direction;
   }
 
-  /** What is no yamux passes as it is. */
   unknown(direction: Direction, bytes: Buffer): void {
     const side = this.#sides[direction];
     if (side.isFramed) side.out?.push(bytes.subarray(side.passed));
@@ -207,7 +201,7 @@ export class Diversion {
     this.#streams.clear();
   }
 
-  /** Opens and credits a stream as the frame does, as far as the credit is the sender's. */
+  /** As the frame does, as far as the credit is the sender's. */
   #answer(
     { stream, opened, deaf }: Diverted,
     direction: Direction,

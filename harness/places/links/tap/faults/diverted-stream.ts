@@ -1,26 +1,24 @@
-/** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
+/** A stream that ends here and goes on as its rules will have it. */
 import type { Clock } from '../../../../../formats/clock.ts';
 import { type Replays, Said } from './replays.ts';
 import type { MessageRules, Passing, Verdict } from './rules.ts';
 import { type Outlet, Way } from './way.ts';
 
 interface StreamDeps {
-  /** Names of the ends. */
   readonly opener: string;
   readonly acceptor: string;
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** Where what the opener says goes on, or the acceptor. */
+  /** Where an end's words go on. */
   readonly outletOf: (isOpener: boolean) => Outlet;
   /** Of its connection; undefined: nothing of it is said again. */
   readonly replays: Replays | undefined;
-  /** Says this as the opener of a new stream. */
+  /** As the opener of a new stream. */
   readonly replay: (said: Buffer) => void;
-  /** Resets it at both ends. */
+  /** At both ends. */
   readonly cut: () => void;
   /** Resets it at the acceptor's end alone, from which nothing is heard any more. */
   readonly takeOver: () => void;
-  /** Both ends have ended. */
   readonly onOver: () => void;
 }
 
@@ -40,12 +38,11 @@ export class DivertedStream {
     this.#acceptor = this.#way(false);
   }
 
-  /** Whether a rule will have it reset now. */
+  /** A rule will have it reset now. */
   get isDoomed(): boolean {
     return this.#isDoomed;
   }
 
-  /** @param bytes that are no message */
   raw(isOpener: boolean, bytes: Uint8Array): void {
     this.#record(isOpener, Buffer.from(bytes));
     this.#wayOf(isOpener).raw(Buffer.from(bytes));
@@ -70,7 +67,7 @@ export class DivertedStream {
     return { done: verdict?.done ?? [], answer: verdict?.answer };
   }
 
-  /** What the acceptor says from now on is said in its place. */
+  /** In the acceptor's place from now on. */
   takeOver(): void {
     this.#deps.takeOver();
   }
@@ -81,12 +78,11 @@ export class DivertedStream {
     this.#wayOf(isOpener).message(withLength(bytes));
   }
 
-  /** The other end takes more of what this one says. @returns how much of it is this one's */
+  /** The other end takes more. @returns how much of it is this end's */
   credit(isOpener: boolean, bytes: number): number {
     return this.#wayOf(isOpener).credit(bytes);
   }
 
-  /** That end says nothing more. */
   ended(isOpener: boolean): void {
     this.#wayOf(isOpener).end();
   }
@@ -99,7 +95,7 @@ export class DivertedStream {
     this.#acceptor.discard();
   }
 
-  /** Once: the first message that is meant decides. */
+  /** The first message that is meant decides. */
   #cutLater(cut: Verdict['cut']): void {
     if (cut === undefined || this.#cut !== undefined) return;
     this.#cut = this.#deps.clock.timer(cut.afterMs, () => {

@@ -1,13 +1,13 @@
-/** What is to be said again later on one connection: bounded, and nothing once that has ended. */
+/** What is to be said again later on one connection, until that ends. */
 import type { Clock } from '../../../../../formats/clock.ts';
 
-/** Bytes of a conversation that are kept for that: a new stream takes them without credit. */
+/** Of a conversation: a new stream takes as many without credit. */
 const REPLAYED_MAX = 262_144;
-/** That wait at once. */
+/** At once. */
 const WAITING_MAX = 1000;
 const WAITING_BYTES_MAX = 16 * 2 ** 20;
 
-/** What the opener of a stream has said from its beginning on, for those that may say it again. */
+/** From the stream's beginning on. */
 export class Said {
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -39,7 +39,6 @@ export class Replays {
     this.#clock = clock;
   }
 
-  /** Whether this can be said again. */
   canTake({ bytes }: Said): boolean {
     return (
       bytes <= REPLAYED_MAX && this.#waiting.size < WAITING_MAX && this.#bytes + bytes <= WAITING_BYTES_MAX

@@ -1,23 +1,20 @@
-/** What can be done to single messages, as plain data: one process asks for it, the proxy's does it. */
-
 /** Of the messages of a protocol between some nodes, which ones, and what is done to them. */
 export interface MessageRule {
   /** Names of nodes, or `ALL`: from one of the first to one of the second, and back. */
   readonly between: readonly [from: readonly string[], to: readonly string[]];
   /** Only from the first to the second. */
   readonly oneWay: boolean;
-  /** By its short name. */
   readonly protocol: string;
-  /** Default: every one of the protocol. */
+  /** Default: all. */
   readonly message?: string | undefined;
-  /** Only those with such a field, `address starts 0110`. */
+  /** Such as `address starts 0110`. */
   readonly where?: string | undefined;
   /** Every how-many-th of these; default: each. */
   readonly every?: number | undefined;
-  /** Share of these, 0 to 1; the seed determines which. */
+  /** Of these, 0 to 1; the seed determines which. */
   readonly share: number;
   readonly seed: string;
-  /** How many at most. */
+  /** At most. */
   readonly first?: number | undefined;
   readonly actions: MessageActions;
 }
@@ -29,22 +26,22 @@ export interface MessageActions {
   readonly delayMs?: readonly [number, number] | undefined;
   /** It arrives twice. */
   readonly duplicate?: true | undefined;
-  /** It arrives after the next one of its end of the stream. */
+  /** It arrives after its end's next one on the stream. */
   readonly reorder?: true | undefined;
-  /** How much later what its end has said up to it is said again, in a new stream in its name. */
+  /** How much later what its end has said up to it is said again in a new stream. */
   readonly replayMs?: number | undefined;
   /** How much later its stream is reset. */
   readonly cutMs?: number | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
-  /** It does not arrive: its sender gets this in its receiver's name, and the end of the stream. */
+  /** Its sender gets this in its receiver's name instead, and the end of the stream. */
   readonly answer?: MessageAnswer | undefined;
 }
 
-/** `error`: one that says so in the protocol's words; `empty`: one without fields; or fields as in JSON, bytes in hex. */
+/** `error`: in the protocol's words; `empty`: without fields; or fields as in JSON, bytes in hex. */
 export type MessageAnswer = 'error' | 'empty' | { readonly [field: string]: unknown };
 
-/** Counts messages that a rule means, before `every`, `first` and `share` choose among them: of none it changes none. */
+/** Messages that a rule means, before `every`, `first` and `share` choose among them. */
 export const MESSAGES_MET = 'messages met';
 export const MESSAGE_COUNTERS = [
   'messages dropped',
@@ -60,7 +57,7 @@ export const MESSAGE_COUNTERS = [
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
 export type MessageEffect = Readonly<Record<MessageCounter, number>>;
 
-/** Begins and ends faults of messages, here or in another process. */
+/** Here or in another process. */
 export interface MessageControl {
   /** @param id anything unique @throws RangeError for a rule that no message can ever match */
   beginMessages(id: string, rule: MessageRule): Promise<void>;

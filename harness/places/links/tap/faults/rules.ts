@@ -1,4 +1,4 @@
-/** Which messages the rules in force mean, and what is done to each: drawn from the seed, the same for the same messages. */
+/** What is done to which messages is drawn from the seed, the same for the same messages. */
 
 import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
@@ -15,46 +15,41 @@ import {
 } from './rule.ts';
 import { selectorOf, type Told } from './where.ts';
 
-/** A message that passes. */
 export interface Passing extends Told {
-  /** Names of its ends. */
   readonly from: string;
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
-  /** Says it again with all that came before it; undefined: an answer, or its beginning is not known. */
+  /** With all that came before; undefined: an answer, or its beginning is not known. */
   readonly again: Again | undefined;
-  /** Of the message that its sender waits for; undefined: for none, or it has begun. */
+  /** Of the message that its sender waits for; undefined: none, or it has begun. */
   readonly awaited: MessageTable | undefined;
-  /** Without its length. */
   readonly bytes: Uint8Array;
 }
 
 interface Again {
-  /** Whether there is room for that. */
+  /** There is room for it. */
   isPossible(): boolean;
   later(afterMs: number, onSaid: () => void): void;
 }
 
-/** What is done to it by all rules together. */
+/** Of all rules together. */
 export interface Verdict {
-  /** As it goes on. */
   bytes: Uint8Array;
   drop: 'hang' | 'reset' | undefined;
   delayMs: number;
-  /** How often it arrives besides. */
+  /** Besides the first. */
   copies: number;
   /** It waits for the next one, which this one then counts. */
   swaps: ActiveMessageRule | undefined;
-  /** Its stream is reset. */
+  /** Of its stream. */
   cut: { readonly afterMs: number; readonly onCut: () => void } | undefined;
-  /** It does not arrive, and its sender gets this message. */
+  /** Instead of the message, to its sender. */
   answer: Uint8Array | undefined;
   /** For those who look on. */
   readonly done: string[];
 }
 
-/** A rule in force. */
 export class ActiveMessageRule {
   readonly rule: MessageRule;
   readonly counts = Object.fromEntries(MESSAGE_COUNTERS.map((name) => [name, 0])) as Record<
@@ -63,7 +58,7 @@ export class ActiveMessageRule {
   >;
   readonly #text: string;
   readonly #selects: (told: Told) => boolean;
-  /** Messages that it has met, by their ends and name. */
+  /** By their ends and name. */
   readonly #numbers = new Map<string, number>();
   #hits = 0;
   /** By their tables; undefined: what is answered does not fit that version of the protocol. */
@@ -105,7 +100,6 @@ export class ActiveMessageRule {
     return random;
   }
 
-  /** Does its part. */
   apply(verdict: Verdict, { table, again, awaited }: Passing, random: () => number): void {
     const { drop, delayMs, duplicate, reorder, replayMs, cutMs, corrupt, answer } = this.rule.actions;
     const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted' | 'answered') => {
@@ -160,13 +154,13 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
     super((rule) => new ActiveMessageRule(rule));
   }
 
-  /** Whether any of them could mean a message between these two. */
+  /** Any of them could mean a message between these two. */
   concern(one: string, other: string): boolean {
     if (this.isEmpty) return false;
     return this.active.some((rule) => rule.meets(one, other) || rule.meets(other, one));
   }
 
-  /** Whether any of them says messages again. */
+  /** Any of them says messages again. */
   get replay(): boolean {
     return this.active.some(({ rule }) => rule.actions.replayMs !== undefined);
   }

@@ -1,22 +1,20 @@
 /**
- * What one end of a diverted stream has said, on its way to the other: what waits is not credited to the sender by the
- * receiver, so a stream with a window holds no more here than that. What is said beyond what the sender said uses the
- * receiver's window, too: the receiver's next credits pay for it before the sender gets any.
+ * What one end of a diverted stream has said, on its way to the other. What waits is not credited to the sender, so no more
+ * waits than its window. What is said beyond the sender's words uses the receiver's window, too: its next credits pay for it
+ * before the sender gets any.
  */
 import type { Clock } from '../../../../../formats/clock.ts';
 import type { ActiveMessageRule, Verdict } from './rules.ts';
 
-/** Bytes that are said at once: one message of noise holds them. */
+/** One message of noise holds them. */
 const PART_MAX = 16_384;
-/** How long a message waits for the next one that it should follow. */
+/** For the next message that it should follow. */
 export const SWAP_MAX_MS = 5000;
 
 /** Where what one end has said goes on. */
 export interface Outlet {
-  /** Bytes that the other end takes without credit. */
   readonly window: number;
   data(bytes: Buffer): void;
-  /** Its last word. */
   end(): void;
   /** How many more bytes wait here. */
   held(change: number): void;
@@ -61,7 +59,6 @@ export class Way {
     this.#window = deps.outlet.window;
   }
 
-  /** Nothing more arrives, whatever is said. */
   get isMute(): boolean {
     return this.#isMute || this.#hasEnded;
   }
@@ -70,7 +67,6 @@ export class Way {
     return this.#isOver;
   }
 
-  /** @param bytes that are no message */
   raw(bytes: Buffer): void {
     if (this.isMute || bytes.length === 0) return;
     this.#releaseLate();
@@ -78,7 +74,6 @@ export class Way {
     this.#flush();
   }
 
-  /** @param bytes of a message, with its length */
   message(bytes: Buffer, verdict?: Verdict): void {
     if (this.isMute) return;
     if (verdict?.drop !== undefined || verdict?.answer !== undefined) {
@@ -101,7 +96,6 @@ export class Way {
     this.#flush();
   }
 
-  /** The sender says nothing more. */
   end(): void {
     if (this.#hasEnded) return;
     const isMute = this.#isMute;
@@ -121,7 +115,6 @@ export class Way {
     return bytes - kept;
   }
 
-  /** Nothing of what waits arrives. */
   discard(): void {
     this.#late?.timer[Symbol.dispose]();
     this.#late = undefined;
@@ -155,7 +148,7 @@ export class Way {
     this.#queue.push({ bytes, dueAt: this.#deps.clock.monotonic() + delayMs });
   }
 
-  /** In the order in which it was pushed: one that waits holds up what follows it. */
+  /** In order: one that waits holds up what follows it. */
   #flush(): void {
     const { clock, outlet } = this.#deps;
     this.#timer?.[Symbol.dispose]();

@@ -1,10 +1,9 @@
-/** Which messages are meant by what a field of them says, such as `address starts 0110`. */
+/** By what a field says, such as `address starts 0110`. */
 import { addressPrefix } from '../../../../../formats/chunk/address.ts';
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import type { FieldKind, MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { messagesOf } from '../protocols.ts';
 
-/** What of a message is looked at. */
 export interface Told {
   readonly table: MessageTable;
   /** By their names in the table. */
@@ -21,7 +20,6 @@ const OPERATORS = ['starts', 'is', 'above', 'below'] as const;
 const ADDRESS = 'address';
 const ASKED = 'addr';
 const ADDRESS_BITS = 256;
-/** The least and the largest whole number of a kind. */
 export const RANGES: Readonly<Record<string, readonly [bigint, bigint]>> = {
   uint32: [0n, 2n ** 32n - 1n],
   uint64: [0n, 2n ** 64n - 1n],

@@ -1,4 +1,3 @@
-/** The deployer's key and its transactions. */
 import { checksumAddress } from '../formats/crypto/checksum.ts';
 import { fromHex } from '../formats/crypto/hex.ts';
 import { keccak256 } from '../formats/crypto/keccak.ts';
@@ -6,7 +5,7 @@ import { createSigner } from '../formats/crypto/signer.ts';
 import { encodeRlp } from '../formats/ethereum/rlp.ts';
 import { signTransaction } from '../formats/ethereum/signed-transaction.ts';
 
-/** Far above what the base fee reaches on a chain of mostly empty blocks, so that no transaction waits. */
+/** Far above the base fee of mostly empty blocks, so that no transaction waits. */
 const FEE_CAP_WEI = 100_000_000_000n;
 const TIP_WEI = 1_000_000_000n;
 
@@ -15,15 +14,13 @@ export interface UnsignedTransaction {
   /** Absent: the transaction deploys a contract. */
   to?: string;
   gas: number;
-  /** 0x-hex */
   data: string;
 }
 
 export interface Account {
   readonly address: string;
-  /** The signed EIP-1559 transaction, ready for eth_sendRawTransaction; equal inputs give equal bytes. */
+  /** For eth_sendRawTransaction; equal inputs give equal bytes. */
   sign(transaction: UnsignedTransaction, chainId: number): string;
-  /** Address of the contract that the transaction with `nonce` deploys. */
   contractAt(nonce: number): string;
 }
 
@@ -41,11 +38,7 @@ export function createAccount(privateKey: string): Account {
   };
 }
 
-/**
- * Address of a contract that an account or another contract creates.
- * @param creator 20 bytes
- * @returns 20 bytes
- */
+/** @param creator 20 bytes of an account or a contract @returns 20 bytes */
 export function createdAddress(creator: Uint8Array, nonce: bigint): Uint8Array {
   return keccak256(encodeRlp([creator, nonce])).subarray(12);
 }

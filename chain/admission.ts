@@ -1,4 +1,4 @@
-/** Who may use the JSON-RPC and control endpoints. `docs/reference/access.md` says what each check keeps out. */
+/** Who may use the JSON-RPC and control endpoints: `docs/reference/access.md`. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createHostCheck } from '../node/api/admission/hosts.ts';
@@ -6,28 +6,26 @@ import { createHostCheck } from '../node/api/admission/hosts.ts';
 export interface AdmissionOptions {
   /** Opens the control endpoint and Anvil's own methods. */
   readonly token: string;
-  /** Host names besides addresses and `localhost`; `*` for any. */
+  /** Besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
-  /** Origins of the pages that may use JSON-RPC; `*` for any. The control endpoint is for no page. */
+  /** Of pages that may use JSON-RPC; `*` for any. The control endpoint is for no page. */
   readonly origins: readonly string[];
 }
 
-/** Why a request is refused. */
 export interface Refusal {
   readonly status: 401 | 403;
   readonly message: string;
 }
 
-/** What is known of who asks. */
 export type Asking = Pick<IncomingMessage, 'headers'>;
 
 export interface Admission {
-  /** The control endpoint always asks for the token. */
+  /** It always asks for the token. */
   controlRefusal(request: Asking): Refusal | undefined;
-  /** For the JSON-RPC endpoint, before a method is known. */
+  /** Before a method is known. */
   rpcRefusal(request: Asking): Refusal | undefined;
   hasToken(request: Asking): boolean;
-  /** Headers with which a browser shows the answer to the page that asked; none for programs. */
+  /** A browser shows the answer to the page that asked; none for programs. */
   pageHeaders(request: Asking): Readonly<Record<string, string>>;
 }
 
@@ -59,7 +57,7 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
     return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
   }
 
-  /** Also a page of the endpoint itself, should there be one. */
+  /** Also a page of the endpoint itself. */
   function accepts(origin: string, host = ''): boolean {
     const asked = origin.toLowerCase();
     return pages.has('*') || pages.has(asked) || asked === `http://${host.toLowerCase()}`;

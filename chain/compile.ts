@@ -1,6 +1,6 @@
 /**
- * Compiles contracts/*.sol to artifacts/<Contract>.json, which are committed: users need no compiler. With `--check`
- * it only names outdated ones (exit code 1).
+ * Compiles contracts/*.sol to artifacts/<Contract>.json, which are committed: users need no compiler. With `--check` it only
+ * names outdated ones (exit code 1).
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
-/** Contracts to deploy; the other sources are parts of them. */
+/** The other sources are parts of them. */
 const DEPLOYED = [
   'TestToken',
   'PostageStamp',
@@ -40,10 +40,7 @@ interface Compiler {
   compile(input: string, callbacks: { import: (path: string) => { contents: string } }): string;
 }
 
-/**
- * Compiles all contracts; takes seconds.
- * @throws Error as `compileSources`
- */
+/** @throws Error as `compileSources` */
 export function compileContracts(): Map<string, CompiledContract> {
   const output: CompilerOutput = compileSources([
     'abi',
@@ -60,8 +57,7 @@ export function compileContracts(): Map<string, CompiledContract> {
 }
 
 /**
- * Runs the compiler for some outputs.
- * @returns its answer, shaped by the outputs
+ * @returns the compiler's answer, shaped by the outputs
  * @throws Error with its messages, also warnings about our sources
  */
 export function compileSources(outputs: readonly string[]) {
@@ -74,7 +70,7 @@ export function compileSources(outputs: readonly string[]) {
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1000 },
-      // Without the hash of the metadata, artifacts change only when code changes.
+      // Without the metadata's hash, artifacts change only when code changes.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': outputs } },
     },
@@ -91,7 +87,6 @@ export function compileSources(outputs: readonly string[]) {
   return output;
 }
 
-/** The text of each artifact file as it must be on disk. */
 export function renderArtifacts(compiled: Map<string, CompiledContract>): { path: URL; text: string }[] {
   return [...compiled].map(([name, { abi, evm }]) => {
     const artifact = {
@@ -104,7 +99,7 @@ export function renderArtifacts(compiled: Map<string, CompiledContract>): { path
   });
 }
 
-/** Names of the artifact files that differ from `artifacts`. */
+/** Files that differ from `artifacts`. */
 export function staleArtifacts(artifacts: { path: URL; text: string }[]): string[] {
   const present = new Set(readdirSync(ARTIFACTS));
   return artifacts

@@ -36,14 +36,14 @@ export interface Control {
 
 interface Controlled {
   readonly chain: LocalChain;
-  /** Whether its nodes have names at its endpoint, so that it can be made to fail for them. */
+  /** Its endpoint can be made to fail for named nodes. */
   readonly gate: boolean;
   readonly steady: boolean;
 }
 
 /** Bytes: enough for a thousand accounts. */
 const BODY_MAX = 2 ** 20;
-/** Commands that mine: so many may be under way or wait for their turn. */
+/** Commands that mine, under way or waiting. */
 const MINING_MAX = 16;
 
 /** @returns what the answer contains besides the chain's state */
@@ -98,13 +98,12 @@ const COMMANDS: Record<string, Command> = {
   },
 };
 
-/** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
+/** In the ready line and every answer of the control endpoint. */
 function describeChain(chain: LocalChain): Record<string, unknown> {
   const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
 }
 
-/** The line that says that a chain and its control endpoint are ready. */
 export function readyLine({ chain, gate }: Pick<Controlled, 'chain' | 'gate'>, { url }: Control): string {
   return JSON.stringify({
     ready: true,
@@ -214,7 +213,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Of the command that has one; those of others are discarded with their answers. */
+/** Bodies of other commands are discarded with their answers. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -17,5 +17,5 @@ export type LocalChainErrorCode =
   | 'STEADY'
   | 'STOPPED';
 
-/** Failures of the whole chain; refused calls are `RpcError`. */
+/** Of the whole chain; refused calls are `RpcError`. */
 export class LocalChainError extends CodedError<LocalChainErrorCode> {}

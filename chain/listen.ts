@@ -4,10 +4,10 @@ import { LocalChainError } from './errors.ts';
 /** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** From the first byte of a request to its last: one that stalls holds its connection no longer. */
+/** From a request's first byte to its last. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** Opens a server, with a socket or without. */
+/** With a socket or without. */
 export type Listen = typeof listen;
 
 /** @returns the port it got @throws LocalChainError PORT_IN_USE, LISTEN_FAILED */
@@ -33,7 +33,7 @@ export async function listen(
   return bound.port;
 }
 
-/** A host to connect to: wildcard addresses are only for listening. */
+/** Wildcard addresses are only for listening. */
 export function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,7 +1,6 @@
 /**
- * A chain on this machine, ready for nodes: an engine, all contracts, funded accounts, batches, and blocks at a
- * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind except its state, if a
- * folder was given for that.
+ * An engine, all contracts, funded accounts, batches, and blocks at a steady pace. It starts in a fraction of a second;
+ * stopping it leaves only its state, if a folder was given for that.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -49,14 +48,13 @@ import { Ticker } from './ticker.ts';
 export const LOCAL_CHAIN_DEFAULTS = {
   engine: ENGINE_DEFAULT,
   host: '127.0.0.1',
-  /** Any free port. */
   port: 0,
   /** Real nodes treat this id as a private chain. */
   chainId: 31_337,
   blockTimeMs: 1_000,
   /**
-   * Blocks for which a new batch must be paid: the fewest with which every node sees it before it expires. On
-   * the public network 17,280.
+   * For which a new batch must be paid: the fewest with which every node sees it before it expires. On the public network
+   * 17,280.
    */
   minimumValidityBlocks: 2,
   /** Token units: the lowest price the oracle accepts. */
@@ -64,38 +62,34 @@ export const LOCAL_CHAIN_DEFAULTS = {
   deployerKey: DEPLOYER_KEY,
 } as const;
 
-/** Blocks of one `mine` call: more keep an engine busy for longer than a call may take. */
+/** More keep an engine busy for longer than a call may take. */
 const MINE_BLOCKS_MAX = 10_000;
 /** Anvil keeps the state of 64 blocks, and needs that of the one before the branch. */
 const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
-  /** What computes its blocks. */
   engine?: EngineName;
   /** Blocks' time and pace; default: the machine's. Anvil's have the machine's time. */
   clock?: Clock;
-  /** Runs an engine's real work; default: at once. */
+  /** For an engine's real work; default: at once. */
   work?: EngineOptions['work'];
-  /** Opens its endpoint; default: on a socket. */
+  /** For its endpoint; default: on a socket. */
   listen?: Listen;
-  /** Where its JSON-RPC endpoint listens. */
   host?: string;
   port?: number;
   /** Opens the engine's methods and the control endpoint; default: random. */
   token?: string;
-  /** Host names that it answers to, besides addresses and `localhost`. */
+  /** Besides addresses and `localhost`. */
   allowedHosts?: readonly string[];
-  /** Origins of pages that may use its JSON-RPC endpoint. */
+  /** Of pages that may use its JSON-RPC endpoint. */
   origins?: readonly string[];
   chainId?: number;
-  /** The nodes' network id: stakes derive overlays from it. */
+  /** Stakes derive overlays from it. */
   networkId: bigint;
   /** 0: blocks are mined on demand only. */
   blockTimeMs?: number;
   accounts: FundedAccount[];
-  /** Paid by the deployer. */
   batches?: GenesisBatch[];
-  /** Deployed and filled by the deployer. */
   chequebooks?: GenesisChequebook[];
   /** At least 2. */
   minimumValidityBlocks?: number;
@@ -103,82 +97,61 @@ export interface LocalChainOptions {
   storagePrice?: number;
   /** 32 bytes hex; gives the contract addresses. */
   deployerKey?: string;
-  /**
-   * Where its state is kept: the next chain with the same options continues from it, even after `kill -9`.
-   * Absent: in memory only.
-   */
+  /** The next chain with the same options continues from it, even after `kill -9`. Absent: in memory only. */
   stateFolder?: string | undefined;
   log?: (line: string) => void;
-  /** Aborts the start; `stop` ends a running chain. */
+  /** `stop` ends a running chain. */
   signal?: AbortSignal;
 }
 
 export interface LocalChain extends AsyncDisposable {
-  /** URL of its JSON-RPC endpoint. */
   readonly rpc: string;
   readonly token: string;
-  /** Who may use it. */
   readonly admission: Admission;
-  /** What its JSON-RPC endpoint is. */
   readonly gate: Gate;
   readonly chainId: number;
   readonly contracts: ContractAddresses;
-  /** The first block that nodes need to read. */
   readonly startBlock: number;
   readonly batches: readonly { id: string; owner: string; depth: number }[];
   readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly blockTimeMs: number;
   readonly paused: boolean;
-  /** Of the engine's process; undefined: it has none of its own. */
+  /** Undefined: the engine has no process of its own. */
   readonly anvilPid: number | undefined;
-  /** Resolves when the engine has ended, through `stop` or by itself, with a description of how. */
+  /** When the engine has ended, through `stop` or by itself, with a description of how. */
   readonly exited: Promise<string>;
-  /** Mines blocks at once, whatever the block time, all timestamped with the current second. */
+  /** At once, whatever the block time, all timestamped with the current second. */
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
-  /** Stalls the chain: no blocks until `resume`, except those of `mine`. */
+  /** No blocks until `resume`, except those of `mine`. */
   pause(): Promise<void>;
   resume(): void;
-  /**
-   * Adds coins (wei) and tokens (units); waits for the tokens' block.
-   * @throws LocalChainError PAUSED when no block will come
-   */
+  /** Coins in wei, tokens in units; waits for the tokens' block. @throws LocalChainError PAUSED when no block will come */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
-  /**
-   * Gives joining accounts coins, tokens, batches, chequebooks.
-   * @throws LocalChainError PAUSED, REFUSED when one has it already
-   */
+  /** For joining accounts. @throws LocalChainError PAUSED, REFUSED when one has it already */
   setUp(setup: Setup): Promise<void>;
-  /**
-   * Sets token units per accounting unit, and what is deducted from a peer's first cheque.
-   * @throws LocalChainError PAUSED
-   */
+  /** Token units per accounting unit, and off a peer's first cheque. @throws LocalChainError PAUSED */
   setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
   /**
    * @param price per chunk and block, token units; not below 24,000
    * @throws LocalChainError PAUSED, OPTIONS_INVALID
    */
   setStoragePrice(price: bigint): Promise<void>;
-  /**
-   * The contract's transactions fail until resumed.
-   * @throws LocalChainError PAUSED, REFUSED when it is paused
-   */
+  /** Its transactions fail until resumed. @throws LocalChainError PAUSED, REFUSED when it is paused */
   pauseContract(contract: PausableContract): Promise<void>;
   resumeContract(contract: PausableContract): Promise<void>;
   /**
-   * Replaces the last blocks with as many empty ones; their transactions are lost.
-   * @throws LocalChainError OPTIONS_INVALID
+   * Replaces the last blocks with as many empty ones; their transactions are lost. @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
-  /** The whole state, for another chain to start from; pending transactions are mined first. */
+  /** For another chain to start from; pending transactions are mined first. */
   save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the engine, deploys everything or loads the saved state, and starts mining. A failure leaves nothing
- * running.
+ * Deploys everything or loads the saved state. A failure leaves nothing running.
  * @throws LocalChainError with its codes; RpcError; the signal's reason
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
@@ -450,7 +423,6 @@ class RunningChain implements LocalChain {
     });
   }
 
-  /** Mines, and records the result. */
   #change(mine: () => Promise<unknown>): Promise<void> {
     return this.#turns.run(async () => {
       await mine();
@@ -458,7 +430,7 @@ class RunningChain implements LocalChain {
     });
   }
 
-  /** Pending transactions are part of no state. */
+  /** They are part of no state. */
   async #minePending(): Promise<void> {
     if (this.#ticker.paused) return;
     const { pending } = (await this.#engine.rpc.call('txpool_status')) as { pending: string };

@@ -1,8 +1,7 @@
 /**
  * The chain's process: `node chain/main.ts [OPTIONS.json]`, or options in SVC_CHAIN_OPTIONS. Prints a JSON line once
- * deployed; ends on SIGTERM, SIGINT and, if asked, at the end of standard input.
- * Exit codes: 0 stopped as asked, 1 could not start or the engine ended by itself, 2 wrong options, or not
- * those of the state on disk.
+ * deployed; ends on SIGTERM, SIGINT and, if asked, at the end of standard input. Exit codes: 0 stopped as asked, 1 could not
+ * start or the engine ended by itself, 2 wrong options, or not those of the state on disk.
  */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -25,7 +24,7 @@ function readOptions(path: string | undefined, environment: string | undefined):
   }
 }
 
-/** A signal that is raised when this process is asked to end. */
+/** Aborts when this process is asked to end. */
 function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
@@ -61,7 +60,7 @@ function log(line: string): void {
 }
 
 async function main(): Promise<number> {
-  // A log on a full disk must not end the chain of all nodes. Later lines are written once there is space.
+  // A log on a full disk must not end the chain of all nodes.
   process.stderr.on('error', () => undefined);
   try {
     const path = process.argv[2];

@@ -1,4 +1,3 @@
-/** The options document of `main.ts`, with its control address. */
 import { z } from 'zod';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
@@ -9,11 +8,10 @@ import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 
 export interface ProcessOptions {
   chain: LocalChainOptions;
-  /** Where the control endpoint listens. */
   controlHost: string;
-  /** 0: any free port. */
+  /** 0: any free one. */
   controlPort: number;
-  /** The parent asks for the end by closing standard input; its own death closes it too. */
+  /** The parent ends it by closing standard input; its own death closes it too. */
   stopOnStdinEnd: boolean;
   /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   gate: boolean;
@@ -90,7 +88,7 @@ export function parseOptions(document: string): ProcessOptions {
   };
 }
 
-/** What accounts that join a running chain have. @throws LocalChainError OPTIONS_INVALID */
+/** @throws LocalChainError OPTIONS_INVALID */
 export function parseSetup(document: string): Setup {
   return parsed(z.strictObject(setup), document);
 }

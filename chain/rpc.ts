@@ -1,17 +1,16 @@
-/** JSON-RPC client of chain, harness and tests. Nodes' client (`node/onchain/rpc.ts`) waits, counts and retries. */
+/** Of chain, harness and tests. Nodes' client (`node/onchain/rpc.ts`) waits, counts and retries. */
 import type * as http from 'node:http';
 import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
-/** Longest answer read: the state of a chain that many tests have used has some 100 MiB. */
+/** The state of a chain that many tests have used has some 100 MiB. */
 const ANSWER_MAX = 256 * 2 ** 20;
-/** Calls per HTTP request: bounds the body when hundreds of accounts are set up. */
+/** Bounds the body when hundreds of accounts are set up. */
 const BATCH_CALLS_MAX = 200;
-/** Errors of a connection that its other end closed. */
 const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
-/** Enough for the ticker and the caller's requests at the same time, with some to spare. */
+/** Enough for the ticker and the caller's requests, with some to spare. */
 export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
 export interface RpcCall {
@@ -25,7 +24,7 @@ interface RpcAnswer {
   error?: { code: number; message: string; data?: unknown };
 }
 
-/** A refused call. `data`: revert bytes as hex, if any. */
+/** `data`: revert bytes as hex, if any. */
 export class RpcError extends Error {
   readonly method: string;
   readonly code: number;
@@ -42,7 +41,7 @@ export class RpcError extends Error {
 
 export interface RpcClient {
   call(method: string, ...params: unknown[]): Promise<unknown>;
-  /** Results in order; processed concurrently, so no call may depend on another. @throws also the signal's reason */
+  /** Processed concurrently, so no call may depend on another. @throws also the signal's reason */
   batch(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>;
   close(): void;
 }
@@ -89,7 +88,6 @@ function answersIn(text: string): readonly RpcAnswer[] {
 
 /**
  * Over its own keep-alive connections.
- * @param url http or https endpoint
  * @param authorization headers with the token of a chain that svcnet has started
  * @param agent default: one without proxies
  * @param clock of its deadlines; default: the machine's
@@ -134,7 +132,7 @@ async function post(target: Target, body: string): Promise<string> {
 }
 
 interface Exchange {
-  /** Whether the connection was used before, and no part of this answer has come. */
+  /** And no part of this answer has come. */
   readonly reused: () => boolean;
   readonly answer: Promise<string>;
 }

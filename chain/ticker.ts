@@ -1,13 +1,10 @@
 import type { Clock } from '../formats/clock.ts';
 
-/**
- * Blocks at multiples of the block time on the wall clock, so that heights and times keep their relation. A late
- * block is left out.
- */
+/** Blocks at multiples of the block time on the wall clock. A late block is left out. */
 
 /** Block timestamps are whole seconds: block times are counted from the beginning of one. */
 const SECOND_MS = 1000;
-/** Blocks come this long after the second: a timer may fire a little early. */
+/** After the second: a timer may fire a little early. */
 const PHASE_MS = 10;
 
 export interface TickerDeps {
@@ -20,9 +17,7 @@ export interface TickerDeps {
 export class Ticker {
   readonly #deps: TickerDeps;
   #blockTimeMs = 0;
-  /**
-   * Wall time from which block times are counted: a chain with long ones gets no block right after its start.
-   */
+  /** From which block times are counted: a chain with long ones gets no block right after its start. */
   #originMs = 0;
   #paused = false;
   #stopped = false;
@@ -41,12 +36,12 @@ export class Ticker {
     return this.#paused;
   }
 
-  /** True while blocks are mined automatically. */
+  /** Blocks are mined automatically. */
   get running(): boolean {
     return this.#blockTimeMs > 0 && !this.#paused && !this.#stopped;
   }
 
-  /** @param blockTimeMs 0: blocks on demand only */
+  /** 0: blocks on demand only. */
   setBlockTime(blockTimeMs: number): void {
     // A change does not restart, or each would delay the next block.
     if (this.#blockTimeMs === 0)
@@ -55,10 +50,7 @@ export class Ticker {
     this.#schedule();
   }
 
-  /**
-   * Once the returned promise resolves, no block is mined until `resume`; before that, one may be in
-   * progress.
-   */
+  /** Once it resolves, no block is mined until `resume`; before that, one may be in progress. */
   async pause(): Promise<void> {
     this.#paused = true;
     this.#schedule();
@@ -70,7 +62,7 @@ export class Ticker {
     this.#schedule();
   }
 
-  /** No block is mined after the returned promise has resolved. */
+  /** Once it resolves, no block is mined. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();

@@ -5,35 +5,32 @@ import { TIMER_MAX_MS } from './units.ts';
 const wallTime = Date.now;
 const monotonicTime = performance.now.bind(performance);
 
-/**
- * Time as nodes and the harness see it. Both receive a `Clock`: only the edges that make one read the machine's.
- * The simulation runs the same code on a virtual clock.
- */
+/** Only the edges that make a `Clock` read the machine's; the simulation runs the same code on a virtual one. */
 export interface Clock {
   /** Wall time, milliseconds since the unix epoch. */
   now(): number;
-  /** Wall time, nanoseconds since the unix epoch; strictly increasing within one process (stamp timestamps). */
+  /** Nanoseconds since the unix epoch; strictly increasing within one process (stamp timestamps). */
   nowNs(): bigint;
-  /** Monotonic time in milliseconds, for durations. */
+  /** For durations, milliseconds. */
   monotonic(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Leaves no timer behind. */
+  /** Rejects with the signal's reason when it aborts first. Leaves no timer behind. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves in a later turn of the event loop: waiting sockets and timers have been served by then. */
+  /** Resolves in a later turn of the event loop, after waiting sockets and timers have been served. */
   turn(): Promise<void>;
   /**
-   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline: no signal, no listener. In
-   * per-chunk code it is disposed in `finally`: the engine needs 0.5 µs for a `using`.
+   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline. In per-chunk code it is disposed in
+   * `finally`: the engine needs 0.5 µs for a `using`.
    * @param inBackground it does not keep the process alive
    */
   timer(ms: number, wake: () => void, inBackground?: boolean): Disposable;
   /**
-   * A signal that aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first.
+   * Aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first.
    * @param inBackground it does not keep the process alive
    */
   deadline(ms: number, parent?: AbortSignal, inBackground?: boolean): Deadline;
 }
 
-/** Wall time as chains and records count it, seconds since the unix epoch. */
+/** Since the unix epoch. */
 export function unixSeconds(clock: Pick<Clock, 'now'>): bigint {
   return BigInt(Math.floor(clock.now() / 1000));
 }
@@ -43,7 +40,7 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Reason of a signal whose deadline passed. */
+/** The deadline passed. */
 export class TimeoutError extends Error {
   readonly code = 'TIMEOUT';
   readonly afterMs: number;
@@ -55,16 +52,15 @@ export class TimeoutError extends Error {
   }
 }
 
-/** How a clock of the machine works. */
 export interface SystemClockOptions {
-  /** Whether its timers keep the process alive: not those of nodes that live in the process of another program. */
+  /** Its timers keep the process alive: not those of nodes in another program's process. */
   readonly keepsProcess?: boolean;
 }
 
-/** What a clock is made of; the rest of it follows. */
+/** The rest of a clock follows. */
 export type TimeSource = Pick<Clock, 'now' | 'monotonic' | 'turn' | 'timer'>;
 
-/** The clock of a source. Each counts its own nanoseconds: nodes of one process would see each other's number of stamps. */
+/** Each clock counts its own nanoseconds: nodes of one process would see each other's number of stamps. */
 export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
   let lastNs = 0n;
   return {
@@ -99,14 +95,13 @@ export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
   };
 }
 
-/** The machine's clock. Its timers hold 24 days; a longer wait ends then. */
+/** Its timers hold 24 days; a longer wait ends then. */
 export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
   return clockOn({
     now: () => wallTime(),
     monotonic: () => monotonicTime(),
     turn: () => new Promise((resolve) => setImmediate(resolve)),
-    // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
-    // the timer.
+    // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than the timer.
     timer(ms, wake, inBackground = false) {
       const timer = setTimeout(wake, Math.min(ms, TIMER_MAX_MS));
       return keepsProcess && !inBackground ? timer : timer.unref();

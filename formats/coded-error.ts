@@ -1,7 +1,4 @@
-/**
- * What an error class of a module is that has nothing but a code of a closed set. Callers decide by the code;
- * the name is the class's own, for logs.
- */
+/** An error class with nothing but a code of a closed set. Callers decide by the code; the name is for logs. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
 

@@ -1,13 +1,13 @@
 import { createCipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 
-/** The node's source of randomness; the simulation gives every node a seeded one. */
+/** The simulation gives every node a seeded one. */
 export interface Random {
   bytes(length: number): Uint8Array;
-  /** A whole number in `0 <= n < bound`; `bound` at most 2^48. */
+  /** `0 <= n < bound`; `bound` at most 2^48. */
   below(bound: number): number;
 }
 
-/** The machine's cryptographic randomness. */
+/** Cryptographic, of the machine. */
 export function systemRandom(): Random {
   return {
     bytes: (length) => new Uint8Array(randomBytes(length)),
@@ -15,14 +15,11 @@ export function systemRandom(): Random {
   };
 }
 
-/** Bytes that are drawn in one call: a call costs more than they do. */
+/** A call costs more than the bytes that it draws. */
 const AHEAD = 256;
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Deterministic bytes and choices: AES in counter mode, keyed by the parts; fast enough for gigabytes, the same on every
- * machine.
- */
+/** AES in counter mode, keyed by the parts; fast enough for gigabytes, the same on every machine. */
 export function seededRandom(...parts: readonly string[]): Random {
   const key = createHash('sha256').update(parts.join('\u0000')).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));

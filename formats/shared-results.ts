@@ -1,12 +1,11 @@
 /**
- * Results of pure functions shared by the nodes of one process, or by the links that a process reads: what was computed
- * for some bytes need not be computed again. Looked up by all the bytes, compared with a private copy: bytes that
- * differ in one bit, or were changed after the computation, do not match. Nothing here tells a node what
- * another one knows, stores or believes.
+ * Results of pure functions shared by the nodes of one process. Looked up by all the bytes, compared with a private copy:
+ * bytes that differ in one bit, or were changed after the computation, do not match. Nothing here tells a node what another
+ * one knows, stores or believes.
  */
-/** Chunks of some ten seconds at the highest rate; 67 MiB when all are taken. */
+/** Some ten seconds at the highest rate; 67 MiB when all are taken. */
 const CHUNK_SLOTS = 16_384;
-/** Address ‖ the longest data of a chunk. */
+/** Address ‖ the longest data. */
 const CHUNK_INPUT_MAX = 32 + 4201;
 /** Kind ‖ identity. */
 const CHUNK_RESULT = 33;
@@ -14,19 +13,18 @@ const CHUNK_RESULT = 33;
 const SIGNATURE_SLOTS = 16_384;
 /** Digest ‖ signature. */
 const SIGNATURE_INPUT = 32 + 65;
-/** Chain address. */
 const SIGNER_SIZE = 20;
 
 /** One per process. Memory is used only as it fills. */
 export class SharedResults {
   static #ofRunningNode: () => SharedResults | undefined = () => undefined;
 
-  /** The results of the node whose code is running; a node alone in its process has none. */
+  /** Of the node whose code is running; a node alone in its process has none. */
   static current(): SharedResults | undefined {
     return SharedResults.#ofRunningNode();
   }
 
-  /** Sets how a platform with many nodes in one process determines whose code is running. */
+  /** For a platform with many nodes in one process. */
   static findBy(ofRunningNode: () => SharedResults | undefined): void {
     SharedResults.#ofRunningNode = ofRunningNode;
   }
@@ -38,7 +36,7 @@ export class SharedResults {
   readonly #texts = new Map<string, { readonly text: string; readonly meaning: unknown }>();
 
   /**
-   * What a text says that all nodes read when they start: computed once, kept for the latest text of a kind.
+   * Computed once for all nodes, kept for the latest text of a kind.
    * @param kind always read in the same way @param read gives what no node changes @throws what `read` throws
    */
   meaningOf<T>(kind: string, text: string, read: (text: string) => T): T {
@@ -50,12 +48,12 @@ export class SharedResults {
   }
 }
 
-/** The latest result of each slot. The first four bytes of the input determine the slot. */
+/** The latest result of each slot, which the first four bytes of the input determine. */
 export class ResultTable {
   readonly #slots: number;
   readonly #inputMax: number;
   readonly #rowSize: number;
-  /** Input length of each slot; 0: empty. */
+  /** Of each slot's input; 0: empty. */
   readonly #lengths: Uint16Array;
   readonly #rows: Buffer;
 

@@ -1,9 +1,6 @@
-/**
- * URLs as people may see them. A provider's URL is a password: accounts are told apart by its user, by its query, or
- * by a part of its path.
- */
+/** A provider's URL is a password: accounts are told apart by its user, by its query, or by a part of its path. */
 
-/** Stands for what is not shown. */
+/** For what is not shown. */
 const HIDDEN = '…';
 const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
 const URL_IN_TEXT = /[a-z][a-z\d+.-]{0,31}:\/\/[^\s'"`<>\\]+/gi;

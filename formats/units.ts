@@ -1,16 +1,15 @@
 /**
- * Durations and sizes as people write them, on command lines, in files and in requests: one grammar, one
- * description for errors. Numbers carry their unit; a duration may have several parts, the largest unit first or not.
+ * Durations and sizes as people write them: one grammar, one description for errors. A duration may have several parts, the
+ * largest unit first or not.
  */
 
-/** A timer of the runtime that is set to longer than this fires at once. Milliseconds, 24 days. */
+/** A longer timer of the runtime fires at once. 24 days. */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Longer texts are no durations: a request must not make a regular expression work long. */
+/** A request must not make a regular expression work long. */
 const LENGTH_MAX = 64;
 const WRITTEN_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** What an error says about a text that is no duration. */
 export const DURATION_EXPECTED = 'a duration such as 500ms, 15s or 1m30s';
 
 /**
@@ -29,16 +28,15 @@ export function parseDurationMs(
   return Number.isNaN(sum) ? undefined : sum;
 }
 
-/** What an error says about a text that is no time to wait. */
 export const WAIT_EXPECTED = `${DURATION_EXPECTED}, at most 24d`;
 
-/** `parseDurationMs` for what a timer waits for; undefined when that is too long for one. */
+/** Undefined also when it is too long for a timer. */
 export function parseWaitMs(text: string): number | undefined {
   const ms = parseDurationMs(text);
   return ms === undefined || ms > TIMER_MAX_MS ? undefined : ms;
 }
 
-/** The inverse, as a person would write it: `1m30s`. @param ms whole milliseconds */
+/** `1m30s`. @param ms whole milliseconds */
 export function durationText(ms: number): string {
   let left = ms;
   const parts = Object.entries(WRITTEN_MS)
@@ -52,10 +50,9 @@ export function durationText(ms: number): string {
 }
 
 const BINARY_UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const;
-/** Bytes of every unit that a size can be written in. */
+/** Bytes. */
 export const SIZE_UNITS = { ...BINARY_UNITS, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9 } as const;
 
-/** What an error says about a text that is no size. */
 export const SIZE_EXPECTED = 'a size such as 4096, 64KiB or 1.5MiB';
 
 /** `4096`, `64KiB`, `1.5 GiB`, `2MB` → bytes, the nearest whole number; undefined when the text is none of these. */
@@ -74,7 +71,6 @@ const RATE_UNITS: Readonly<Record<string, number>> = {
   Gbit: 125_000_000,
 };
 
-/** What an error says about a text that is no rate. */
 export const RATE_EXPECTED = 'a rate such as 1MB/s or 2Mbit/s';
 
 /** `1MB/s`, `2Mbit/s` → bytes per second; undefined when the text is none of these. */
@@ -84,7 +80,7 @@ export function parseRate(text: string): number | undefined {
   return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
 }
 
-/** The inverse, in the largest unit that needs no fraction: `256 MiB`. */
+/** In the largest unit that needs no fraction: `256 MiB`. */
 export function sizeText(bytes: number): string {
   const [unit, size] = Object.entries(BINARY_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
   return `${bytes / size} ${unit}`;

@@ -1,2 +1,2 @@
-/** Version of the package; a test keeps it equal to package.json's. */
+/** A test keeps it equal to package.json's. */
 export const VERSION = '0.1.0';

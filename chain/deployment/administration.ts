@@ -1,5 +1,3 @@
-/** What the deployer, as owner, changes in running contracts. */
-
 import { type AbiValue, encodeCall, selectorOf } from '../../formats/ethereum/abi.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ContractAddresses } from './deploy.ts';
@@ -9,17 +7,14 @@ const GAS_OF_CHANGE = 200_000;
 /** The postage oracle keeps its price in 32 bits, ten of them for small steps (contracts.md 5). */
 export const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 
-/** A call by the owner. */
 export interface OwnerCall {
-  /** What failed, should it fail. */
   readonly what: string;
   readonly contract: keyof ContractAddresses;
-  /** 0x-hex */
   readonly data: string;
   readonly gas: number;
 }
 
-/** Pausable contracts and their resuming function. */
+/** To resume each. */
 const RESUMING = {
   token: 'unpause()',
   postageStamp: 'unPause()',
@@ -53,7 +48,7 @@ export function swapPriceCall(price: bigint): OwnerCall {
   return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
 }
 
-/** Sets what is deducted from a peer's first cheque, token units. */
+/** From a peer's first cheque, token units. */
 export function swapDeductionCall(deduction: bigint): OwnerCall {
   const signature = 'updateChequeValueDeduction(uint256)';
   return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);

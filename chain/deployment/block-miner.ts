@@ -1,23 +1,20 @@
-/** Mines a deployment into blocks with fixed times, and reports failures. */
+/** Blocks with fixed times. */
 import { decodeRevert } from '../../formats/ethereum/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine/engine.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
-/** Account setups that do not fit into one block go into the next; each block holds dozens. */
+/** For account setups; each block holds dozens. */
 const SETUP_BLOCKS_MAX = 1_000;
 
-/** A signed transaction. */
 export interface Step {
-  /** What failed, should it fail. */
   label: string;
   raw: string;
-  /** 0x-hex */
   data: string;
   to?: string;
 }
 
-/** Mines the deployer's steps into blocks one second apart; each must succeed. */
+/** One second apart; each step must succeed. */
 export class BlockMiner {
   readonly #rpc: RpcClient;
   readonly #deployer: string;
@@ -69,7 +66,6 @@ export async function reasonOf(
   }
 }
 
-/** Whether this receipt's transaction succeeded. */
 export function succeeded(receipt: unknown): boolean {
   return typeof receipt === 'object' && receipt !== null && 'status' in receipt && receipt.status === '0x1';
 }

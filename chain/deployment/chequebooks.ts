@@ -1,4 +1,4 @@
-/** Addresses of initial chequebooks, computed as the factory does. */
+/** As the factory computes them. */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { fromHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -11,12 +11,11 @@ const CLONE = {
   head: '0x3d602d80600a3d3981f3363d3d373d3d3d363d73',
   tail: '0x5af43d82803e903d91602b57fd5bf3',
 };
-/** Nonce of a contract's first creation: the factory makes the master copy in its constructor. */
+/** The factory makes the master copy in its constructor. */
 const FIRST_CREATION = 1n;
 
 /**
- * Address of a chequebook that the factory deploys for a sender. Source: contracts.md 8. Vectors:
- * test/vectors/contracts.json, chequebookDeployment
+ * Source: contracts.md 8. Vectors: test/vectors/contracts.json, chequebookDeployment
  * @param factory,sender addresses
  * @param salt 32 bytes as hex, different for each chequebook of a sender
  */
@@ -36,7 +35,7 @@ export function chequebookAddress({
   return checksumAddress(address);
 }
 
-/** Salt of the n-th initial chequebook. */
+/** Of the n-th initial chequebook. */
 export function chequebookSalt(index: number): string {
   return hexText(encodeWord(index));
 }

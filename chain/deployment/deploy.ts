@@ -1,7 +1,6 @@
 /**
- * Deploys all contracts on an empty chain. Every transaction is signed beforehand and nothing in the first
- * blocks depends on the clock: the same key, chain id and network id give the same addresses and block
- * hashes in every run.
+ * Deploys all contracts on an empty chain. Nothing in the first blocks depends on the clock: the same key, chain id and
+ * network id give the same addresses and block hashes in every run.
  *
  *   block 1    the seven contracts
  *   block 2    their roles and limits
@@ -28,14 +27,14 @@ import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
 import type { Sending } from './deployer.ts';
 
-/** First block that nodes need to read: the one that deploys PostageStamp. */
+/** The first that nodes need to read: it deploys PostageStamp. */
 export const START_BLOCK = 1;
-/** Blocks after the last deployment block: more than the ten after which a batch is usable. */
+/** More than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
-/** Nodes and contracts agree on this number of buckets: 2^16. */
+/** Nodes and contracts agree on 2^16 buckets. */
 const BUCKET_DEPTH = 16;
-/** Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. */
+/** Token units per accounting unit of a cheque, and off a peer's first cheque. */
 const SWAP_PRICE = 10_000;
 const SWAP_DEDUCTION = 0;
 /** 10^9 tokens of 10^16 units; the accounts' tokens are minted on top. */
@@ -45,7 +44,7 @@ const SAMPLE_MAX = 2n ** 256n - 1n;
 /** Pays for the deployment and for a lifetime of mints. */
 const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 
-/** Upper bounds; a block takes transactions up to 30 million gas by their limits. */
+/** Upper bounds; a block takes 30 million gas by its transactions' limits. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
 /** Nodes use the same limit. */
@@ -69,32 +68,32 @@ export interface ContractAddresses {
 
 export interface FundedAccount {
   address: string;
-  /** wei */
+  /** Wei. */
   native: bigint;
-  /** token units: 10^16 are one token */
+  /** Token units: 10^16 are one token. */
   tokens: bigint;
 }
 
 export interface GenesisBatch {
   owner: string;
-  /** token units per chunk */
+  /** Token units per chunk. */
   amount: bigint;
   depth: number;
   immutable: boolean;
-  /** 32 bytes as hex; the batch's id follows from it and the deployer's address */
+  /** 32 bytes as hex; the batch's id follows from it and the deployer's address. */
   nonce: string;
 }
 
 export interface GenesisChequebook {
-  /** Who may sign its cheques. */
+  /** It signs the cheques. */
   issuer: string;
-  /** token units, minted to it */
+  /** Token units, minted to it. */
   deposit: bigint;
   /** Among all chequebooks of the deployer: its address follows from it. Absent: its place in the list. */
   place?: number | undefined;
 }
 
-/** What accounts have at the start, or when they join. */
+/** At the start, or when accounts join. */
 export interface Setup {
   accounts: readonly FundedAccount[];
   batches: readonly GenesisBatch[];
@@ -121,7 +120,7 @@ export interface ChainToSetUp {
   readonly clock: Clock;
 }
 
-/** Addresses of the contracts that a key's first seven transactions deploy. */
+/** Of a key's first seven transactions. */
 export function contractAddresses(deployer: Account): ContractAddresses {
   return {
     token: deployer.contractAt(0),
@@ -134,21 +133,15 @@ export function contractAddresses(deployer: Account): ContractAddresses {
   };
 }
 
-/**
- * PostageStamp's id of a batch.
- * @param sender the payer, not the owner
- * @param nonce 32 bytes as hex
- */
+/** @param sender the payer, not the owner @param nonce 32 bytes as hex */
 export function batchId(sender: string, nonce: string): string {
   return hexText(keccak256(encodeWord(sender), encodeWord(nonce)));
 }
 
-/** The deployer's transaction that mints token units to an account. */
 export function mintCall(to: string, amount: bigint): { data: string; gas: number } {
   return { data: encodeCall(selectorOf('mint(address,uint256)'), to, amount), gas: GAS_OF_CALL };
 }
 
-/** Signs one account's transactions in the order of its nonces. */
 class Signing {
   readonly #account: Account;
   readonly #chainId: number;
@@ -178,10 +171,7 @@ function sending(what: string, to: string, gas: number, signature: string, ...va
   return { what, to, gas, data: encodeCall(selectorOf(signature), ...values) };
 }
 
-/**
- * Sets up an empty chain: contracts, accounts, batches, and a head at the wall clock.
- * @throws LocalChainError DEPLOYMENT_FAILED, naming step and reason
- */
+/** @throws LocalChainError DEPLOYMENT_FAILED, naming step and reason */
 export async function deploy(
   { rpc, clock }: ChainToSetUp,
   deployerKey: string,
@@ -222,13 +212,12 @@ export async function deploy(
   };
 }
 
-/** Brings the head to the wall clock, with the history that nodes ask for. */
+/** With the history that nodes ask for. */
 export async function settle({ rpc, clock }: ChainToSetUp): Promise<void> {
   await rpc.call('evm_setTime', Math.floor(clock.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
 }
 
-/** Chequebooks with the addresses they get. */
 function placed(
   chequebooks: readonly GenesisChequebook[],
   deployer: Account,
@@ -241,7 +230,6 @@ function placed(
   });
 }
 
-/** Bytecode of every contract, 0x-hex. */
 export function deployedCode(): string[] {
   const contracts = [token, postageStamp, priceOracle, stakeRegistry, redistribution];
   return [...contracts, chequebookFactory, swapPriceOracle].map(({ bytecode }) => bytecode);
@@ -290,7 +278,7 @@ function wiringSteps(signing: Signing, c: ContractAddresses, minimumValidityBloc
   ];
 }
 
-/** Tokens, batches and chequebooks of accounts, as transactions of the deployer, which pays for all of them. */
+/** The deployer pays for all transactions. */
 export function setupCalls(deployer: Account, c: ContractAddresses, setup: Setup): Sending[] {
   return [
     ...setup.accounts
@@ -325,7 +313,7 @@ function batchCalls(deployer: Account, c: ContractAddresses, batches: readonly G
   ];
 }
 
-/** Issuers need no coins for this: the deployer pays. */
+/** The deployer pays. */
 function chequebookCalls(
   c: ContractAddresses,
   { issuer, deposit, salt, address }: GenesisChequebook & { salt: string; address: string },

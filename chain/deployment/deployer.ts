@@ -1,4 +1,4 @@
-/** The deployer's transactions on a running chain, one at a time for their nonces. Sending waits for the block. */
+/** One transaction at a time for their nonces. Sending waits for the block. */
 import type { Clock } from '../../formats/clock.ts';
 import { Lock } from '../../node/env/turns/lock.ts';
 import { type Account, createAccount } from '../account.ts';
@@ -6,16 +6,13 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import { reasonOf, succeeded } from './block-miner.ts';
 
-/** Longest wait for a block: the chain may be slow on purpose. */
+/** The chain may be slow on purpose. */
 const BLOCK_DEADLINE_MS = 60_000;
 const RECEIPT_POLL_MS = 20;
 
-/** A transaction to be signed. */
 export interface Sending {
-  /** What failed, should it fail. */
   readonly what: string;
   readonly to: string;
-  /** 0x-hex */
   readonly data: string;
   readonly gas: number;
 }
@@ -23,7 +20,7 @@ export interface Sending {
 export interface DeployerDeps {
   readonly rpc: RpcClient;
   readonly clock: Clock;
-  /** Whether blocks are mined automatically, on demand only, or not at all. */
+  /** Mined automatically, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
 }
@@ -40,13 +37,13 @@ export class Deployer {
     this.#deps = deps;
   }
 
-  /** Runs work without other transactions of the deployer. */
+  /** Without other transactions of the deployer. */
   alone<R>(work: () => Promise<R>): Promise<R> {
     return this.#turns.run(work);
   }
 
   /**
-   * Sends them one after the other and waits until all are in blocks. Call only from within `alone`.
+   * One after the other, until all are in blocks. Call only from within `alone`.
    * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
    */
   async send(...sendings: readonly Sending[]): Promise<void> {
@@ -74,7 +71,7 @@ export class Deployer {
     throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  /** @param last of the transactions in the order of their nonces: many need several blocks */
+  /** @param last in the order of the nonces: many transactions need several blocks */
   async #mined(last: unknown): Promise<void> {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;

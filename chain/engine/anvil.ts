@@ -1,8 +1,7 @@
 /**
- * One Anvil process from its platform package, with 64 blocks of state in memory. It never outlives us: `stop`, our
- * exit, or a guard that notices the closed pipe ends it.
- * It obeys anyone, so it is asked through a socket in our folder, and its own port is bound where nothing can
- * connect.
+ * One Anvil process with 64 blocks of state in memory. It never outlives us: `stop`, our exit, or a guard that notices the
+ * closed pipe ends it. It obeys anyone, so it is asked through a socket in our folder, and its own port is bound where
+ * nothing can connect.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,19 +15,18 @@ import { openIpc } from './ipc.ts';
 
 /** Nodes read state up to 12 blocks back, and reorganisations go a few blocks deep. */
 const STATE_HISTORY_BLOCKS = 64;
-/** Anvil listens after some 40 ms; a machine under heavy load needs several times that. */
+/** Anvil listens after some 40 ms, under heavy load much later. */
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
-/** In its folder. */
 const SOCKET = 'ipc';
 /**
- * Addresses for its own port, the first that the system lets it bind. Linux binds a stream to a multicast address, to
- * which no connection can be made. Elsewhere it is a random port of loopback, without CORS: a page would have to find
- * it, and to open a WebSocket.
+ * For its own port, the first that the system lets it bind. Linux binds a stream to a multicast address, to which no
+ * connection can be made. Elsewhere it is a random port of loopback, without CORS: a page would have to find it, and to open
+ * a WebSocket.
  */
 const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : ['127.0.0.1'];
-/** Enough of its output to explain a failure to start. */
+/** Enough to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
 /** It has the machine's clock. */
@@ -36,10 +34,7 @@ export type AnvilOptions = Omit<EngineOptions, 'clock' | 'work'>;
 
 const require = createRequire(import.meta.url);
 
-/**
- * The binary of a platform's optional package.
- * @throws LocalChainError ANVIL_MISSING
- */
+/** @throws LocalChainError ANVIL_MISSING */
 export function anvilBinary(platform: string = process.platform, arch: string = process.arch): string {
   const os = platform === 'win32' ? 'win32' : platform;
   const cpu = arch === 'x64' ? 'amd64' : arch;
@@ -56,15 +51,12 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   }
 }
 
-/** Anvil's version: a dump loads only in the version that made it. */
+/** A dump loads only in the version that made it. */
 export function anvilVersion(): string {
   return (require('@foundry-rs/anvil/package.json') as { version: string }).version;
 }
 
-/**
- * Starts Anvil and waits until it listens.
- * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason
- */
+/** Waits until it listens. @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason */
 export async function startAnvil(options: AnvilOptions): Promise<Engine> {
   const [host = '', ...others] = PORT_HOSTS;
   try {
@@ -124,7 +116,7 @@ async function privateFolder(): Promise<string> {
   }
 }
 
-/** Windows has no sockets in folders, but pipes with names. */
+/** Windows has named pipes instead of sockets in folders. */
 function pipeOf(folder: string): string {
   return `\\\\.\\pipe\\${basename(folder)}`;
 }
@@ -140,7 +132,7 @@ function anvilArguments(
   { chainId }: AnvilOptions,
   { folder, stateFile }: { folder: string; stateFile: string | undefined },
 ): string[] {
-  // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
+  // The newest hardfork hashes an ever longer history in each block.
   return Object.entries({
     host,
     port: 0,
@@ -193,7 +185,7 @@ async function listening(
   }
 }
 
-/** How Anvil says that it may not bind an address; the rest of its reason differs between systems. */
+/** It may not bind an address; the rest of the reason differs between systems. */
 const ADDRESS_REFUSED = /assign requested address|not supported|Invalid argument/i;
 
 function startError(how: string, output: string): LocalChainError {
@@ -216,9 +208,8 @@ function killAll(): void {
 }
 
 /**
- * Two ways in which Anvil ends with us. Leaving in an orderly way runs the exit handler. Being killed runs nothing,
- * but closes the pipe a small shell waits on, which then kills Anvil; without a shell (Windows) that second way is
- * missing.
+ * An orderly end runs the exit handler. Being killed runs nothing, but closes the pipe a small shell waits on, which then
+ * kills Anvil. Windows has no such shell.
  */
 function guardAgainstOurDeath(child: ChildProcess, folder: string): ChildProcess | undefined {
   if (child.pid === undefined) return undefined;

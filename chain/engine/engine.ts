@@ -1,4 +1,4 @@
-/** What computes the chain's blocks. Whichever it is, the rest of the chain knows it by texts of JSON-RPC alone. */
+/** What computes the chain's blocks. The rest of the chain knows it by texts of JSON-RPC alone. */
 import type { Clock } from '../../formats/clock.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { Upstream } from './ipc.ts';
@@ -12,14 +12,13 @@ export const ENGINE_DEFAULT: EngineName = 'anvil';
 /** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
-/** Gas of a block, whichever engine. */
 export const BLOCK_GAS = 30_000_000n;
 
 export interface EngineOptions {
   readonly chainId: number;
-  /** Initial state, a dump of its own. */
+  /** A dump of its own. */
   readonly state?: Uint8Array | undefined;
-  /** Gives blocks their time; Anvil has the machine's. */
+  /** For blocks; Anvil has the machine's. */
   readonly clock: Clock;
   /** Runs each piece of work of an in-process engine. */
   readonly work: <T>(ask: () => Promise<T>) => Promise<T>;
@@ -27,12 +26,12 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** Of its own process; undefined: it has none. */
+  /** Undefined: it has no process of its own. */
   readonly pid: number | undefined;
-  /** Texts of JSON-RPC, whatever they ask. */
+  /** Texts of JSON-RPC. */
   readonly upstream: Upstream;
   readonly rpc: RpcClient;
-  /** Resolves when it has ended, for whatever reason, with a description of how. */
+  /** When it has ended, for whatever reason, with a description of how. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * JSON-RPC over Anvil's socket: a request at a time, answers end with a new line. A fifth of HTTP's cost, and out of
- * browsers' reach.
- */
+/** A request at a time, answers end with a new line. A fifth of HTTP's cost, and out of browsers' reach. */
 import { closeSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname, join, relative } from 'node:path';
@@ -10,13 +7,13 @@ import { LocalChainError } from '../errors.ts';
 
 /** Each has at most one request under way. */
 const CONNECTIONS_MAX = 64;
-/** Requests that wait for a connection; more are refused. */
+/** For a connection; more are refused. */
 const WAITING_MAX = 4096;
-/** Longest address of a socket on every system, bytes, without its closing zero. */
+/** On every system, without the closing zero. */
 const SOCKET_PATH_BYTES_MAX = 103;
 const NEW_LINE = 0x0a;
 
-/** One side of a conversation in JSON-RPC: the text of a request, the text of its answer. */
+/** Answers the text of a request in JSON-RPC. */
 export interface Upstream {
   /** @throws Error when no answer can come; the signal's reason */
   ask(request: string, signal: AbortSignal): Promise<string>;
@@ -80,10 +77,7 @@ class Connection {
     });
   }
 
-  /**
-   * @throws the signal's reason when it aborts; the connection is then closed, as its next answer would be
-   * this one's
-   */
+  /** After an abort the connection is closed: its next answer would be this one's. @throws the signal's reason */
   async ask(request: string, signal: AbortSignal): Promise<string> {
     const asked = Promise.withResolvers<string>();
     this.#asked = asked;
@@ -114,10 +108,7 @@ class Connection {
   }
 }
 
-/**
- * A short enough address: the path, a relative one, or on Linux one through its open folder.
- * @throws LocalChainError ANVIL_START_FAILED
- */
+/** The path, a relative one, or on Linux one through its open folder. @throws LocalChainError ANVIL_START_FAILED */
 function connectable(path: string): { readonly address: string; readonly close: () => void } {
   const short = [path, relative('.', path)].find(isShort);
   if (short !== undefined) return { address: short, close: () => undefined };

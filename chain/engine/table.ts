@@ -7,7 +7,7 @@ interface EngineKind {
   /** Dumps load only in the same version. */
   readonly version: () => string;
   /**
-   * Starts a chain that mines when it is told to.
+   * It mines when it is told to.
    * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED, ENGINE_MISSING; the signal's reason
    */
   readonly start: (options: EngineOptions) => Promise<Engine>;

@@ -1,10 +1,10 @@
-/** Faults of the chain's JSON-RPC endpoint: what each is, whom it applies to, and what it has done. */
+/** Faults of the JSON-RPC endpoint, whom they apply to, and what they have done. */
 import type { Clock } from '../../formats/clock.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
 /**
- * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others give
- * wrong answers.
+ * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others give wrong
+ * answers.
  */
 export type RpcFault =
   | { readonly kind: 'down' }
@@ -12,14 +12,13 @@ export type RpcFault =
   | { readonly kind: 'slow'; readonly ms: number }
   | WrongAnswer;
 
-/** A fault and the clients it applies to. */
 export interface GateFault {
   /** Path without slash; undefined: all named clients. */
   readonly client: string | undefined;
   readonly fault: RpcFault;
 }
 
-/** A fault in effect: it remembers what it has done to each client. */
+/** It remembers what it has done to each client. */
 export class ActiveFault {
   readonly of: GateFault;
   met = 0;
@@ -42,14 +41,14 @@ export class ActiveFault {
     this.#ended.abort();
   }
 
-  /** @param ms until its end at the latest */
+  /** Ends with the fault at the latest. */
   async delay(ms: number): Promise<void> {
     await this.#clock.sleep(ms, this.#ended.signal).catch((error: unknown) => {
       if (!this.isOver) throw error;
     });
   }
 
-  /** Whether it affects this request. Rates are spread evenly: effective after a few calls, equal in every run. */
+  /** Rates are spread evenly: effective after a few calls, equal in every run. */
   meets(client: string): boolean {
     const { fault } = this.of;
     if (fault.kind !== 'error') return true;
@@ -58,7 +57,7 @@ export class ActiveFault {
     return (requests * fault.percent) % 100 < fault.percent;
   }
 
-  /** Gives the wrong answers for as long as the fault lasts: it remembers its earlier answers. */
+  /** For as long as the fault lasts: it remembers its earlier answers. */
   wrong(client: string, fault: WrongAnswer): WrongEndpoint {
     const known = this.#wrong.get(client);
     if (known !== undefined) return known;

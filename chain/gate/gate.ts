@@ -1,8 +1,6 @@
 /**
- * Everyone's way to the chain's JSON-RPC endpoint: admits, filters calls, and fails on purpose for nodes with
- * a path
- * (`/node-0`), one or all. Faults add up. Requests that they affect are counted: a fault without effect
- * proves nothing.
+ * Everyone's way to the chain's JSON-RPC: admits, filters calls, and fails on purpose for one or all nodes with a path
+ * (`/node-0`). Faults add up. Requests that they affect are counted.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
@@ -21,41 +19,40 @@ import {
   withBoundedGas,
 } from './methods.ts';
 
-/** Longest body of a request, bytes: Anvil's own limit. */
+/** Anvil's own limit, bytes. */
 const BODY_SIZE_MAX = 2_097_152;
-/** Error code of public endpoints when a limit is exceeded. */
+/** Of public endpoints when a limit is exceeded. */
 const LIMIT_EXCEEDED = -32_005;
 /** Of JSON-RPC: what was sent is not JSON. */
 const NOT_JSON = -32_700;
 /** Of a server's own errors. */
 const REFUSED = -32_000;
-/** Ended faults kept, so that their effect can still be queried. */
+/** So that their effect can still be queried. */
 const ENDED_KEPT = 1000;
-/** Names whose requests are counted: more than a cluster has nodes. */
+/** More than a cluster has nodes. */
 const CLIENTS_MAX = 1000;
 
-/** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
+/** Of a client's requests. */
 export interface GateCount {
-  /** Requests of this client. */
+  /** All of them. */
   requests: number;
-  /** Requests that an injected fault has met. */
+  /** That an injected fault has met. */
   met: number;
   readonly byKind: Partial<Record<RpcFault['kind'], number>>;
 }
 
-/** Of a URL. */
 type Place = Pick<URL, 'host' | 'pathname'>;
 
 export interface Gate {
   readonly url: string;
-  /** For each client seen so far, by its path. */
+  /** By path, for each client seen so far. */
   readonly counts: ReadonlyMap<string, GateCount>;
-  /** Requests that each fault has affected, by its id; includes recently ended faults. */
+  /** By id of the fault; includes recently ended ones. */
   readonly met: ReadonlyMap<string, number>;
   /** @param id a known one is replaced @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
   /**
-   * A POST's answer without a connection, for this process.
+   * A POST without a connection, for this process.
    * @param url the gate's, with the client's name as path
    * @throws Error with code `ECONNRESET` where the connection would break; the signal's reason
    */
@@ -65,13 +62,12 @@ export interface Gate {
 
 export interface GateOptions {
   readonly host: string;
-  /** 0: any free one. */
   readonly port: number;
   readonly admission: Admission;
   readonly clock: Clock;
   /** Default: on a socket. */
   readonly listen?: Listen;
-  /** Called before and after a call that may change what is in no block. */
+  /** Before and after a call that may change what is in no block. */
   readonly onRewrite?: () => void;
 }
 
@@ -88,7 +84,7 @@ export async function startGate(
     const ask = (text: string) => chain.ask(text, answer.left);
     const known = counts.get(client);
     const count = known ?? { requests: 0, met: 0, byKind: {} };
-    // Clients without a name are no nodes: the testbed itself, a wallet, or one that makes names up.
+    // No nodes: the testbed itself, a wallet, or one that makes names up.
     if (client === '' || (known === undefined && counts.size >= CLIENTS_MAX)) {
       return { client, count, faults: [], answer, ask };
     }
@@ -158,20 +154,17 @@ export async function startGate(
   };
 }
 
-/** What is asked. */
 interface Request extends Asking {
   readonly path: string;
-  /** @returns undefined: it is too large */
+  /** Undefined: it is too large. */
   body(): Promise<string | undefined>;
 }
 
-/** What a client is answered. */
 interface Answer {
-  /** Aborted when the client has left. */
+  /** The client has left. */
   readonly left: AbortSignal;
   text(text: string): void;
   error(status: number, code: number, message: string, more?: Readonly<Record<string, string>>): void;
-  /** Breaks the connection. */
   cut(): void;
 }
 
@@ -188,7 +181,7 @@ function answerTo(outgoing: ServerResponse, more: Readonly<Record<string, string
   };
 }
 
-/** Those who ask without a connection. */
+/** They ask without a connection. */
 function callers(take: (request: Request, answer: Answer) => Promise<void>) {
   const cuts = new Set<() => void>();
   return {
@@ -309,7 +302,7 @@ async function pass(
   }
 }
 
-/** @returns undefined: no calls, and the client was told */
+/** Undefined: no calls, and the client was told. */
 async function callsIn(
   request: Request,
   answer: Answer,
@@ -338,7 +331,7 @@ async function callsIn(
   return undefined;
 }
 
-/** @returns undefined: it is too large */
+/** Undefined: it is too large. */
 async function read(incoming: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -1,10 +1,6 @@
-/**
- * What may be called through the endpoint. Anvil does anything: spends any account, moves time, rewrites state,
- * fetches URLs.
- */
+/** Anvil does anything: spends any account, moves time, rewrites state, fetches URLs. */
 import { BLOCK_GAS } from '../engine/engine.ts';
 
-/** One call of JSON-RPC. */
 export interface Call {
   readonly jsonrpc: '2.0';
   readonly id: string | number | null;
@@ -92,14 +88,14 @@ const COMPUTING: ReadonlySet<string> = new Set([
   'eth_estimateGas',
   'eth_simulateV1',
 ]);
-/** Calls of one request, those to simulate included; as go-ethereum does. */
+/** Of one request, those to simulate included; as go-ethereum does. */
 const CALLS_MAX = 1000;
 
-/** Codes of JSON-RPC. */
+/** Of JSON-RPC. */
 export const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_AVAILABLE = -32_601;
 
-/** Why a call may not run; undefined: it may. */
+/** Undefined: it may run. */
 export function whyNot({ method, params }: Call, withToken: boolean): string | undefined {
   if (OPEN.has(method)) return undefined;
   const given = JSON.stringify(params ?? []).replaceAll('null', '');
@@ -110,8 +106,8 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
 }
 
 /**
- * The call with at most a block's gas, wherever its parameters name some. With more it would stop the chain, whose engine
- * does one thing at a time; holders of the token may use it.
+ * At most a block's gas, wherever its parameters name some: more would stop the chain, whose engine does one thing at a
+ * time. Holders of the token may use more.
  */
 export function withBoundedGas(call: Call): Call {
   return COMPUTING.has(call.method) ? { ...call, params: bounded(call.params) } : call;
@@ -135,13 +131,13 @@ function isAbove(value: unknown, max: bigint): boolean {
   return typeof value === 'string' && /^(0x[\da-f]+|\d+)$/i.test(value) && BigInt(value) > max;
 }
 
-/** Why a request holds too much; undefined: it does not. */
+/** Undefined: it does not hold too much. */
 export function whyTooMany(calls: readonly Call[]): string | undefined {
   const count = calls.reduce((sum, call) => sum + Math.max(1, simulated(call)), 0);
   return count > CALLS_MAX ? `a request of ${count} calls, expected at most ${CALLS_MAX}` : undefined;
 }
 
-/** Calls that one simulates. */
+/** That it simulates. */
 function simulated({ method, params }: Call): number {
   if (method !== 'eth_simulateV1' || !Array.isArray(params)) return 0;
   const [asked] = params as ({ blockStateCalls?: unknown } | null | undefined)[];
@@ -150,12 +146,12 @@ function simulated({ method, params }: Call): number {
   return blocks.reduce((sum, block) => sum + (Array.isArray(block?.calls) ? block.calls.length : 1), 0);
 }
 
-/** Whether the call may change more than transactions do: what Anvil's own methods set is in no block. */
+/** What Anvil's own methods set is in no block. */
 export function mayRewrite({ method }: Call): boolean {
   return !OPEN.has(method);
 }
 
-/** @returns a request's calls; undefined: none */
+/** Undefined: it holds none. */
 export function callsOf(asked: unknown): readonly Call[] | undefined {
   const calls: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
   return calls.length > 0 && calls.every(isCall) ? calls : undefined;

@@ -1,11 +1,9 @@
-/**
- * An endpoint that lags, loses events or money, or mixes up answers: errors that nodes can notice or must survive.
- */
+/** An endpoint that lags, loses events or money, or mixes up answers. */
 
 /** `number`: far ahead. `logs`: none. `balance`: nothing. `other`: another request's answer. */
 export const WRONG_ANSWERS = ['number', 'logs', 'balance', 'other'] as const;
 
-/** Wrong answers of the endpoint: other values, an old head, a fork. */
+/** Other values, an old head, or a standstill. */
 export type WrongAnswer =
   | { readonly kind: 'wrong'; readonly what: (typeof WRONG_ANSWERS)[number] }
   /** It is this many blocks behind. */
@@ -13,7 +11,6 @@ export type WrongAnswer =
   /** It sees no new blocks. */
   | { readonly kind: 'frozen' };
 
-/** One call of JSON-RPC. */
 interface Call {
   readonly id?: unknown;
   readonly method?: string;
@@ -25,30 +22,25 @@ interface Answer {
   readonly result?: unknown;
 }
 
-/** Blocks by which a wrong number is ahead of the chain. */
+/** Of a wrong number, in blocks. */
 const AHEAD = 100_000;
-/** Calls by which a client asks for the newest block. */
+/** For the newest block. */
 const HEAD_METHODS = ['eth_blockNumber', 'eth_getBlockByNumber'];
 const BALANCE_METHOD = 'eth_getBalance';
 
-/** @returns text of the endpoint's answer */
 type Upstream = (body: string) => Promise<string>;
 
-/** What one client is told about the chain while its answers are wrong. */
+/** What one client is told while its answers are wrong. */
 export class WrongEndpoint {
   readonly fault: WrongAnswer;
   #frozenAt: number | undefined;
-  /** Answer to an earlier request. */
   #earlier: Answer | undefined;
 
   constructor(fault: WrongAnswer) {
     this.fault = fault;
   }
 
-  /**
-   * @param body of a request, one call or several
-   * @returns answer text, and its number of wrong answers
-   */
+  /** @param body of a request, one call or several @returns answer text, and its number of wrong answers */
   async answer(body: string, upstream: Upstream): Promise<{ readonly text: string; readonly wrong: number }> {
     const asked = JSON.parse(body) as Call | readonly Call[];
     const calls = isList(asked) ? asked : [asked];
@@ -64,7 +56,7 @@ export class WrongEndpoint {
     return { text: JSON.stringify(isList(asked) ? answers : answers[0]), wrong };
   }
 
-  /** The answer to a call that does not reach the chain unchanged; undefined: it does. */
+  /** Undefined: the call reaches the chain unchanged. */
   async #told(call: Call, upstream: Upstream): Promise<Answer | undefined> {
     const { fault } = this;
     if (fault.kind === 'wrong' || !HEAD_METHODS.includes(call.method ?? '') || !asksForHead(call))

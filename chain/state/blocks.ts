@@ -1,13 +1,11 @@
-/** Recording, rebuilding and dumping a chain's blocks. */
 import { quantity } from '../../formats/ethereum/hex.ts';
 import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';
 
-/** Attempts at a dump during which no block is mined: other clients may mine too. */
+/** At a dump during which no block is mined: other clients may mine too. */
 const TRIES = 5;
 
-/** Header fields that matter, and transaction hashes. */
 export interface Block {
   readonly number: number;
   /** Unix seconds. */
@@ -26,7 +24,7 @@ export async function headOf(rpc: RpcClient): Promise<Block> {
   return blockOf((await rpc.call('eth_getBlockByNumber', 'latest', false)) as Answer);
 }
 
-/** Blocks of a range, both ends included. */
+/** Both ends included. */
 export async function blocksBetween(rpc: RpcClient, first: number, last: number): Promise<Block[]> {
   const calls = Array.from({ length: last - first + 1 }, (_, index) => ({
     method: 'eth_getBlockByNumber',
@@ -49,7 +47,7 @@ export async function linesOf(rpc: RpcClient, blocks: readonly Block[]): Promise
 }
 
 /**
- * Rebuilds blocks after a dump: equal transactions, times and parent give equal blocks, which nodes know.
+ * Equal transactions, times and parent give equal blocks, which nodes know.
  * @param log a line per block that differs, because of a change in no block
  */
 export async function replay(
@@ -58,7 +56,7 @@ export async function replay(
   log: (line: string) => void,
 ): Promise<void> {
   for (const { number, time, hash, transactions } of blocks) {
-    // One at a time: an account's transactions have to arrive in order.
+    // An account's transactions have to arrive in order.
     for (const raw of transactions) await rpc.call('eth_sendRawTransaction', raw);
     await rpc.call('evm_setNextBlockTimestamp', time);
     await rpc.call('evm_mine');
@@ -67,7 +65,7 @@ export async function replay(
   }
 }
 
-/** Anvil's dump, compressed, and its last block. @throws LocalChainError `STATE_BUSY` */
+/** Compressed. @throws LocalChainError `STATE_BUSY` */
 export async function dumpOf(rpc: RpcClient): Promise<{ head: Block; dump: Uint8Array }> {
   let head = await headOf(rpc);
   for (let attempt = 0; attempt < TRIES; attempt++) {

@@ -1,4 +1,4 @@
-/** What tells chains apart: a state belongs to one. */
+/** A state belongs to one chain. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { createAccount } from '../account.ts';
@@ -11,7 +11,6 @@ const STATE_VERSION = 1;
 /** JSON of properties that must be equal. */
 export type ChainIdentity = Readonly<Record<string, string | number>>;
 
-/** How a refusal names them. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   version: 'the version of the state',
   anvil: 'the version of Anvil',

@@ -1,6 +1,6 @@
 /**
- * Keeps a running chain on disk. Blocks, some hundred bytes, are recorded when mined; a dump (20 ms at 400 blocks, 80
- * ms at 5,000) follows many blocks, or changes in no block. A transaction is on disk 1 to 2 ms after its block shows.
+ * Keeps a running chain on disk. Blocks are recorded when mined; a dump (20 ms at 400 blocks, 80 ms at 5,000) follows many
+ * blocks, or changes in no block. A transaction is on disk 1 to 2 ms after its block shows.
  */
 import type { Deployment } from '../deployment/deploy.ts';
 import type { RpcClient } from '../rpc.ts';
@@ -8,9 +8,9 @@ import { type Block, blocksBetween, dumpOf, headOf, linesOf } from './blocks.ts'
 import type { ChainIdentity } from './identity.ts';
 import { type BlockFile, writeState } from './state-folder.ts';
 
-/** Blocks since a dump: rebuilding takes about a millisecond each. */
+/** Since a dump: rebuilding takes about a millisecond each. */
 const BLOCKS_MAX = 250;
-/** Transactions of the blocks since a dump, characters: about the size of a dump. */
+/** Characters since the dump: about the size of a dump. */
 const TRANSACTIONS_MAX = 500_000;
 
 interface RecorderDeps {
@@ -20,7 +20,6 @@ interface RecorderDeps {
   readonly deployment: Deployment;
 }
 
-/** What is on disk. */
 interface Recorded {
   readonly file: BlockFile;
   readonly head: Block;
@@ -42,12 +41,12 @@ export class StateRecorder {
     this.#deps = deps;
   }
 
-  /** To be called before the chain does more than mine: what Anvil's own methods set is in no block. */
+  /** Call it before the chain does more than mine. */
   expectRewrite(): void {
     this.#isRewritten = true;
   }
 
-  /** Records the blocks since the last call. */
+  /** Since the last call. */
   async record(): Promise<void> {
     const { rpc } = this.#deps;
     const head = await headOf(rpc);
@@ -78,7 +77,6 @@ export class StateRecorder {
     if (transactionSize > TRANSACTIONS_MAX) await this.dump();
   }
 
-  /** Records everything. */
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
     // Concurrent changes may be in it or not.

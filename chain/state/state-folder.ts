@@ -1,14 +1,12 @@
 /**
- * The state of a chain on disk: a dump made by Anvil, and the blocks since then, which are rebuilt on top of
- * it.
+ * A dump, and the blocks since then, which are rebuilt on top of it.
  *
  *   FOLDER/state.json      what chain it is, what was deployed on it, and which dump is the valid one
  *   FOLDER/ID.dump         Anvil's own format, compressed
  *   FOLDER/ID.blocks       a line for each block since the dump: number, time, hash, transactions
  *
- * A new dump is written aside; `state.json` is replaced when it is complete. Everything is written through to the disk,
- * so that it survives a power failure, too: a block takes half a millisecond for that. At most the blocks that were
- * being written then are lost.
+ * A new dump is written aside; `state.json` is replaced when it is complete. Everything is written through to the disk, half
+ * a millisecond per block: a power failure loses at most the blocks that were being written then.
  */
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,13 +17,13 @@ import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
 
-/** What is needed to rebuild a block: on the same parent it gets the same hash. */
+/** On the same parent a block gets the same hash. */
 export interface BlockLine {
   readonly number: number;
   /** Unix seconds. */
   readonly time: number;
   readonly hash: string;
-  /** Signed transactions, 0x-hex, in their order. */
+  /** Signed, 0x-hex, in their order. */
   readonly transactions: readonly string[];
 }
 
@@ -41,7 +39,7 @@ export interface SavedState {
   readonly deployment: Deployment;
   /** Anvil's state as JSON. */
   readonly dump: Uint8Array;
-  /** Blocks since the dump, ascending. */
+  /** Since the dump, ascending. */
   readonly blocks: readonly BlockLine[];
 }
 
@@ -63,8 +61,8 @@ export function readState(folder: string): SavedState | undefined {
 }
 
 /**
- * The last line is incomplete if its writer was killed; after a power failure its place may hold anything,
- * and nothing that follows it can be built.
+ * The last line is incomplete if its writer was killed; after a power failure its place may hold anything, and nothing that
+ * follows it can be built.
  */
 function wholeLines(text: string): BlockLine[] {
   const lines = text.split('\n').slice(0, -1);
@@ -81,15 +79,13 @@ function blockOf(line: string): BlockLine | undefined {
   }
 }
 
-/** Where the blocks since a dump are recorded. */
 export interface BlockFile {
   append(lines: readonly BlockLine[]): void;
   close(): void;
 }
 
 /**
- * Makes a dump the valid one and removes the previous one, or leaves the folder as it was: on a full disk there is a
- * new attempt at every block.
+ * Removes the previous dump, or leaves the folder as it was: on a full disk there is a new attempt at every block.
  * @param dump compressed, as Anvil gives it
  */
 export function writeState(
@@ -125,7 +121,7 @@ function blockFile(file: number): BlockFile {
   return {
     append(lines) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-      // A single write may store half of it on a nearly full disk, and says so only by a count.
+      // On a nearly full disk a single write may store half of it, and says so only by a count.
       writeFileSync(file, text, { flush: true });
     },
     close: () => closeSync(file),

@@ -1,13 +1,9 @@
-/** Distances between addresses, `data-formats.md` section 0. */
-
-/** Highest proximity order: only the first four bytes are compared, equal ones count as 31. */
+/** Only the first four bytes are compared; equal ones count as 31. */
 export const MAX_PO = 31;
-/** One bin per proximity order. */
 export const BINS = MAX_PO + 1;
 
 /**
- * Proximity order of two addresses: shared leading bits, capped at MAX_PO.
- * Vectors: test/vectors/keys-and-cheques.json.
+ * Shared leading bits, capped at MAX_PO. Vectors: test/vectors/keys-and-cheques.json.
  * @param a,b 32 bytes each @returns 0..31; 31 also for equal addresses
  */
 export function proximityOrder(a: Uint8Array, b: Uint8Array): number {
@@ -19,7 +15,7 @@ export function proximityOrder(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Compares two addresses by their distance to a third: XOR read as a big-endian number.
+ * Distance is XOR read as a big-endian number.
  * @param target,a,b 32 bytes each @returns below 0 when `a` is closer, above 0 when `b` is, 0 when they are equal
  */
 export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): number {
@@ -30,12 +26,12 @@ export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): numb
   return 0;
 }
 
-/** Whether the node with this overlay stores the chunk. @param storageRadius of its neighbourhood, bits */
+/** @param storageRadius of the node's neighbourhood, bits */
 export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
   return proximityOrder(overlay, address) >= storageRadius;
 }
 
-/** The first bits of an address. @param length bits, at most those of the address @returns text of `0` and `1` */
+/** @param length bits, at most those of the address @returns text of `0` and `1` */
 export function addressPrefix(address: Uint8Array, length: number): string {
   let bits = '';
   for (let i = 0; i < length; i++) bits += (address[i >> 3]! >> (7 - (i & 7))) & 1;

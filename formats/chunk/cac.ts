@@ -24,14 +24,14 @@ export function cacFromData(data: Uint8Array): Chunk {
   return cacWithAddress(data, cacAddress(data));
 }
 
-/** For data that has been hashed already. @param data kept without copying @param address of the data, not checked */
+/** @param data hashed already, kept without copying @param address of the data, not checked */
 export function cacWithAddress(data: Uint8Array, address: Uint8Array): Chunk {
   const chunk: Chunk = { address, data, kind: 'cac', identity: address };
   shareChunk(chunk);
   return chunk;
 }
 
-/** Whether `data` is the content-addressed chunk of that address. Never throws. */
+/** Never throws. */
 export function isCac(address: Uint8Array, data: Uint8Array): boolean {
   return data.length >= SPAN_SIZE && data.length <= CAC_SIZE_MAX && equalBytes(cacAddress(data), address);
 }

@@ -1,13 +1,13 @@
-/** Longest payload of a chunk, bytes. */
+/** Bytes. */
 export const CHUNK_PAYLOAD_SIZE = 4096;
 /** Little-endian length prefix of every chunk, bytes. */
 export const SPAN_SIZE = 8;
-/** Address of a chunk, overlay of a node, id of a batch: bytes. */
+/** Of a chunk's address, a node's overlay, a batch's id: bytes. */
 export const ADDRESS_SIZE = 32;
-/** Longest stored chunk of either kind (single-owner: id 32, signature 65, span 8, payload 4096), bytes. */
+/** Of either kind (single-owner: id 32, signature 65, span 8, payload 4096), bytes. */
 export const CHUNK_STORED_SIZE_MAX = 4201;
 
-/** A chunk whose address has been verified against its data by the creator of this object. */
+/** Its creator has verified the address against the data. */
 export interface Chunk {
   /** 32 bytes. */
   readonly address: Uint8Array;
@@ -18,12 +18,12 @@ export interface Chunk {
   readonly identity: Uint8Array;
 }
 
-/** Where a file's chunks come from. Throws `ChunkNotFoundError` when no node has the chunk. */
+/** Throws `ChunkNotFoundError` when no node has the chunk. */
 export interface ChunkGetter {
   get(address: Uint8Array, signal?: AbortSignal): Promise<Chunk>;
 }
 
-/** Where a file's chunks go; resolves when the chunk is accepted (the putter's contract says how durably). */
+/** Resolves when the chunk is accepted; the putter's contract says how durably. */
 export interface ChunkPutter {
   put(chunk: Chunk, signal?: AbortSignal): Promise<void>;
 }

@@ -2,5 +2,5 @@ import { CodedError } from '../coded-error.ts';
 
 export type ChunkErrorCode = 'CHUNK_INVALID' | 'STAMP_INVALID';
 
-/** Invalid bytes of a chunk or a stamp. */
+/** Of a chunk or a stamp. */
 export class ChunkError extends CodedError<ChunkErrorCode> {}

@@ -1,16 +1,11 @@
-/**
- * Chunks that one node of this process has verified, shared with its other nodes: see `formats/shared-results.ts`.
- */
+/** Verified by one node of this process, shared with its other nodes: see `formats/shared-results.ts`. */
 import { SharedResults } from '../shared-results.ts';
 import type { Chunk } from './chunk.ts';
 
 /** First byte of a result. */
 const KINDS = { cac: 0, soc: 1 } as const;
 
-/**
- * @param address 32 bytes @returns the chunk that they are known to form, made of the given bytes; undefined:
- * not verified yet
- */
+/** @param address 32 bytes @returns the chunk, made of the given bytes; undefined: not verified yet */
 export function sharedChunk(address: Uint8Array, data: Uint8Array): Chunk | undefined {
   const found = SharedResults.current()?.chunks.find(address, data);
   if (found === undefined) return undefined;

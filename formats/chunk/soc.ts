@@ -5,7 +5,6 @@ import { recoverSigner, SignatureError, type Signer } from '../crypto/signer.ts'
 import { cacAddress } from './cac.ts';
 import { CHUNK_STORED_SIZE_MAX, type Chunk, SPAN_SIZE } from './chunk.ts';
 
-/** Chain address of an owner, bytes. */
 export const OWNER_SIZE = 20;
 const ID_SIZE = 32;
 const SIGNATURE_SIZE = 65;
@@ -15,13 +14,13 @@ const SOC_SIZE_MIN = WRAPPED_OFFSET + SPAN_SIZE;
 /** Anyone can sign as the owner of dispersed replicas, so their ids are bound to what they wrap (`data-formats.md` 3.6). */
 const REPLICA_OWNER = fromHex('dc5b20847f43d67928f49cd4f85d696b5a7617b5');
 
-/** What a single-owner chunk is made of: 32 bytes, 65 bytes, and the wrapped chunk with its span. */
+/** What a single-owner chunk is made of. */
 export interface SocParts {
   /** 32 bytes. */
   readonly id: Uint8Array;
   /** 65 bytes, over H(id ‖ wrapped address). */
   readonly signature: Uint8Array;
-  /** Span and payload of the wrapped chunk. */
+  /** Span and payload. */
   readonly wrapped: Uint8Array;
 }
 
@@ -30,7 +29,7 @@ export function socAddress(id: Uint8Array, owner: Uint8Array): Uint8Array {
   return keccak256(id, owner);
 }
 
-/** The chunk, if `data` is a valid single-owner chunk of that address. Never throws for bad input. */
+/** Undefined: `data` is no valid single-owner chunk of that address. Never throws for bad input. */
 export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefined {
   if (data.length < SOC_SIZE_MIN || data.length > CHUNK_STORED_SIZE_MAX) return undefined;
   const { id, signature, wrapped } = socParts(data);
@@ -42,14 +41,14 @@ export function parseSoc(address: Uint8Array, data: Uint8Array): Chunk | undefin
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 
-/** The chunk that the parts form for that owner, if valid. Never throws for bad input. */
+/** Undefined: the parts form no valid chunk of that owner. Never throws for bad input. */
 export function makeSoc({ id, signature, wrapped }: SocParts, owner: Uint8Array): Chunk | undefined {
   if (id.length !== ID_SIZE || signature.length !== SIGNATURE_SIZE) return undefined;
   return parseSoc(socAddress(id, owner), joined({ id, signature, wrapped }));
 }
 
 /**
- * Creates and signs a chunk. @param id 32 bytes @param wrapped span ‖ payload, 8..4104 bytes
+ * @param id 32 bytes @param wrapped span ‖ payload, 8..4104 bytes
  * @throws ChunkError CHUNK_INVALID for a wrapped chunk of another length
  */
 export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer, 'address' | 'sign'>): Chunk {
@@ -59,12 +58,12 @@ export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer,
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 
-/** Address of the content-addressed chunk that a single-owner chunk wraps. @param data at least 105 bytes @returns 32 bytes */
+/** @param data at least 105 bytes @returns 32 bytes */
 export function wrappedAddressOf(data: Uint8Array): Uint8Array {
   return cacAddress(socParts(data).wrapped);
 }
 
-/** Views on the parts of a single-owner chunk's data. @param data at least 105 bytes */
+/** Views. @param data at least 105 bytes */
 export function socParts(data: Uint8Array): SocParts {
   return {
     id: data.subarray(0, ID_SIZE),

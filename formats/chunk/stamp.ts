@@ -1,6 +1,4 @@
-/**
- * Postage stamps: 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json.
- */
+/** 113 bytes attached to one chunk. `data-formats.md` 6. Vectors: test/vectors/postage.json. */
 import { keccak256 } from '../crypto/keccak.ts';
 import { pooled } from '../crypto/pooled.ts';
 import { ChunkError } from './errors.ts';
@@ -12,10 +10,9 @@ const SIGNATURE_SIZE = 65;
 const INDEX_OFFSET = BATCH_ID_SIZE;
 const TIMESTAMP_OFFSET = INDEX_OFFSET + INDEX_SIZE;
 const SIGNATURE_OFFSET = TIMESTAMP_OFFSET + TIMESTAMP_SIZE;
-/** Bytes of an encoded stamp. */
 export const STAMP_SIZE = SIGNATURE_OFFSET + SIGNATURE_SIZE;
 
-/** A postage stamp: what is attached to one chunk. Layout: `data-formats.md` 6.2. */
+/** What is attached to one chunk. Layout: `data-formats.md` 6.2. */
 export interface Stamp {
   /** 32 bytes. */
   readonly batchId: Uint8Array;
@@ -41,7 +38,7 @@ export function encodeStamp(stamp: Stamp): Uint8Array {
   return bytes;
 }
 
-/** @param bytes kept, the fields are views of it @throws ChunkError STAMP_INVALID unless it has 113 bytes */
+/** @param bytes kept, the fields are views @throws ChunkError STAMP_INVALID unless it has 113 bytes */
 export function decodeStamp(bytes: Uint8Array): Stamp {
   checkLength(bytes, STAMP_SIZE, 'invalid stamp');
   return {
@@ -52,15 +49,12 @@ export function decodeStamp(bytes: Uint8Array): Stamp {
   };
 }
 
-/** Identity of a stamp in the reserve and in pull syncing: H(113 bytes). @returns 32 bytes */
+/** In the reserve and in pull syncing: H(113 bytes). @returns 32 bytes */
 export function stampHash(stamp: Stamp): Uint8Array {
   return keccak256(encodeStamp(stamp));
 }
 
-/**
- * The digest that the owner of the batch signs by EIP-191. @param chunkAddress,batchId 32 bytes @param
- * index,timestamp 8 bytes
- */
+/** Signed by the batch's owner by EIP-191. @param chunkAddress,batchId 32 bytes @param index,timestamp 8 bytes */
 export function stampDigest(
   chunkAddress: Uint8Array,
   batchId: Uint8Array,
@@ -70,7 +64,7 @@ export function stampDigest(
   return keccak256(chunkAddress, batchId, index, timestamp);
 }
 
-/** The top `bucketDepth` bits of an address. @param bucketDepth 0..32 */
+/** The top bits. @param bucketDepth 0..32 */
 export function bucketOf(address: Uint8Array, bucketDepth: number): number {
   if (bucketDepth === 0) return 0;
   return new DataView(address.buffer, address.byteOffset, 4).getUint32(0) >>> (32 - bucketDepth);

@@ -6,9 +6,8 @@ import { shareChunk, sharedChunk } from './shared-chunks.ts';
 import { parseSoc } from './soc.ts';
 
 /**
- * The chunk of that address: content-addressed first, then single-owner (`data-formats.md` 1.7).
- * @param address,data as received, kept without copying @throws ChunkError CHUNK_INVALID when they do not
- * belong together
+ * Content-addressed first, then single-owner (`data-formats.md` 1.7).
+ * @param address,data as received, kept without copying @throws ChunkError CHUNK_INVALID when they do not belong together
  */
 export function chunkFrom(address: Uint8Array, data: Uint8Array): Chunk {
   if (address.length !== ADDRESS_SIZE) {

@@ -1,7 +1,7 @@
-/** Base 58 with the alphabet of Bitcoin: the text form of libp2p peer ids. */
+/** With the alphabet of Bitcoin: the text form of libp2p peer ids. */
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const BASE = 58;
-/** Digits that fit an exact number: handling this many at once keeps the costly long numbers few. */
+/** They fit an exact number, so the costly long numbers are few. */
 const GROUP_DIGITS = 8;
 const GROUP = BigInt(BASE ** GROUP_DIGITS);
 
@@ -16,7 +16,6 @@ export function toBase58(bytes: Uint8Array): string {
   return '1'.repeat(zeros === -1 ? bytes.length : zeros) + digits;
 }
 
-/** Without leading zeros. */
 function groupText(group: number): string {
   let text = '';
   for (let rest = group; rest > 0; rest = Math.floor(rest / BASE)) text = ALPHABET.charAt(rest % BASE) + text;

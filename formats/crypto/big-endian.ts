@@ -1,7 +1,6 @@
-/** Whole numbers as bytes, most significant first. */
 import { fromHex, toHex } from './hex.ts';
 
-/** As few bytes as possible, none for zero. @throws RangeError below zero, whose digits would be misread */
+/** As few bytes as possible, none for zero. @throws RangeError below zero */
 export function toBigEndian(value: bigint): Uint8Array {
   if (value < 0n) throw new RangeError(`a number without sign is not negative, got ${value}`);
   if (value === 0n) return new Uint8Array(0);
@@ -9,7 +8,7 @@ export function toBigEndian(value: bigint): Uint8Array {
   return fromHex(digits.length % 2 === 0 ? digits : `0${digits}`);
 }
 
-/** @param bytes any number of them; no bytes mean zero */
+/** @param bytes any number; none mean zero */
 export function fromBigEndian(bytes: Uint8Array): bigint {
   return BigInt(`0x0${toHex(bytes)}`);
 }

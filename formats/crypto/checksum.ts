@@ -1,8 +1,10 @@
-/** Chain addresses in the mixed case that reveals typing errors: EIP-55. Vectors: those of the EIP. */
+/** EIP-55: the mixed case reveals typing errors. Vectors: those of the EIP. */
 import { toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
-/** @param address 20 bytes @returns `0x` and 40 hex digits, upper case where the hash of the lower-case digits is 8 or more */
+/**
+ * @param address 20 bytes @returns `0x` and 40 hex digits, upper case where the hash of the lower-case digits is 8 or more
+ */
 export function checksumAddress(address: Uint8Array): string {
   const digits = toHex(address);
   const hash = toHex(keccak256(Buffer.from(digits)));

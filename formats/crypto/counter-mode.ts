@@ -1,22 +1,15 @@
-/**
- * The network's counter-mode encryption, `data-formats.md` 2.3: up to a chunk's payload in one WebAssembly call.
- * Vectors: test/vectors/encryption.json.
- */
+/** `data-formats.md` 2.3: up to a chunk's payload in one WebAssembly call. Vectors: test/vectors/encryption.json. */
 import assert from 'node:assert/strict';
 import { INPUT, KEY, MEMORY, xorKeystream } from './bmt/wasm.ts';
 
 /** Bytes of a key, and of the segment that one counter value encrypts. */
 export const KEY_SIZE = 32;
-/**
- * Bytes of one call: a whole number of segments, and smaller than the module's input by more than it
- * overwrites.
- */
+/** A whole number of segments, and smaller than the module's input by more than it overwrites. */
 const PIECE_SIZE = 4096;
 
 /**
  * Encrypts and decrypts alike: segment `c` of 32 bytes is XORed with H(H(key ‖ LE4(counter + c))).
  * @param key 32 bytes @param bytes any length, not modified @param counter of the first segment, modulo 2^32
- * @returns as many bytes
  */
 export function transcrypt(key: Uint8Array, bytes: Uint8Array, counter = 0): Uint8Array {
   assert.equal(key.length, KEY_SIZE);

@@ -6,7 +6,7 @@ import { SignatureError } from './signer.ts';
 const KEY_SIZE = 32;
 
 /**
- * What both sides of a key pair each compute: x of the product, big-endian, without its leading zero bytes.
+ * x of the product, big-endian, without its leading zero bytes.
  * @param privateKey 32 bytes @param publicKey SEC1, 33 or 65 bytes @returns 32 bytes, one time in 256 fewer
  * @throws SignatureError `PUBLIC_KEY_INVALID` for a point that is not on the curve
  */
@@ -28,7 +28,7 @@ export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
   }
 }
 
-/** A key for one use, 32 bytes. */
+/** 32 bytes. */
 export function ephemeralKey(random: Random): Uint8Array {
   for (;;) {
     const key = random.bytes(KEY_SIZE);

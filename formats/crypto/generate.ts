@@ -1,5 +1,5 @@
 /**
- * Compiles the AssemblyScript sources below this folder and writes each module as a generated file.
+ * Compiles the AssemblyScript sources below this folder into generated files.
  *
  *     node formats/crypto/generate.ts            writes the files
  *     node formats/crypto/generate.ts --check    writes nothing, fails when a file is not current
@@ -10,7 +10,7 @@ import { main as compile } from 'assemblyscript/asc';
 interface WasmModule {
   readonly source: URL;
   readonly artefact: URL;
-  /** Name of the constant in the artefact. */
+  /** In the artefact. */
   readonly constant: string;
 }
 
@@ -30,7 +30,7 @@ const MODULES: readonly WasmModule[] = [
 /** `stub`: the modules allocate nothing, so they need no collector. */
 const FLAGS = ['-O3', '--converge', '--noAssert', '--enable', 'simd', '--runtime', 'stub'];
 
-/** Text of the generated file for the current source. @throws Error with the compiler's output */
+/** @throws Error with the compiler's output */
 async function generate({ source, constant }: WasmModule): Promise<string> {
   const text = await readFile(source, 'utf8');
   let wasm: string | Uint8Array = '';

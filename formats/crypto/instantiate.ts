@@ -1,12 +1,10 @@
-/**
- * The part of the standard global that is used here; the compiler's library for Node.js has no types for it.
- */
+/** The compiler's library for Node.js has no types for it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** The exports of a WebAssembly module without imports; the caller knows their types. @param module base64 */
+/** Without imports; the caller knows the exports' types. @param module base64 */
 export function instantiate(module: string): unknown {
   return new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module, 'base64'))).exports;
 }

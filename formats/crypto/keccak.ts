@@ -1,9 +1,9 @@
-/** Keccak-256 with the original padding (`data-formats.md` 1.1), in the WebAssembly module of the tree hash. */
+/** With the original padding (`data-formats.md` 1.1), in the WebAssembly module of the tree hash. */
 import { absorb, CAPACITY, finish, INPUT, MEMORY, OUTPUT } from './bmt/wasm.ts';
 
 const HASH_SIZE = 32;
 
-/** Hash of the concatenated parts, of any length. @returns 32 bytes */
+/** Of the concatenated parts. @returns 32 bytes */
 export function keccak256(...parts: Uint8Array[]): Uint8Array {
   let filled = 0;
   for (const part of parts) {

@@ -1,6 +1,6 @@
 /**
- * Key files: web3 secret storage version 3 with scrypt and AES-128-CTR, `data-formats.md` 9.3. Text in, text out; the
- * files themselves belong to `store/key-store.ts`. Vectors: test/vectors/keys-and-cheques.json.
+ * Key files: web3 secret storage version 3 with scrypt and AES-128-CTR, `data-formats.md` 9.3. Vectors:
+ * test/vectors/keys-and-cheques.json.
  */
 
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto';
@@ -18,9 +18,7 @@ const AES_KEY_SIZE = 16;
 const IV_SIZE = 16;
 const SALT_SIZE = 32;
 const DEFAULT_SCRYPT: ScryptCost = { n: 32768, r: 8, p: 1 };
-/**
- * A file may require more memory than our own (128 · n · r bytes); the limit is eight times the usual n·r.
- */
+/** A file may require more memory than our own (128 · n · r bytes); the limit is eight times the usual n·r. */
 const SCRYPT_MEMORY_MAX = 256 * 2 ** 20;
 
 export interface ScryptCost {
@@ -41,13 +39,13 @@ export class KeystoreError extends CodedError<KeystoreErrorCode> {}
 interface EncryptOptions {
   readonly password: string;
   readonly random: Pick<Random, 'bytes'>;
-  /** Hex for the file's `address` field. */
+  /** Hex. */
   readonly address: string;
-  /** Below the default only where the key protects nothing, such as in a throw-away cluster. */
+  /** Below the default only where the key protects nothing. */
   readonly scrypt?: ScryptCost;
 }
 
-/** @param secret bytes of any length @returns the JSON text of a key file */
+/** @param secret of any length @returns JSON */
 export function encryptKey(secret: Uint8Array, options: EncryptOptions): string {
   const { n, r, p } = options.scrypt ?? DEFAULT_SCRYPT;
   const salt = options.random.bytes(SALT_SIZE);
@@ -72,8 +70,9 @@ export function encryptKey(secret: Uint8Array, options: EncryptOptions): string 
 
 /**
  * @param json text of a key file @returns the secret
- * @throws KeystoreError PASSWORD_INVALID for a wrong password or an altered file; the other codes for files
- * of an unsupported kind. Checked in the order version, cipher, hex fields, KDF, MAC.
+ * @throws KeystoreError PASSWORD_INVALID for a wrong password or an altered file; the other codes for files of an
+ *   unsupported
+ * kind. Checked in the order version, cipher, hex fields, KDF, MAC.
  */
 export function decryptKey(json: string, password: string): Uint8Array {
   const file = parse(json);
@@ -173,7 +172,7 @@ function malformed(field: string, cause?: unknown): KeystoreError {
   return new KeystoreError('KEY_FILE_MALFORMED', `key file: invalid ${field}`, { cause });
 }
 
-/** Random UUID, version 4, variant 1. */
+/** Version 4, variant 1. */
 function uuid(bytes: Uint8Array): string {
   const b = bytes.slice();
   b[6] = (b[6]! & 0x0f) | 0x40;

@@ -1,8 +1,7 @@
 import { keccak256 } from './keccak.ts';
 
 /**
- * Overlay of a node: H(chain address ‖ LE8(network id) ‖ nonce). The network id is little-endian here, big-endian in
- * the handshake.
+ * H(chain address ‖ LE8(network id) ‖ nonce). The network id is little-endian here, big-endian in the handshake.
  * @param ethereum 20 bytes @param nonce 32 bytes @returns 32 bytes
  * Source: `data-formats.md` 9.2. Vectors: test/vectors/keys-and-cheques.json
  */

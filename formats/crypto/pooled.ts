@@ -1,6 +1,6 @@
 /**
- * A small array in memory shared with others: V8 allocates more than 64 bytes outside its heap, which costs several
- * times as much. Not for arrays that live long, since one keeps all 8 KiB.
+ * V8 allocates arrays of more than 64 bytes outside its heap, which costs several times as much. Not for arrays that live
+ * long, since one keeps all 8 KiB.
  * @returns uninitialised, to be filled completely; not a Buffer, whose `slice` copies nothing
  */
 export function pooled(size: number): Uint8Array {
@@ -8,7 +8,6 @@ export function pooled(size: number): Uint8Array {
   return new Uint8Array(buffer, byteOffset, size);
 }
 
-/** A copy in such memory. */
 export function pooledCopy(bytes: Uint8Array): Uint8Array {
   const copy = pooled(bytes.length);
   copy.set(bytes);

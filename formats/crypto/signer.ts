@@ -1,6 +1,6 @@
 /**
- * secp256k1 signatures of the network: 65 bytes r ‖ s ‖ v, checked by recovering the signer. `data-formats.md` 9.1.
- * Native and synchronous. Vectors: test/vectors/keys-and-cheques.json, test/vectors/soc.json.
+ * 65 bytes r ‖ s ‖ v, checked by recovering the signer. `data-formats.md` 9.1. Native and synchronous. Vectors:
+ * test/vectors/keys-and-cheques.json, test/vectors/soc.json.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { keccak256 } from './keccak.ts';
 import { pooled } from './pooled.ts';
 
 const SIGNATURE_SIZE = 65;
-/** Offset of `v`, and its value for recovery id 0. */
+/** And the value of `v` for recovery id 0. */
 const V_OFFSET = 64;
 const V_BASE = 27;
 /** Recovery ids 0..3 occur twice: 31..34 are aliases of 27..30 that real nodes accept. */
@@ -25,15 +25,15 @@ export type SignatureErrorCode = 'SIGNATURE_INVALID' | 'PRIVATE_KEY_INVALID' | '
 
 export class SignatureError extends CodedError<SignatureErrorCode> {}
 
-/** Signs with one secp256k1 key. `address`: 20 bytes; `publicKey`: 33 bytes; signatures: 65 bytes. */
+/** Signs with one secp256k1 key. */
 export interface Signer {
   /** Chain address, 20 bytes. */
   readonly address: Uint8Array;
   /** Compressed, 33 bytes. */
   readonly publicKey: Uint8Array;
-  /** EIP-191 signature over data of any length, 65 bytes. */
+  /** EIP-191, over data of any length; 65 bytes. */
   sign(data: Uint8Array): Uint8Array;
-  /** Signature over an unprefixed digest of 32 bytes (transactions, typed data), 65 bytes with v 27 or 28. */
+  /** Over an unprefixed digest of 32 bytes (transactions, typed data): 65 bytes with v 27 or 28. */
   signDigest(digest: Uint8Array): Uint8Array;
 }
 
@@ -63,17 +63,14 @@ export function createSigner(privateKey: Uint8Array): Signer {
   };
 }
 
-/**
- * The signer of `data` by EIP-191. @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
- */
+/** By EIP-191. @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID */
 export function recoverSigner(data: Uint8Array, signature: Uint8Array): Uint8Array {
   return recoverDigestSigner(eip191Digest(data), signature);
 }
 
 /**
- * The signer of a digest of 32 bytes. Accepts high s and v 27..34 like real nodes; otherwise honest relays
- * would look like offenders.
- * @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
+ * Accepts high s and v 27..34 like real nodes; otherwise honest relays would look like offenders.
+ * @param digest 32 bytes @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID
  */
 export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): Uint8Array {
   if (signature.length !== SIGNATURE_SIZE) {
@@ -95,9 +92,7 @@ export function recoverDigestSigner(digest: Uint8Array, signature: Uint8Array): 
   }
 }
 
-/**
- * Whether the contracts accept a signature of this form: 65 bytes, low s, v 27 or 28. They refuse all others.
- */
+/** 65 bytes, low s, v 27 or 28: contracts refuse all others. */
 export function isContractForm(signature: Uint8Array): boolean {
   const v = signature[V_OFFSET];
   if (signature.length !== SIGNATURE_SIZE || (v !== V_BASE && v !== V_BASE + 1)) return false;

@@ -1,11 +1,8 @@
-/**
- * The dynamic types of the contract ABI: byte strings, texts, lists, and tuples that contain any of these.
- */
 import { type AbiValue, encodeWord } from './abi.ts';
 
 const WORD_SIZE = 32;
 
-/** Encoded value. A dynamic one follows the others, and its offset takes its place. */
+/** A dynamic value follows the others, and its offset takes its place. */
 export interface Encoded {
   readonly data: Uint8Array;
   readonly dynamic: boolean;
@@ -15,19 +12,19 @@ export function word(value: AbiValue): Encoded {
   return { data: encodeWord(value), dynamic: false };
 }
 
-/** `bytes`: the length, then whole words. */
+/** The length, then whole words. */
 export function bytes(value: Uint8Array): Encoded {
   const padded = new Uint8Array(Math.ceil(value.length / WORD_SIZE) * WORD_SIZE);
   padded.set(value);
   return { data: joined([encodeWord(value.length), padded]), dynamic: true };
 }
 
-/** `string`: the same for its UTF-8 bytes. */
+/** The same for its UTF-8 bytes. */
 export function text(value: string): Encoded {
   return bytes(new TextEncoder().encode(value));
 }
 
-/** A list of any length with values of one type. */
+/** Of one type. */
 export function list(values: readonly Encoded[]): Encoded {
   return { data: joined([encodeWord(values.length), tuple(...values).data]), dynamic: true };
 }

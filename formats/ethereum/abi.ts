@@ -1,6 +1,6 @@
 /**
- * The contract ABI for types of fixed length: words of 32 bytes. Node, chain and harness all use it; a full
- * ABI library would cost each node process about 80 ms at start. Data from the chain is checked, never sliced blindly.
+ * Types of fixed length: words of 32 bytes. A full ABI library would cost each node process about 80 ms at start. Data from
+ * the chain is checked, never sliced blindly.
  */
 import { fromBigEndian } from '../crypto/big-endian.ts';
 import { toHex } from '../crypto/hex.ts';
@@ -16,7 +16,7 @@ const UINT256_END = 1n << 256n;
 /** One static argument: a number (uintN), bytes32 or a 20-byte address as bytes or 0x-hex, or a flag. */
 export type AbiValue = bigint | number | boolean | Uint8Array | string;
 
-/** First four bytes of a signature's hash, `0x` and 8 hex digits. Functions and custom errors. */
+/** First four bytes of the hash, `0x` and 8 hex digits. Functions and custom errors. */
 export function selectorOf(signature: string): string {
   return `0x${toHex(signatureHash(signature).subarray(0, SELECTOR_SIZE))}`;
 }
@@ -26,7 +26,7 @@ export function topicOf(signature: string): string {
   return `0x${toHex(signatureHash(signature))}`;
 }
 
-/** Call data of a function whose arguments are all static. */
+/** Of a function whose arguments are all static. */
 export function encodeCall(selector: string, ...values: AbiValue[]): string {
   return selector + values.map((value) => toHex(encodeWord(value))).join('');
 }
@@ -51,15 +51,12 @@ export function encodeWord(value: AbiValue): Uint8Array {
   return word;
 }
 
-/**
- * Reads the words of returned data or of an event. Every method throws ChainError RPC_ERROR when the data
- * lacks the word.
- */
+/** Of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks the word. */
 export interface WordReader {
-  /** Whole words of the data. */
+  /** Whole words. */
   readonly count: number;
   uint(index: number): bigint;
-  /** A number that must fit `Number` exactly. */
+  /** It must fit `Number` exactly. */
   small(index: number): number;
   bool(index: number): boolean;
   /** 20 bytes. */

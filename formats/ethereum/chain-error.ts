@@ -12,7 +12,6 @@ export type ChainErrorCode =
   | 'NOT_MINED'
   | 'MONITOR_CLOSED';
 
-/** A contract's reason for refusing. */
 export interface Revert {
   /** `NotBatchOwner()` for a known custom error, the text of `Error(string)`, or the endpoint's text. */
   readonly reason: string;
@@ -24,9 +23,9 @@ export class ChainError extends Error {
   readonly code: ChainErrorCode;
   /** Only with code `REVERTED`. */
   readonly revert: Revert | undefined;
-  /** Only with code `NOT_MINED`: hash of the transaction that must be mined, resent or cancelled first. */
+  /** Only with code `NOT_MINED`: hash of the transaction to be mined, resent or cancelled first. */
   readonly blocking: string | undefined;
-  /** Whether the endpoint is overloaded for the moment; it may answer the same request later. */
+  /** The endpoint is overloaded; it may answer the same request later. */
   readonly busy: boolean;
 
   constructor(

@@ -1,13 +1,11 @@
-/** Bytes and numbers in JSON-RPC notation. */
 import { fromHex, toHex } from '../crypto/hex.ts';
 import { ChainError } from './chain-error.ts';
 
-/** `0x` and two digits for each byte. */
 export function hexText(bytes: Uint8Array): string {
   return `0x${toHex(bytes)}`;
 }
 
-/** @param hex 0x-hex of whole bytes @param about what is read, for the error @throws ChainError RPC_ERROR */
+/** @param hex of whole bytes @param about what is read, for the error @throws ChainError RPC_ERROR */
 export function hexBytes(hex: string, about: string): Uint8Array {
   if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(hex)) throw malformed(`${about}: not 0x-hex`);
   return fromHex(hex);

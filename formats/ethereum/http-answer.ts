@@ -1,6 +1,6 @@
 /**
- * The answers of an HTTP/1.1 server to requests with a body, as they come in pieces. RFC 9112, without cases
- * that our requests cannot cause: answers to HEAD, and compressed ones. Pure.
+ * Of an HTTP/1.1 server to requests with a body, as they come in pieces. RFC 9112, without cases that our requests cannot
+ * cause: answers to HEAD, and compressed ones.
  */
 
 /** Status line and headers. */
@@ -13,23 +13,22 @@ const LINE_END = '\r\n';
 export interface HttpAnswer {
   readonly status: number;
   readonly body: Buffer;
-  /** Whether the connection can carry another request. */
+  /** The connection can carry another request. */
   readonly reusable: boolean;
 }
 
-/** The received bytes are not an answer, or are too long. */
+/** Not an answer, or too long. */
 export class HttpAnswerError extends Error {
   override readonly name = 'HttpAnswerError';
 }
 
 interface Head {
   readonly status: number;
-  /** Whether it is of a version whose connections stay open unless a header says otherwise. */
+  /** Its connections stay open unless a header says otherwise. */
   readonly persistent: boolean;
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** Reads one answer. */
 export class HttpAnswerReader {
   readonly #bodySizeMax: number;
   #head: Head | undefined;
@@ -37,7 +36,7 @@ export class HttpAnswerReader {
   #pending: Buffer = Buffer.alloc(0);
   readonly #parts: Buffer[] = [];
   #size = 0;
-  /** Bytes that are still to come: of the body, or of the running part of a chunked one. */
+  /** Of the body, or of the running part of a chunked one. */
   #missing = 0;
   #state: 'head' | 'length' | 'until-end' | 'part-size' | 'part' | 'part-end' | 'trailer' = 'head';
 
@@ -52,15 +51,12 @@ export class HttpAnswerReader {
       const before = this.#state;
       const left = this.#pending.length;
       if (this.#step()) return this.#answer({ open: true });
-      // Nothing was read and the state is unchanged: more must come.
+      // Nothing was read: more must come.
       if (this.#state === before && this.#pending.length === left) return undefined;
     }
   }
 
-  /**
-   * Nothing more comes. @returns the answer, if it ends with the connection @throws Error when part of it is
-   * missing
-   */
+  /** Nothing more comes. @throws Error when part of the answer is missing */
   end(): HttpAnswer {
     if (this.#state === 'until-end') return this.#answer({ open: false });
     throw new Error('the connection ended before the answer did');
@@ -73,7 +69,7 @@ export class HttpAnswerReader {
     return { status, body: Buffer.concat(this.#parts), reusable };
   }
 
-  /** Reads one element of the pending bytes. @returns whether the answer is complete */
+  /** @returns whether the answer is complete */
   #step(): boolean {
     switch (this.#state) {
       case 'head':
@@ -173,7 +169,7 @@ export class HttpAnswerReader {
   }
 }
 
-/** Names in lower case; of repeated fields the last one. */
+/** In lower case; of repeated fields the last one. */
 function parseHead(text: string): Head {
   const [first = '', ...lines] = text.split(LINE_END);
   const [, version, status] = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(first) ?? [];

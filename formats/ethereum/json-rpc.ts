@@ -1,26 +1,23 @@
-/** JSON-RPC 2.0 as text: requests out, answers checked. Any answer, however broken, ends as a value or a ChainError. */
+/** Requests out, answers checked. Any answer, however broken, ends as a value or a ChainError. */
 
 import { SharedResults } from '../shared-results.ts';
 import { ChainError } from './chain-error.ts';
 import { malformed } from './hex.ts';
 import { decodeRevert } from './revert.ts';
 
-/** Error code that Anvil and Geth give a reverted call. */
+/** Of Anvil and Geth for a reverted call. */
 const REVERT_CODE = 3;
-/**
- * Codes of endpoints that limit the rate of calls: -32005 (EIP-1474), -32016 (clients of the Parity family),
- * the HTTP status.
- */
+/** Rate limits: -32005 (EIP-1474), -32016 (clients of the Parity family), the HTTP status. */
 const BUSY_CODES: readonly unknown[] = [-32_005, -32_016, 429];
 const HEX_DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
-/** Characters of an answer from which on it pays to look whether another node has read it. */
+/** Characters from which on it pays to look whether another node has read the answer. */
 const LONG = 500;
-/** An endpoint's own words are cut to this many characters in our errors. */
+/** Characters of an endpoint's own words in our errors. */
 const MESSAGE_LIMIT = 300;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Sends one request and returns its `result`. Rejects with ChainError, or with the signal's reason. */
+/** @returns `result` @throws ChainError, or the signal's reason */
 export type Send = (method: string, params: readonly unknown[], signal?: AbortSignal) => Promise<unknown>;
 
 export function encodeRequest(id: number, method: string, params: readonly unknown[]): string {
@@ -46,10 +43,7 @@ export function decodeAnswer(
   return answer['result'];
 }
 
-/**
- * The nodes of one process read the same heads: what a long answer says is found once, apart from the id with which each
- * of them has asked.
- */
+/** The nodes of one process read the same heads, so a long answer is parsed once, apart from the id of each request. */
 function parsed(text: string, { id, method }: { readonly id: number; readonly method: string }): JsonObject {
   const shared = text.length < LONG ? undefined : SharedResults.current();
   const ownPart = `{"jsonrpc":"2.0","id":${id},`;

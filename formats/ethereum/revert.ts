@@ -1,9 +1,9 @@
-/** Why a contract refused a call: custom errors, `Error(string)`, `Panic(uint256)`. `contracts.md` 4.3. */
+/** Custom errors, `Error(string)`, `Panic(uint256)`. `contracts.md` 4.3. */
 
 import { selectorOf } from './abi.ts';
 import type { Revert } from './chain-error.ts';
 
-/** Errors that a call can meet: those of the contracts, and of the library's token, ownership and access control. */
+/** Of the contracts, and of the library's token, ownership and access control. */
 const CUSTOM_ERRORS = [
   'ZeroAddress()',
   'InvalidDepth()',
@@ -89,11 +89,11 @@ const PANIC = selectorOf('Panic(uint256)');
 /** `0x` and a selector. */
 const SELECTOR_END = 10;
 const WORD_DIGITS = 64;
-/** Longest reason kept: a contract may return anything. */
+/** A contract may return anything. */
 const REASON_LIMIT = 256;
 
 /**
- * @param data raw revert bytes as 0x-hex, of any length, even empty
+ * @param data raw revert bytes as 0x-hex, even none
  * @param fallback the endpoint's text; used when the data gives no reason
  */
 export function decodeRevert(data: string, fallback: string): Revert {
@@ -111,7 +111,7 @@ function reasonOf(data: string): string | undefined {
   return ERROR_OF_SELECTOR.get(selector) ?? `custom error ${selector}`;
 }
 
-/** ABI string: offset word, length word, bytes. A length beyond the data is cut to what is there. */
+/** Offset word, length word, bytes. A length beyond the data is cut to what is there. */
 function textOf(words: string): string | undefined {
   if (words.length < 2 * WORD_DIGITS) return undefined;
   const length = BigInt(`0x${words.slice(WORD_DIGITS, 2 * WORD_DIGITS)}`);

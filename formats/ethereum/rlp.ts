@@ -1,7 +1,4 @@
-/**
- * Recursive length prefix, encoding only: the form of a transaction before it is signed. Ethereum yellow
- * paper, appendix B.
- */
+/** Encoding only: the form of a transaction before it is signed. Ethereum yellow paper, appendix B. */
 import { toBigEndian } from '../crypto/big-endian.ts';
 
 export type RlpItem = Uint8Array | bigint | readonly RlpItem[];
@@ -11,10 +8,7 @@ const STRING_BASE = 0x80;
 const LIST_BASE = 0xc0;
 const SHORT_LENGTH_MAX = 55;
 
-/**
- * Numbers become big-endian bytes without leading zeros; zero becomes the empty string.
- * @throws RangeError below zero
- */
+/** Numbers become big-endian bytes without leading zeros; zero becomes the empty string. @throws RangeError below zero */
 export function encodeRlp(item: RlpItem): Uint8Array {
   if (typeof item === 'bigint') return encodeRlp(toBigEndian(item));
   if (item instanceof Uint8Array) {

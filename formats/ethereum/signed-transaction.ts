@@ -1,4 +1,4 @@
-/** EIP-1559 transactions (type 2), the only kind sent here. `node-behaviour.md` 7.1. */
+/** EIP-1559 (type 2), the only kind sent here. `node-behaviour.md` 7.1. */
 import { fromBigEndian } from '../crypto/big-endian.ts';
 import { toHex } from '../crypto/hex.ts';
 import { keccak256 } from '../crypto/keccak.ts';
@@ -13,7 +13,7 @@ const V_BASE = 27;
 export interface TransactionFields {
   readonly chainId: bigint;
   readonly nonce: number;
-  /** Highest tip and highest total, base units per gas. */
+  /** Base units per gas: highest tip and highest total. */
   readonly tipCap: bigint;
   readonly feeCap: bigint;
   readonly gasLimit: bigint;
@@ -23,7 +23,7 @@ export interface TransactionFields {
   readonly data: string;
 }
 
-/** @returns hash and the bytes to send, both 0x-hex; deterministic for the same fields and key */
+/** Both 0x-hex; deterministic for the same fields and key. */
 export function signTransaction(
   fields: TransactionFields,
   signer: Pick<Signer, 'signDigest'>,

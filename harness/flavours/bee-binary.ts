@@ -1,7 +1,4 @@
-/**
- * Checks that a program is a Bee that runs here, and reads its options from `start --help`: it exits on an unknown
- * key.
- */
+/** A Bee exits on an unknown key, so its options are read from `start --help`. */
 import { checkRunnable, expectOptions, optionsListed, programOutput, remembered } from './program.ts';
 
 /** No other program has all of these. */
@@ -11,7 +8,7 @@ const START_HELP = ['start', '--help'];
 
 const known = new Map<string, Promise<ReadonlySet<string>>>();
 
-/** Names of the options of `start`. @param where how messages name it @throws HarnessError `BINARY_INVALID` */
+/** Of `start`. @param where how messages name the program @throws HarnessError `BINARY_INVALID` */
 export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
   return remembered(known, { program: binary, where: `${where}.binary` }, async () => {
     checkRunnable(binary);
@@ -19,10 +16,7 @@ export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<s
   });
 }
 
-/**
- * The same for the program in a container's image.
- * @param run runs it to its end @throws HarnessError `BINARY_INVALID`
- */
+/** @param run runs the image's program to its end @throws HarnessError `BINARY_INVALID` */
 export function imageOptions(
   image: string,
   where: string,
@@ -33,14 +27,12 @@ export function imageOptions(
   );
 }
 
-/** Options of an image that was asked before. */
 export function knownOptions(image: string): Promise<ReadonlySet<string>> {
   const asked = known.get(image);
   if (asked === undefined) throw new TypeError(`image ${image} is asked for its options before it is used`);
   return asked;
 }
 
-/** @param program for messages */
 function optionsIn(help: string, program: string): ReadonlySet<string> {
   return expectOptions(optionsListed(help), BEE_OPTIONS, {
     program,

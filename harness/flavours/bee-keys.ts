@@ -1,31 +1,27 @@
-/** A Bee's libp2p identity: a P-256 key, as in its key file and peer id (p2p-protocols.md 1.2). */
+/** A P-256 key, as in a Bee's key file and peer id (p2p-protocols.md 1.2). */
 import { createECDH, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import { toBase58 } from '../../formats/crypto/base58.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 
-/** Order of the curve's group. */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 /** A protobuf key up to its data: type ECDSA, 91 bytes. */
 const KEY_PREFIX = Buffer.from('0803125b', 'hex');
 /** A multihash up to its digest: SHA2-256, 32 bytes. */
 const SHA256_PREFIX = Buffer.from('1220', 'hex');
-/** First byte of an uncompressed point. */
 const UNCOMPRESSED_SIZE = 65;
 
 export interface P256Identity {
   /** SEC1 structure in DER: what the key file encrypts. */
   readonly secret: Uint8Array;
-  /** The same as PKCS #8 in PEM. */
+  /** PKCS #8. */
   readonly pem: string;
-  /** Uncompressed public key, hex: the `address` of the key file. */
+  /** Uncompressed public key, hex. */
   readonly address: string;
   /** `Qm…` */
   readonly peerId: string;
 }
 
-/**
- * @param seed 32 bytes, taken as the private key
- */
+/** @param seed 32 bytes, taken as the private key */
 export function p256Identity(seed: Uint8Array): P256Identity {
   const scalar = validScalar(seed);
   const ecdh = createECDH('prime256v1');

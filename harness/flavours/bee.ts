@@ -1,6 +1,6 @@
 /**
- * A real Bee of any version, configured by a file with only the options that it knows. Its keys follow from the seed.
- * Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
+ * A real Bee of any version, configured with only the options that it knows. Sources: contracts.md 2.1 and 12,
+ * node-behaviour.md 1 and 14.
  */
 import { existsSync } from 'node:fs';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
@@ -16,10 +16,10 @@ import { AUTHORITY_FILE, beeCarrierFiles, beeCarrierOptions, multiaddress } from
 
 /** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
+/** The cheapest that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** UDP port of a Jaeger agent. */
+/** UDP, of a Jaeger agent. */
 const JAEGER_PORT = 6831;
 /** Its API closes within 15 s, its workers within 10 s. */
 const STOP_GRACE_MS = 30_000;
@@ -29,9 +29,9 @@ const REDIAL_MS = 35_000;
 /** From the first peer to the first check of the network; Bee's default: five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
-/** What suits a local cluster; a definition may choose otherwise. */
+/** A definition may choose otherwise. */
 const DEFAULTS = {
-  // Loopback counts as private: without this it would announce no address at all.
+  // Loopback counts as private: without this it would announce no address.
   'allow-private-cidrs': true,
   'block-sync-interval': 1,
   'skip-postage-snapshot': true,
@@ -140,7 +140,7 @@ function programOf({ binary }: { binary?: string | undefined }): string {
   return binary;
 }
 
-/** Key files with a raw scalar for account and messages, and DER for libp2p (node-behaviour.md 1.7). */
+/** A raw scalar for account and messages, and DER for libp2p (node-behaviour.md 1.7). */
 function keyFiles({ identity }: NodePlan): PlannedFile[] {
   const libp2p = p256Identity(identity.keys.libp2p);
   const files = [
@@ -155,7 +155,7 @@ function keyFiles({ identity }: NodePlan): PlannedFile[] {
   }));
 }
 
-/** Set by the testbed: from a definition, they would point the node outside its cluster. */
+/** From a definition, they would point the node outside its cluster. */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network, listen, ports } = plan;
   const { contracts } = network;
@@ -184,7 +184,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
-/** Up to 2.8.1 a Bee sends traces over UDP to a Jaeger agent on the receiver's host; later versions send OTLP. */
+/** Up to 2.8.1 traces go over UDP to a Jaeger agent on the receiver's host; later versions send OTLP. */
 function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): Record<string, unknown> {
   if (otlp === undefined) return {};
   const { protocol, hostname, host } = new URL(otlp.includes('://') ? otlp : `http://${otlp}`);
@@ -196,7 +196,7 @@ function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): R
   };
 }
 
-/** Older programs do without options that they lack; the definition's were checked before. */
+/** The definition's options were checked before; of the others, those that the program lacks are left out. */
 async function configFile(plan: NodePlan): Promise<string> {
   const known = await (plan.image === undefined ? beeOptions(programOf(plan)) : knownOptions(plan.image));
   const options: Record<string, unknown> = {
@@ -216,8 +216,8 @@ async function configFile(plan: NodePlan): Promise<string> {
 }
 
 /**
- * After its warm-up a Bee asks full peers for their status; uploads and downloads hang until one answers
- * (node-behaviour.md 1.5). Its metrics count the answers.
+ * After its warm-up a Bee asks full peers for their status; uploads and downloads hang until one answers (node-behaviour.md
+ * 1.5). Its metrics count the answers.
  */
 async function lacking(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
   if ((await client.status(signal)).isWarmingUp) return 'is warming up';

@@ -1,8 +1,7 @@
-/** User, folder, ports and health check of the image's containers. */
 import { isIPv4 } from 'node:net';
 import type { NodePorts } from './flavour.ts';
 
-/** The image's unprivileged user, and its group. It suits other images too: they write only below the data folder. */
+/** With its group; unprivileged. It suits other images too: they write only below the data folder. */
 export const USER_ID = 1000;
 /** A volume of the image, owned by its user. */
 export const DATA_FOLDER = '/data';
@@ -11,19 +10,18 @@ export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfi
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** Has a folder for each container's volume, owned by the image's user. */
 export const VOLUMES_FOLDER = '/volumes';
-/** All interfaces: requests come from outside the container. */
+/** Requests come from outside the container. */
 export const LISTEN = '0.0.0.0';
-/** Path on the chain's control endpoint that succeeds, without a token, once the contracts are deployed. */
+/** Succeeds, without a token, once the contracts are deployed. */
 export const CHAIN_HEALTH_PATH = '/health';
-/** Path that succeeds once the node can be used. */
 export const NODE_READINESS_PATH = '/readiness';
 
-/** Host names that a server must be told; it answers to every address. */
+/** A server answers to every address; names it must be told. */
 export function hostNames(...hosts: readonly string[]): string[] {
   return hosts.filter((host) => !isIPv4(host));
 }
 
-/** Options of `chain/main.ts` in a container. @param allowed host names in requests */
+/** @param allowed host names in requests */
 export function chainOptions(hosts: readonly string[], allowed: readonly string[]) {
   return {
     port: CHAIN_PORTS.rpc,
@@ -34,7 +32,7 @@ export function chainOptions(hosts: readonly string[], allowed: readonly string[
   };
 }
 
-/** Command that succeeds if the URL does; the image has no HTTP client. */
+/** The image has no HTTP client. */
 export function probe(port: number, path: string): string[] {
   const url = `http://127.0.0.1:${port}${path}`;
   return [

@@ -1,12 +1,9 @@
-/** Timing of a cluster: `fast` for tests, `production` as on the public network. */
+/** `fast` for tests, `production` as on the public network. */
 export const PROFILES = ['fast', 'production'] as const;
 /** Timing of the nodes. */
 export type Profile = (typeof PROFILES)[number];
 
-/**
- * Credit between peers: `high`: no cheque is ever sent; `network`: as on the public network; `low`: a few dozen
- * chunks cost a cheque.
- */
+/** `high`: no cheque is ever sent; `network`: as on the public network; `low`: a few dozen chunks cost a cheque. */
 export const CREDITS = ['high', 'network', 'low'] as const;
 /** How much peers lend each other: see `CREDITS`. */
 export type Credit = (typeof CREDITS)[number];

@@ -1,17 +1,14 @@
-/** A program that others built: whether it runs here, and what it reports. */
+/** A program that others built. */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inheritedEnvironment } from '../base/machine/processes.ts';
 
-/**
- * A program answers in some hundredths of a second, a script on a busy machine in seconds; one that takes this long is
- * waiting for something.
- */
+/** A script on a busy machine answers in seconds; one that takes this long is waiting for something. */
 const ANSWER_TIMEOUT_MS = 60_000;
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
-/** `e_machine` of an ELF header by Node.js's processor names. */
+/** `e_machine` of an ELF header. */
 const ELF_MACHINES: Readonly<Record<number, string>> = {
   0x03: 'ia32',
   0x28: 'arm',
@@ -41,7 +38,7 @@ export function checkRunnable(binary: string, isScript = false): void {
   }
 }
 
-/** Processor of a program; undefined: its header does not say. */
+/** Undefined: its header does not say. */
 function machineOf(binary: string): string | undefined {
   const header = Buffer.alloc(ELF_MACHINE_AT + 2);
   const file = openSync(binary, 'r');
@@ -91,8 +88,8 @@ function howItFailed(error: ExecFileException, args: readonly string[]): string 
 }
 
 /**
- * Option names in a help text, from indented lines such as `-b, --boot_nodes <list>  first contacts`. What
- * follows a gap explains the option, and may name others.
+ * From indented lines such as `-b, --boot_nodes <list>  first contacts`. What follows a gap explains the option, and may
+ * name others.
  */
 export function optionsListed(help: string): ReadonlySet<string> {
   const heads = help
@@ -105,11 +102,7 @@ export function optionsListed(help: string): ReadonlySet<string> {
 }
 const OPTION = /(?<![\w-])--(?<name>[A-Za-z0-9][\w.-]*)/g;
 
-/**
- * What a program was asked for, once for all.
- * @param known answers by program @param where how messages name it
- * @throws HarnessError `BINARY_INVALID`
- */
+/** @param known answers by program @param where how messages name it @throws HarnessError `BINARY_INVALID` */
 export async function remembered(
   known: Map<string, Promise<ReadonlySet<string>>>,
   { program, where }: { readonly program: string; readonly where: string },

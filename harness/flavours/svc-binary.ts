@@ -1,7 +1,4 @@
-/**
- * Another program of our node: of another version, or changed. It is configured and started as the one of this package
- * is, in a process of its own, with those options that it lists.
- */
+/** Another version of our node, or a changed one, in a process of its own, with those options that it lists. */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { Flavour } from './flavour.ts';
@@ -34,7 +31,7 @@ export const svcBinaryFlavour: Flavour = {
   command: ({ dataDir, binary }) => otherProgram(pathOf(binary), ...startArguments(dataDir)),
 };
 
-/** What the code of this package does, another program may do otherwise: it may have other options and records. */
+/** Another program may have other options and records than this package's. */
 function withoutOwnCode({
   embedded: _embedded,
   forgetPeers: _forgetPeers,
@@ -50,7 +47,7 @@ function pathOf(binary: string | undefined): string {
   return binary;
 }
 
-/** Names of its options. @throws HarnessError `BINARY_INVALID` */
+/** @throws HarnessError `BINARY_INVALID` */
 function optionsOf(binary: string, where = 'svc'): Promise<ReadonlySet<string>> {
   return remembered(known, { program: binary, where: `${where}.binary` }, async () => {
     const interpreter = interpreterOf(binary);

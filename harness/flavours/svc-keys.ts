@@ -1,14 +1,14 @@
-/** Our nodes' libp2p identity: an Ed25519 key, as in its peer id (p2p-protocols.md 1.2). */
+/** An Ed25519 key, as in our nodes' peer id (p2p-protocols.md 1.2). */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { toBase58 } from '../../formats/crypto/base58.ts';
 
-/** PKCS #8 header before the 32 bytes of an Ed25519 seed. */
+/** Before the 32 bytes of an Ed25519 seed. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** Identity multihash of 36 bytes with a protobuf key: type Ed25519, 32 bytes. */
 const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
 
 export interface Ed25519Identity {
-  /** Private key: PKCS #8 in PEM. */
+  /** PKCS #8. */
   readonly pem: string;
   readonly peerId: string;
 }

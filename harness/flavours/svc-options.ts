@@ -1,5 +1,3 @@
-/** Options that a definition may give to our nodes, from the node's table. */
-
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
 import { suggestion } from '../base/format.ts';
@@ -46,7 +44,7 @@ export const RESERVED_OPTIONS = [
   'nat-wss-addr',
   'config',
   'password-file',
-  // Only the testbed's requests would need them: see `tokenFile` of attached networks.
+  // Only the testbed's requests would need them.
   'api-token',
   'api-token-file',
   'api-read-token',
@@ -74,8 +72,8 @@ export const PROFILE_OPTIONS = {
 export const CREDIT_OPTIONS = {
   high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
   network: {},
-  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A node refused for its debt
-  // waits as long as time would take to settle it.
+  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A node refused for its debt waits as long as
+  // time would take to settle it.
   low: {
     'payment-threshold': 8_000_000,
     'refresh-rate': 100_000,

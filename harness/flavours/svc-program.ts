@@ -1,4 +1,4 @@
-/** How our node is started. Every command loads this file, so it imports little. */
+/** Every command loads this file, so it imports little. */
 
 import { realpathSync } from 'node:fs';
 import { extname } from 'node:path';
@@ -7,20 +7,13 @@ import { programPath } from '../base/machine/programs.ts';
 import type { ContainerCommand } from './flavour.ts';
 
 /**
- * Megabytes of half the young generation; V8's 64 make an uploading node 90 MB larger. Settable only on the command
- * line; see the Dockerfile.
+ * Megabytes of half the young generation; V8's 64 make an uploading node 90 MB larger. Settable only on the command line.
  */
 const YOUNG_GENERATION = '--max-semi-space-size=8';
-/**
- * One C heap, returned to the system above a megabyte: per-thread heaps keep freed chunks. Measured on
- * uploads and downloads: 75 MiB less per node.
- */
+/** One C heap, returned to the system above a megabyte: per-thread heaps keep freed chunks. Saves 75 MiB per node. */
 const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '1048576' } as const;
 
-/**
- * Flags of a node's process. Only flags that V8 ignores in its code cache: others recompile the runtime in every
- * process.
- */
+/** Only flags that V8 ignores in its code cache: others recompile the runtime in every process. */
 export const NODE_FLAGS = [YOUNG_GENERATION] as const;
 
 /** Always the same flags: code compiled under others is not used. */
@@ -28,7 +21,7 @@ export function svcProgram(...args: string[]): Command {
   return program('node/main', args);
 }
 
-/** The same node with faults or dishonest behaviour. */
+/** With faults or dishonest behaviour. */
 export function tamperedProgram(...args: string[]): Command {
   return program('harness/flavours/tampered/main', args);
 }
@@ -39,7 +32,7 @@ function program(name: string, args: readonly string[]): Command {
 
 const SCRIPTS: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.cjs']);
 
-/** What runs another program of our node: this Node.js for a script, else nothing. */
+/** This Node.js for a script, else nothing. */
 export function interpreterOf(path: string): readonly string[] {
   return SCRIPTS.has(extname(path)) ? [process.execPath, ...NODE_FLAGS] : [];
 }
@@ -49,7 +42,6 @@ export function otherProgram(path: string, ...args: string[]): Command {
   return { file, args: [...before, ...args], env: ALLOCATOR };
 }
 
-/** Whether it is the node of this package. */
 export function isOwnProgram(path: string): boolean {
   const own = programPath('node/main');
   try {
@@ -60,7 +52,6 @@ export function isOwnProgram(path: string): boolean {
   }
 }
 
-/** The same in a container of this package's image. */
 export function svcContainer(...args: string[]): ContainerCommand {
   return {
     entrypoint: ['node', ...NODE_FLAGS, 'node/main.ts'],
@@ -69,7 +60,7 @@ export function svcContainer(...args: string[]): ContainerCommand {
   };
 }
 
-/** The process that holds a background cluster's nodes. @param folder of the cluster */
+/** It holds a background cluster's nodes. @param folder of the cluster */
 export function holderProgram(folder: string): Command {
   return {
     file: process.execPath,

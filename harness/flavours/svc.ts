@@ -1,4 +1,4 @@
-/** Our own node: `node/main.ts` in a process, configured by a file in its data directory. */
+/** Our own node, configured by a file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
@@ -15,9 +15,9 @@ import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
 import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underlays.ts';
 
-/** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
+/** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
+/** The cheapest that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
 /** A node stops in some 10 ms, on a busy machine in seconds. */
@@ -131,9 +131,9 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     'block-time': plan.network.blockTimeMs === 0 ? 1 : Math.max(1, plan.network.blockTimeMs) / 1000,
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
-    // Boot nodes too, as on the public network. A group's options may turn it off.
+    // Boot nodes too, as on the public network.
     'swap-enable': plan.network.swap !== false,
-    // The testbed buys the first batches itself; what a node buys without a label has none either.
+    // The testbed buys the first batches itself, without a label.
     'found-batch-label': '',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),

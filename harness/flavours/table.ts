@@ -5,7 +5,7 @@ import type { Flavour, FlavourName, OwnFlavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 import { svcBinaryFlavour } from './svc-binary.ts';
 
-/** Our own node with behaviours that honest nodes must withstand. A boot node has nothing to be dishonest about. */
+/** A boot node has nothing to be dishonest about. */
 const dishonestFlavour: Flavour = { ...svcFlavour, name: 'dishonest', modes: ['full', 'light'] };
 
 export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
@@ -14,12 +14,11 @@ export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
   dishonest: dishonestFlavour,
 };
 
-/** What says which program a node is. */
 export interface Flavoured {
   readonly flavour: FlavourName;
-  /** Its flavour file; absent: this package knows it. */
+  /** Absent: this package knows it. */
   readonly declared?: FlavourInput | undefined;
-  /** Path of its program; absent: the flavour's own, or none is known yet. */
+  /** Absent: the flavour's own, or none is known yet. */
   readonly binary?: string | undefined;
 }
 

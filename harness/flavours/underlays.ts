@@ -1,4 +1,4 @@
-/** What carries nodes' connections, and the options for it. `p2p-protocols.md` 1.6. */
+/** What carries nodes' connections. `p2p-protocols.md` 1.6. */
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { fromBase58 } from '../../formats/crypto/base58.ts';
@@ -7,11 +7,10 @@ import { type Authority, createAuthority } from '../base/machine/certificates.ts
 import { p256Identity } from './bee-keys.ts';
 import type { NodePlan, PlannedFile } from './flavour.ts';
 
-/** Domain of all names in certificates; reserved for tests (RFC 2606). */
+/** Reserved for tests (RFC 2606). */
 const DOMAIN = 'nodes.test';
-/** A certificate authority that no one asks: its name is part of a path. */
+/** No one asks it: its name is part of a path. */
 const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
-/** Of a data directory. */
 const FILES = {
   certificate: 'tls/certificate.pem',
   key: 'tls/key.pem',
@@ -38,12 +37,11 @@ export function ownSuffix(underlays: readonly CarrierName[], peerId: string, hos
   return `/tls/sni/${host.replace(/[.:]/g, '-')}.${domainOf(peerId)}/ws`;
 }
 
-/** Lower case, as names are. */
 function domainOf(peerId: string): string {
   return `${peerId.toLowerCase()}.${DOMAIN}`;
 }
 
-/** Options of our node; none for plain TCP. */
+/** None for plain TCP. */
 export function carrierOptions({
   dataDir,
   listen,
@@ -71,7 +69,6 @@ export function carrierOptions({
   };
 }
 
-/** Certificates of a node of ours. */
 export function carrierFiles({ identity, network: { underlays, seed } }: Planned): PlannedFile[] {
   if (!underlays.includes('wss')) return [];
   const authority = authorityOf(seed);
@@ -83,7 +80,7 @@ export function carrierFiles({ identity, network: { underlays, seed } }: Planned
   ];
 }
 
-/** Options of a Bee, which cannot turn plain TCP off. */
+/** A Bee cannot turn plain TCP off. */
 export function beeCarrierOptions({ listen, network: { underlays } }: Planned): Record<string, unknown> {
   return {
     ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),
@@ -99,7 +96,7 @@ export function beeCarrierOptions({ listen, network: { underlays } }: Planned): 
   };
 }
 
-/** A certificate where a Bee keeps the one it got, so that it asks for none. */
+/** Where a Bee keeps the certificate it got, so that it asks for none. */
 export function beeCarrierFiles({ identity, network: { underlays, seed } }: Planned): PlannedFile[] {
   if (!underlays.includes('wss')) return [];
   const authority = authorityOf(seed);
@@ -117,7 +114,7 @@ export function beeCarrierFiles({ identity, network: { underlays, seed } }: Plan
   ];
 }
 
-/** The peer id as CID version 1, codec libp2p-key, base 36. */
+/** As CID version 1, codec libp2p-key. */
 function base36(peerId: string): string {
   const cid = Buffer.concat([Buffer.of(0x01, 0x72), fromBase58(peerId)]);
   return `k${BigInt(`0x${cid.toString('hex')}`).toString(36)}`;

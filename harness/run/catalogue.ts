@@ -1,4 +1,3 @@
-/** The available scenarios: those of the package by name, others by the path of their file. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,11 +12,9 @@ import { CREDITS } from '../flavours/profiles.ts';
 import { CAPABILITIES } from '../places/driver.ts';
 import { PARAMETER_KINDS, type Scenario } from './scenario.ts';
 
-/** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
-/** Files of scenarios from outside the package. */
 const origins = new WeakMap<Scenario, string>();
 
 const GROUPS = [
@@ -36,10 +33,10 @@ const called = (expected: string) =>
 const depending = called('a function of the parameters');
 const whether = called('a function of the parameters, such as () => true');
 const keys = { error: 'keys and values' };
-/** No key may be missing here. */
+/** No key may be missing. */
 type Shape<Declared> = Readonly<Record<keyof Declared, z.ZodType>>;
 
-/** What is declared of a scenario. Groups and options of nodes are checked with the cluster's definition. */
+/** Groups and options of nodes are checked with the cluster's definition. */
 const declaration = z.strictObject(
   {
     name: text('text'),
@@ -89,13 +86,12 @@ const declaration = z.strictObject(
   keys,
 );
 
-/** Keys allowed at a path of a declaration. */
 function knownAt([key]: readonly PropertyKey[]): string[] {
   const { shape } = declaration;
   return Object.keys(key === 'needs' || key === 'cluster' ? shape[key].shape : shape);
 }
 
-/** The file that a scenario came from; undefined: built in. */
+/** Undefined: built in. */
 export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
@@ -144,18 +140,18 @@ export async function loadScenario(name: string): Promise<Scenario> {
 const MODULE_HINT =
   'A scenario is an ES module, and the package.json above it says otherwise: name the file .mts or .mjs, or set "type": "module" there';
 
-/** What Node.js says of an ES module in a package of CommonJS. */
+/** In a package of CommonJS. */
 function isNoModule(error: unknown): boolean {
   return (
     error instanceof SyntaxError && /import statement outside a module|token 'export'/.test(error.message)
   );
 }
 
-/** What makes the imports of a scenario's file work. */
+/** Makes the imports of a scenario's file work. */
 export const PACKAGE_HINT =
   "A scenario imports 'svcnet/scenario' from a folder above its own, and an installation for all projects (npm install --global) is none: npm install --save-dev svcnet";
 
-/** Whether a folder's files can import the package, installed above or this one. */
+/** Installed above the folder, or this one. */
 export function findsPackage(folder: string): boolean {
   if (existsSync(join(folder, 'node_modules', 'svcnet'))) return true;
   const manifest = join(folder, 'package.json');
@@ -164,7 +160,6 @@ export function findsPackage(folder: string): boolean {
   return above !== folder && findsPackage(above);
 }
 
-/** Names of the scenarios of the package. */
 export function bundledScenarios(): string[] {
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith(EXTENSION) && !file.endsWith('.d.ts'))
@@ -172,7 +167,6 @@ export function bundledScenarios(): string[] {
     .toSorted();
 }
 
-/** @param name as given @returns the name, or the file's */
 export function scenarioTitle(name: string): string {
   return basename(name, EXTENSION);
 }

@@ -1,7 +1,4 @@
-/**
- * The public network's check files: `checks` from names to type, timeout and options. Types are our scenarios,
- * options their parameters; the rest is reported. Source: `scenarios.md` Appendix A.
- */
+/** The public network's check files: `checks` from names to type, timeout and options. Source: `scenarios.md` Appendix A. */
 import { z } from 'zod';
 import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -11,7 +8,6 @@ import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { ParameterError, resolveParameters, type Scenario } from './scenario.ts';
 import type { Chosen } from './suites.ts';
 
-/** A type whose scenario or options have other names here. */
 interface Row {
   readonly scenario: string;
   readonly set?: Readonly<Record<string, string>>;
@@ -61,7 +57,7 @@ const TYPES: Readonly<Record<string, Row>> = {
   withdraw: { scenario: 'withdraw' },
 };
 
-/** Meaningless here: batches, funds and metrics are the cluster's. */
+/** Batches, funds and metrics are the cluster's. */
 const TAKEN_CARE_OF = new Set([
   'postage-ttl',
   'postage-depth',
@@ -72,7 +68,7 @@ const TAKEN_CARE_OF = new Set([
   'rnd-seed',
 ]);
 
-/** Entries of a map: each loads a scenario, or is compared with all names. */
+/** Each entry loads a scenario, or is compared with all names. */
 const ENTRIES_MAX = 200;
 const few = (map: object) => Object.keys(map).length <= ENTRIES_MAX;
 
@@ -96,7 +92,6 @@ const document = z.looseObject({
 
 export interface ChecksFile {
   readonly chosen: readonly Chosen[];
-  /** What is not done here, a line each. */
   readonly unknown: readonly string[];
 }
 
@@ -140,7 +135,7 @@ function ownRow(type: string): Row | undefined {
   return bundledScenarios().includes(type) ? { scenario: type } : undefined;
 }
 
-/** A value as on the command line. Sizes are bytes, durations may be plain milliseconds. */
+/** Sizes are bytes, durations may be plain milliseconds. */
 function textOf(scenario: Scenario, name: string, value: z.infer<typeof option>): string {
   if (Array.isArray(value)) return value.join(',');
   const isDuration = scenario.parameters[name]?.kind === 'duration';

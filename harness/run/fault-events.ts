@@ -1,4 +1,3 @@
-/** What a scenario broke, as events of its run. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
@@ -9,8 +8,7 @@ import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 
 /**
- * Faults, each with its effect in its text, and what was broken without one. What a fault did to its own
- * targets is the fault itself.
+ * Without what a fault did to its own targets.
  * @param fromMs since the epoch: earlier breakage is not the scenario's
  */
 export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[] {
@@ -30,7 +28,7 @@ export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[
 interface MendedScenario {
   readonly name: string;
   readonly fromMs: number;
-  /** When its cluster did, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly began: number;
   readonly folder: string;
   readonly removed?: boolean;
@@ -38,8 +36,7 @@ interface MendedScenario {
 
 /**
  * Ends the faults that a scenario has left, and writes its faults into the run's folder.
- * @param scenario.fromMs when it began, ms since the epoch @param scenario.removed its cluster goes now, with its
- * faults
+ * @param scenario.fromMs ms since the epoch @param scenario.removed its cluster goes now, with its faults
  * @returns what is wrong: a fault without effect proves nothing, a lasting one spoils later scenarios
  */
 export async function mend(

@@ -5,10 +5,7 @@ import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 
 const OF_MACHINES: readonly Capability[] = ['clock', 'disk', 'power'];
 
-/**
- * What a scenario wants of its cluster besides a number of nodes: scenarios that want the same can share one.
- * @param parameters absent: unknown, all values count as one
- */
+/** Scenarios that want the same can share a cluster. @param parameters absent: all values count as one */
 export function kindWanted(
   { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -31,7 +28,6 @@ export function kindWanted(
   });
 }
 
-/** Whether links must be able to fail. @param parameters absent: as above */
 export function linksFail(
   scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -39,7 +35,6 @@ export function linksFail(
   return asksFor('linkFaults', ['linkFaults'], scenario, parameters);
 }
 
-/** Whether clocks, disks and power must be able to fail. @param parameters absent: as above */
 export function machinesFail(
   scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -47,7 +42,6 @@ export function machinesFail(
   return asksFor('machineFaults', OF_MACHINES, scenario, parameters);
 }
 
-/** Whether it reads or changes what nodes say to each other. @param parameters absent: as above */
 export function isTapped(
   scenario: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -55,7 +49,7 @@ export function isTapped(
   return asksFor('tap', ['tap'], scenario, parameters);
 }
 
-/** Whether it needs one of the capabilities always, or with these parameters. */
+/** Always, or with these parameters. */
 function asksFor(
   key: 'linkFaults' | 'machineFaults' | 'tap',
   capabilities: readonly Capability[],
@@ -66,7 +60,7 @@ function asksFor(
   return parameters !== undefined && cluster[key]?.(parameters) === true;
 }
 
-/** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */
+/** The most that a scenario of the run wants which can share it. */
 export function nodesWanted(
   { scenario, parameters }: PlannedScenario,
   planned: readonly PlannedScenario[],
@@ -76,10 +70,7 @@ export function nodesWanted(
   return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
 }
 
-/**
- * Groups with as many of our own nodes as scenarios want. A group that names its flavour is beside these: the two
- * nodes of `--with svc=2` stay two.
- */
+/** A group that names its flavour is beside these: the two nodes of `--with svc=2` stay two. */
 export function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
   return groups.map((group) => (group.flavour === undefined ? { ...group, count } : group));
 }

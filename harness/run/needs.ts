@@ -1,4 +1,4 @@
-/** What scenarios need of a cluster: nodes of given flavours and modes, and what the driver can do to them. */
+/** Nodes of given flavours and modes, and what the driver can do to them. */
 import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';

@@ -1,7 +1,6 @@
 /**
- * Several clusters side by side: the scenarios of a run in parts, each with its own cluster and folder, so that a
- * part can be read and replayed by itself. Which scenarios share a part depends on the scenarios alone, not on how
- * many parts run at once.
+ * Scenarios of a run in parts, each with its own cluster and folder, so that a part can be replayed by itself. Which
+ * scenarios share a part does not depend on how many parts run at once.
  */
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
@@ -17,16 +16,12 @@ import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
 import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
-/** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
+/** More would make the longest part last as long as the run; fewer make more starts. */
 const PART_MAX = 6;
 
-/** Options of a run without those for a single cluster. */
 export type ParallelOptions = Omit<RunOptions, 'attachTo' | 'keep' | 'metricsPort' | 'display'>;
 
-/**
- * Scenarios that want the same kind of cluster, in order, with a limited number in each part. Those that need the
- * machine to themselves come last, each in a part of its own.
- */
+/** Those that need the machine to themselves come last, each in a part of its own. */
 export function partsOf(planned: readonly PlannedScenario[]): {
   readonly together: readonly (readonly PlannedScenario[])[];
   readonly alone: readonly (readonly PlannedScenario[])[];

@@ -1,7 +1,6 @@
 /**
- * What a run was asked for: with the files beside it, enough to repeat it elsewhere. Written before anything
- * starts,
- * so that an interrupted run has it too.
+ * Enough to repeat a run elsewhere, with the files beside it. Written before anything starts, so that an interrupted run has
+ * it too.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,7 +20,7 @@ import { driverNameOf } from './run-clusters.ts';
 import type { FreshDefinition, NodesInput, PlannedScenario, RunOptions } from './run-options.ts';
 import { keepSource } from './source.ts';
 
-/** Subfolder of a run's folder: the files that it was given. */
+/** Subfolder of a run's folder. */
 const INPUTS = 'inputs';
 
 /** Raised when the meaning of a field changes. */
@@ -31,7 +30,6 @@ const text = z.string().min(1);
 
 const recipeSchema = z.strictObject({
   schema: z.literal(SCHEMA),
-  /** Decimal digits. */
   seed: z.string().regex(/^\d+$/),
   scenarios: z
     .array(
@@ -39,7 +37,7 @@ const recipeSchema = z.strictObject({
         name: text,
         /** `package`: built in. `file`: kept here. `program`: given by a program only. */
         from: z.enum(['package', 'file', 'program']),
-        /** Relative to the folder, for one that is kept. */
+        /** Relative to the folder. */
         file: text.optional(),
         /** A file of checks may have set it. */
         timeoutMs: z.int().min(1).optional(),
@@ -47,25 +45,21 @@ const recipeSchema = z.strictObject({
       }),
     )
     .min(1),
-  /** Running cluster that the run used; absent: fresh ones. */
+  /** Running cluster; absent: fresh ones. */
   cluster: text.optional(),
   driver: text,
   nodes: z.unknown().optional(),
-  /** As in the options of a run: the scenarios decide how many of our own nodes there are, whatever `nodes` says. */
+  /** The scenarios decide how many of our own nodes there are, whatever `nodes` says. */
   ownCounts: z.boolean().optional(),
   exactNodes: z.boolean(),
-  /** Clusters at once, each for some of the scenarios; absent: one after another. */
+  /** Clusters at once; absent: one after another. */
   lanes: z.int().min(1).optional(),
   definition: z.record(z.string(), z.unknown()),
-  /**
-   * What is done to the cluster and when, for scenarios that take a schedule; otherwise the folder's `schedule.json`,
-   * if any.
-   */
+  /** For scenarios that take a schedule; otherwise the folder's `schedule.json`, if any. */
   schedule: z.unknown().optional(),
   versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
-  /** Command that repeats it. */
   command: z.string(),
-  /** Identity of its folder, where the run was made on this machine: `identityOf`. */
+  /** `identityOf` its folder, where the run was made on this machine. */
   madeAs: text.optional(),
 });
 
@@ -74,10 +68,7 @@ export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> 
   readonly definition: FreshDefinition;
 };
 
-/**
- * Keeps what the run is asked for in its folder. @param lanes as in the recipe
- * @throws HarnessError `CLUSTER_NOT_FOUND`
- */
+/** @param lanes as in the recipe @throws HarnessError `CLUSTER_NOT_FOUND` */
 export async function writeRecipe(options: RunOptions, lanes?: number): Promise<Recipe> {
   const { report, seed, planned, attachTo, nodes, definition = {}, command } = options;
   const { ownCounts, exactNodes = false } = options;
@@ -100,7 +91,7 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
   return recipe;
 }
 
-/** Writes a recipe that was made here, into a folder that there is by now or is made. */
+/** Made here; the folder is made if missing. */
 export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
   const folder = dirname(file);
   makeFolder(folder);
@@ -138,7 +129,7 @@ export function readRecipeFile(file: string): Recipe {
   throw new HarnessError('RUN_INVALID', mistakeLines(mistakes, file));
 }
 
-/** What differs between where the run was made and here: a line each. */
+/** Between where the run was made and here, a line each. */
 export async function differences({ versions: then }: Pick<Recipe, 'versions'>): Promise<string[]> {
   const now = await versions();
   return (['svcnet', 'commit', 'node'] as const).flatMap((what) =>
@@ -170,7 +161,7 @@ function flavourOf(group: GroupInput): OwnFlavour {
   return FLAVOUR_NAMES.find((name) => name === flavour) ?? 'svc';
 }
 
-/** Amounts are decimal digits in a file. */
+/** Amounts become decimal digits. */
 function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? item.toString() : item)),

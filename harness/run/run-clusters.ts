@@ -1,4 +1,4 @@
-/** A run's clusters: a running one, or fresh ones by kind, whose remains are kept with the report. */
+/** A running cluster, or fresh ones by kind, whose remains are kept with the report. */
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -22,14 +22,13 @@ import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
-/** What follows each cluster of a run while it exists. */
+/** Follows each cluster of a run while it exists. */
 export interface ClusterWatch {
   watch(cluster: Cluster): Promise<void> | void;
   /** For the last time, before the nodes are stopped. */
   release(): Promise<void>;
 }
 
-/** The clusters of a run: a running one, or fresh ones, each kept while scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
   readonly #watches: readonly ClusterWatch[];
@@ -41,7 +40,7 @@ export class Clusters implements AsyncDisposable {
     this.#watches = watches;
   }
 
-  /** @returns undefined: a fresh one would not suit */
+  /** Undefined: a fresh one would not suit. */
   async of(asking: PlannedScenario): Promise<Cluster | undefined> {
     const kind = kindOf(asking, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
@@ -59,12 +58,12 @@ export class Clusters implements AsyncDisposable {
     return cluster;
   }
 
-  /** A scenario that was ended may go on in the background: a fresh cluster is not reused after it. */
+  /** A scenario that was ended may go on in the background. */
   async spoiled(): Promise<void> {
     if (this.#options.attachTo === undefined) await this.close();
   }
 
-  /** Keeps what the cluster leaves behind, and lets go of it. */
+  /** Keeps what the cluster leaves behind. */
   async close(): Promise<void> {
     const { cluster } = this.#current ?? {};
     this.#current = undefined;
@@ -77,7 +76,7 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /** The end of an uninterrupted run. @returns name of the cluster that keeps running, if one is kept */
+  /** Of an uninterrupted run. @returns name of the cluster that keeps running */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {
@@ -107,13 +106,12 @@ export class Clusters implements AsyncDisposable {
   }
 }
 
-/** The kind of a fresh cluster for a scenario. */
 export function kindOf(
   { scenario, parameters }: PlannedScenario,
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
   const { cluster } = scenario;
-  // Without them the scenario lacks what it needs, and is skipped.
+  // Without them the scenario is skipped.
   const { images } = DRIVER_FACTS[definition.driver ?? DRIVER_DEFAULT];
   const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
@@ -146,7 +144,7 @@ export function kindOf(
   };
 }
 
-/** Spreads full nodes over neighbourhoods; a group that places its nodes itself stays as it is. */
+/** A group that places its nodes itself stays as it is. */
 function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
   const { count = 1, mode = 'full' } = group;
   if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
@@ -171,14 +169,13 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
   return options;
 }
 
-/** Where the nodes of a run are. @throws HarnessError `CLUSTER_NOT_FOUND` */
+/** @throws HarnessError `CLUSTER_NOT_FOUND` */
 export function driverNameOf({ attachTo, stateDir, definition = {} }: RunOptions): DriverName {
   return attachTo === undefined
     ? (definition.driver ?? DRIVER_DEFAULT)
     : findCluster(stateDir, attachTo).driver;
 }
 
-/** What a fresh cluster of the kind would have. */
 function planned(
   kind: Kind,
   { source = 'options' }: RunOptions,
@@ -191,15 +188,11 @@ function planned(
   };
 }
 
-/** What a fresh cluster for the scenario would have. */
 export function plannedFor(asking: PlannedScenario, options: RunOptions): Present {
   return planned(kindOf(asking, options), options);
 }
 
-/**
- * Checks that parameters which name a node name an existing or planned one, and one that works.
- * @throws HarnessError `USAGE`; nothing has been started then
- */
+/** A parameter must name an existing or planned node, and one that works. @throws HarnessError `USAGE` before any start */
 export function checkNodeParameters(options: RunOptions): void {
   for (const asking of options.planned) {
     const { scenario, parameters } = asking;
@@ -257,7 +250,7 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
   }
 }
 
-/** Logs and definition go with the report, because stopping a cluster removes its folder. */
+/** Stopping a cluster removes its folder. */
 async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
   await cluster.gatherLogs();
   makeFolder(report);

@@ -1,4 +1,4 @@
-/** What a run measures of itself and its clusters: series in its folder, and metrics for Prometheus. */
+/** Series in the run's folder, and metrics for Prometheus. */
 
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -11,15 +11,14 @@ import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
 
-/** Time for the dashboards' Prometheus, which scrapes every few seconds, to read the final values. */
+/** The dashboards' Prometheus scrapes every few seconds. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
 
-/** Silent nodes that a problem names; the others are counted. */
 const SILENT_NAMED = 3;
 
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
-  /** What could not be measured, a line each; the run goes on without it. */
+  /** A line each; the run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #name: string;
@@ -56,12 +55,12 @@ export class RunMetrics implements AsyncDisposable {
     return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
   }
 
-  /** File of the run's folder; undefined: there was no cluster to read. */
+  /** Of the run's folder; undefined: there was no cluster to read. */
   get file(): string | undefined {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** Reads the metrics of its nodes from here on. Dashboards that run for the cluster show the run. */
+  /** Dashboards that run for the cluster show the run. */
   async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
     // Zero for a cluster started by something else.
@@ -79,7 +78,7 @@ export class RunMetrics implements AsyncDisposable {
     }
   }
 
-  /** Reads the nodes once more, before they are stopped. */
+  /** Before the nodes are stopped. */
   async release(): Promise<void> {
     try {
       await this.#scraper.release();
@@ -89,7 +88,7 @@ export class RunMetrics implements AsyncDisposable {
     this.#nameSilent();
   }
 
-  /** Names the nodes of each cluster that have never answered. */
+  /** That have never answered, by cluster. */
   #nameSilent(): void {
     const { failures, answered } = this.#scraper;
     const silent = [...failures].filter(([name]) => !answered.has(name));

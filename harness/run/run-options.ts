@@ -10,19 +10,19 @@ import type { Scenario, ScenarioContext } from './scenario.ts';
 /** Number or groups of nodes, as a definition has them. */
 export type NodesInput = NonNullable<DefinitionInput['nodes']>;
 
-/** Everything in a definition that a run does not choose itself. */
+/** What a run does not choose itself. */
 export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 
-/** A scenario with its parameters resolved. */
+/** Its parameters are resolved. */
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly parameters: ScenarioContext['parameters'];
 }
 
-/** What looks at a run's clusters, one after the other, without changing their course. */
+/** Looks at a run's clusters without changing their course. */
 export interface RunWatcher {
   follow(cluster: Cluster): void;
-  /** The metrics that the run has read of it. */
+  /** That the run has read of it. */
   scraped(scrape: Scrape, ids: readonly SeriesId[]): void;
   /** It is about to be stopped. */
   leave(): void;
@@ -30,53 +30,48 @@ export interface RunWatcher {
 
 export interface RunOptions {
   readonly planned: readonly PlannedScenario[];
-  /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
   readonly attachTo?: string | undefined;
   readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
+  /** Of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
   readonly nodes?: NodesInput | undefined;
   /**
-   * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group that
-   * names no flavour.
+   * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group that names
+   * no flavour.
    */
   readonly ownCounts?: boolean | undefined;
-  /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
+  /** These nodes and no others; otherwise a scenario adds its light nodes. */
   readonly exactNodes?: boolean;
-  /** Other settings of a fresh cluster; the scenarios decide the rest. */
+  /** Of a fresh cluster; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
-  /** Where the definition comes from, for messages about it. */
+  /** Of the definition, for messages. */
   readonly source?: string;
   /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
   /** Of the run and its clusters. Default: the machine's. */
   readonly clock?: Clock;
-  /** Its clusters, which are simulated, write down every frame. */
+  /** Simulated clusters write down every frame. */
   readonly frames?: boolean;
-  /** Folder of the report; created. */
+  /** Folder; created. */
   readonly report: string;
   readonly name: string;
-  /** Command that repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
-  /** Port on this machine where the run's metrics can be scraped meanwhile; 0: any free one. */
+  /** For scrapes of the run's metrics meanwhile; 0: any free one. */
   readonly metricsPort?: number | undefined;
   readonly display?: StepDisplay | undefined;
-  /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
+  /** Called when a scenario begins, including its cluster's start, and with its result. */
   readonly onScenario?:
     | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
     | undefined;
   readonly watcher?: RunWatcher | undefined;
-  /** Called before a scenario, with its cluster; what it returns, when the scenario has ended by itself. */
+  /** Called before a scenario; what it returns, when the scenario has ended by itself. */
   readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
-  /**
-   * Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is
-   * written.
-   */
+  /** Called after an interruption, when the cluster is stopped and before the report is written. */
   readonly onInterrupted?: (run: RunResult) => void;
 }
 
-/** Values of the parameters of all its scenarios. */
+/** Of all its scenarios. */
 export function askedOf({ planned }: Pick<RunOptions, 'planned'>): unknown[] {
   return planned.flatMap(({ parameters }) => Object.values(parameters));
 }

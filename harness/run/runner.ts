@@ -1,6 +1,4 @@
-/**
- * Runs scenarios and writes the run's folder. Failures are results; only Ctrl-C and a broken environment end a run.
- */
+/** Failures are results; only Ctrl-C and a broken environment end a run. */
 
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +50,6 @@ import { MemberWatch } from './watch/members.ts';
 import { MessageWatch } from './watch/messages.ts';
 import { SafetyWatch } from './watch/safety.ts';
 
-/** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
 
 /**
@@ -77,8 +74,8 @@ export function planScenarios(
 }
 
 /**
- * @throws HarnessError when no cluster can be started, or on Ctrl-C: what was seen is reported first, once its
- * cluster is stopped
+ * @throws HarnessError when no cluster can be started, or on Ctrl-C: what was seen is reported first, once its cluster is
+ * stopped
  */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const { clock = MACHINE_CLOCK } = options;
@@ -101,14 +98,13 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** What is known of a run so far. */
 interface RunBook {
   readonly clock: Clock;
   readonly startedAt: number;
   readonly startMs: number;
   readonly results: ScenarioResult[];
   readonly events: RunEvent[];
-  /** File with the series; absent: none was begun. */
+  /** With the series; absent: none was begun. */
   series?: string;
 }
 
@@ -179,7 +175,6 @@ async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> 
   };
 }
 
-/** What a scenario runs in. */
 interface Surroundings {
   readonly clock: Clock;
   /** Undefined: none was started, because it would not suit. */
@@ -189,10 +184,7 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/**
- * However a scenario ends, nothing that it broke stays broken in a cluster that goes on. A fault without
- * effect is an error.
- */
+/** Nothing that a scenario broke stays broken in a cluster that goes on. A fault without effect is an error. */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { clock, cluster, options } = surroundings;
   const fromMs = clock.now();
@@ -217,7 +209,7 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
 }
 
-/** Whether the cluster is a fresh one that nothing uses any more. @param result undefined: it was interrupted */
+/** A fresh cluster that nothing uses any more. @param result undefined: it was interrupted */
 function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {
   if (attachTo !== undefined) return false;
   return result === undefined || (result.result === 'error' && keep !== true);
@@ -334,7 +326,7 @@ async function runObserved(
   await ended?.();
 }
 
-/** Result of a scenario that threw something. @param lateMs its time, when that was over */
+/** @param lateMs its time, when that was over */
 function brokenOff(
   error: unknown,
   { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
@@ -357,7 +349,7 @@ async function usedIn(
   }
 }
 
-/** Works on a dead cluster too: each of its nodes has a second to answer. */
+/** Each node of a dead cluster has a second to answer. */
 async function pictureAfter(
   cluster: Cluster,
   signal: AbortSignal,
@@ -374,7 +366,7 @@ async function pictureAfter(
 
 interface StepSurroundings {
   readonly clock: Clock;
-  /** When its cluster did, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly began: number;
   readonly display: StepDisplay | undefined;
   readonly events: RunEvent[];
@@ -413,7 +405,7 @@ function incidentEvent(incident: Incident): RunEvent {
   return { kind: 'incident', at: incident.at, part: incident.part, text: incidentText(incident) };
 }
 
-/** Classes of `scenarios.md` 8.4. */
+/** `scenarios.md` 8.4. */
 function classOf(error: unknown): string {
   if (error instanceof ClientError) return error.class;
   return error instanceof HarnessError ? `harness.${error.code.toLowerCase()}` : 'unknown';
@@ -421,12 +413,12 @@ function classOf(error: unknown): string {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // The hint of an error has the words of what failed: k6's, or the last lines of a log.
+  // With the words of what failed: k6's, or the last lines of a log.
   if (error instanceof HarnessError) return [error.message, error.hint].filter(Boolean).join('\n');
   return error instanceof ClientError ? error.message : (error.stack ?? error.message);
 }
 
-/** What happened to members, its effect, and their last log lines. */
+/** With its effect and the members' last log lines. */
 async function lost(
   watch: MemberWatch,
   cluster: Cluster,

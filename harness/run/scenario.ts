@@ -1,7 +1,4 @@
-/**
- * Scenarios: plain TypeScript objects with declared parameters, run against a cluster by one runner. A scenario that
- * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
- */
+/** A scenario that asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`. */
 import { z } from 'zod';
 import type { Clock } from '../../formats/clock.ts';
 import {
@@ -24,7 +21,7 @@ import type { OperationKey, Recorder } from '../metrics/recorder.ts';
 import type { Capability } from '../places/driver.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
-/** Kinds of parameters, as written on the command line. */
+/** As written on the command line. */
 export type ParameterKind =
   | 'integer'
   | 'number'
@@ -49,40 +46,38 @@ export interface ParameterValue {
   boolean: boolean;
   list: readonly string[];
   sizes: readonly number[];
-  /** Name of a full or light node, checked before the run; empty: the scenario chooses. */
+  /** Of a full or light node, checked before the run; empty: the scenario chooses. */
   node: string;
 }
 
-/** A row of a parameter table; made by `parameter`. */
+/** Made by `parameter`. */
 export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly kind: K;
   readonly default: ParameterValue[K];
   readonly help: string;
-  /** Smallest number. */
   readonly min?: number;
-  /** Largest number. */
   readonly max?: number;
   /** The only texts allowed, of a list each. */
   readonly oneOf?: readonly string[];
   /**
-   * It says what nodes are allowed, such as time or attempts. With less a run fails for another reason, so `minimise`
-   * does not lower it.
+   * What nodes are allowed, such as time or attempts. With less a run fails for another reason, so `minimise` does not lower
+   * it.
    */
   readonly allowance?: true;
-  /** What `--vary` draws it from: a whole number from the first to the second, or at least one of these words. */
+  /** For `--vary`: a whole number from the first to the second, or at least one of these words. */
   readonly vary?: VaryBounds<K>;
-  /** Those of the words of `vary` that are drawn with `--driver simulated` alone. */
+  /** Words of `vary` that are drawn with `--driver simulated` alone. */
   readonly varySimulated?: readonly string[];
 }
 
-/** What `--vary` may draw a parameter of that kind from; kinds without bounds are not varied. */
+/** What `--vary` draws from; kinds without bounds are not varied. */
 export type VaryBounds<K extends ParameterKind> = K extends 'list'
   ? readonly string[]
   : K extends 'integer' | 'size' | 'duration'
     ? readonly [least: number, most: number]
     : never;
 
-/** Parameters of a scenario by name. */
+/** By name. */
 export type ParameterTable = Readonly<Record<string, ParameterSpec>>;
 /** Values of a parameter table. */
 export type ParametersOf<T extends ParameterTable> = {
@@ -99,60 +94,56 @@ export function parameter<K extends ParameterKind>(
   return { kind, default: fallback, help, ...limits };
 }
 
-/** A scenario: what it needs, the cluster that it gets, and what it does there. */
+/** What it needs, the cluster that it gets, and what it does there. */
 export interface Scenario<T extends ParameterTable = ParameterTable> {
   /** Kebab case. */
   readonly name: string;
   readonly group: 'functional' | 'economics' | 'load' | 'durability' | 'chaos';
-  /** Words for choosing it, besides its group. */
+  /** For choosing it, besides its group. */
   readonly tags?: readonly string[];
   /** One sentence. */
   readonly about: string;
   readonly parameters: T;
-  /**
-   * Running nodes, flavours and modes that must be among them, and what their driver must be able to do whatever the
-   * parameters are: without these it is skipped.
-   */
+  /** Without these the scenario is skipped, whatever its parameters. */
   readonly needs: {
     readonly nodes: number;
     readonly flavours?: readonly OwnFlavour[];
     readonly modes?: readonly NodeMode[];
     readonly capabilities?: readonly Capability[];
-    /** It needs the control endpoint of the chain, to mine, fund accounts or set prices. */
+    /** The control endpoint of the chain, to mine, fund accounts or set prices. */
     readonly control?: true;
-    /** It needs nodes started by svcnet, with the options that it asks for, or their logs. */
+    /** Nodes started by svcnet, with the options that it asks for, or their logs. */
     readonly started?: true;
     /** It runs a program of its own against the nodes, which must be at addresses of this machine. */
     readonly reachable?: true;
   };
-  /** The cluster that is started when none is running. */
+  /** Started when none is running. */
   readonly cluster: {
-    /** Full nodes of our own. */
+    /** Full ones of our own. */
     readonly nodes: number;
-    /** Nodes of other flavours, when there is a program for them. */
+    /** Of other flavours, when there is a program for them. */
     readonly with?: Readonly<Partial<Record<OwnFlavour, number>>>;
     /** Light nodes of our own besides them. */
     readonly light?: number;
-    /** Further groups besides all of these, depending on the parameters. */
+    /** Further groups. */
     groups?(parameters: ParametersOf<T>): readonly GroupInput[];
     /** First bits (`0` and `1`) of the overlays of our own full nodes, assigned in turn. */
     readonly neighbourhoods?: readonly string[];
     readonly credit?: Credit;
-    /** Replaces `credit`, depending on the parameters. */
+    /** Replaces `credit`. */
     creditFor?(parameters: ParametersOf<T>): Credit | undefined;
-    /** For every node of our own. */
+    /** Of every node of our own. */
     readonly options?: NodeOptionsInput;
-    /** Whether its links must be able to fail, where that depends on parameters. */
+    /** Its links must be able to fail. */
     linkFaults?(parameters: ParametersOf<T>): boolean;
-    /** The same of the clocks, disks and power of its nodes. */
+    /** The clocks, disks and power of its nodes must be able to fail. */
     machineFaults?(parameters: ParametersOf<T>): boolean;
-    /** Whether it reads or changes what its nodes say to each other. */
+    /** It reads or changes what its nodes say to each other. */
     tap?(parameters: ParametersOf<T>): boolean;
-    /** Those options that depend on parameters. */
     optionsFor?(parameters: ParametersOf<T>): NodeOptionsInput;
   };
   readonly timeoutMs: number;
-  /** Its conditions depend on what else the machine does: nothing runs next to it. */
+  /** Nothing runs next to it: its conditions depend on what else the machine does. */
   readonly alone?: true;
   run(context: ScenarioContext<T>): Promise<void>;
 }
@@ -164,9 +155,9 @@ export function defineScenario<const T extends ParameterTable>(scenario: Scenari
 
 /** What a step shows while it runs. */
 export interface StepProgress {
-  /** Text after the step's name, such as `node-3  64 MiB`. */
+  /** After the step's name, such as `node-3 64 MiB`. */
   detail(text: string): void;
-  /** Part done, for steps that know; the rate and the time left follow from it. @param unit what is counted, such as `chunks` */
+  /** The rate and the time left follow from it. @param unit what is counted, such as `chunks` */
   progress(done: number, total: number, unit: string): void;
 }
 
@@ -174,10 +165,10 @@ export interface StepProgress {
 export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   readonly cluster: Cluster;
   readonly parameters: ParametersOf<T>;
-  /** Seeded by run seed, scenario and stream name: same seed, same choices. */
+  /** Seeded by run seed, scenario and stream name. */
   random(stream: string): SeededRandom;
   readonly ledger: Ledger;
-  /** Folder of the run; files put there stay with its report. */
+  /** Of the run; files put there stay with its report. */
   readonly folder: string;
   /** Aborts at the scenario's deadline and on Ctrl-C. */
   readonly signal: AbortSignal;
@@ -195,40 +186,35 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   ): Promise<R>;
   /** For operations that something else has timed. */
   readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
-  /** Records an amount or a count, instead of an earlier one with this name and owner. */
+  /** Replaces an earlier one with this name and owner. */
   figure(figure: Figure): void;
-  /** Something could not be checked here, and the report says so: a line for people. */
+  /** The report says that something could not be checked: a line for people. */
   unchecked(what: string): void;
   /** This scenario cannot run on the cluster: its result is `skipped`. */
   skip(reason: string): never;
-  /**
-   * What it will do to nodes, according to its parameters: on a driver that cannot, its result is `skipped`.
-   */
+  /** What it will do to nodes, by its parameters: on a driver that cannot, its result is `skipped`. */
   requires(capability: Capability): void;
-  /** A condition that can fail; the scenario goes on, its result is `failed`. @returns whether it held */
+  /** If it does not hold, the scenario goes on, its result is `failed`. @returns whether it held */
   expect(
     name: string,
     condition: boolean,
     seen: { observed: unknown; expected: unknown; evidence?: string | undefined; threshold?: true },
   ): boolean;
-  /**
-   * A condition that is looked at again and again until the scenario has ended. When it is false, the scenario ends there
-   * and then and its result is `failed`.
-   */
+  /** Looked at again and again. When it is false, the scenario ends there and then and its result is `failed`. */
   always(condition: AlwaysCondition): void;
 }
 
-/** A condition that holds at every moment. */
+/** It must hold at every moment. */
 export interface AlwaysCondition {
   readonly name: string;
-  /** From one look to the next, milliseconds. */
+  /** From one look to the next. */
   readonly everyMs: number;
   /**
-   * @returns what is wrong, a line each; undefined: that cannot be told now. An error of a node means the same.
+   * @returns what is wrong, a line each; undefined, like an error of a node: that cannot be told now
    * @throws whatever ends the scenario as an error
    */
   check(signal: AbortSignal): Promise<readonly string[] | undefined>;
-  /** More about what was wrong, a line each, which nodes are asked for. */
+  /** A line each, which nodes are asked for. */
   explain?(signal: AbortSignal): Promise<readonly string[]>;
 }
 
@@ -259,7 +245,7 @@ export class ParameterError extends Error {
 }
 
 /**
- * `--set name=value` texts → parameters. Unknown names are errors that list the known ones.
+ * `--set name=value` texts → parameters.
  * @throws ParameterError naming scenario, parameter, value and what was expected; a line for each mistake
  */
 export function resolveParameters<T extends ParameterTable>(
@@ -287,7 +273,7 @@ export function resolveParameters<T extends ParameterTable>(
   return { ...Object.fromEntries(defaults), ...parsed.data } as ParametersOf<T>;
 }
 
-/** What each kind of parameter is called in errors, and how its text is read. */
+/** Its name in errors, and how its text is read. */
 const KINDS: {
   readonly [K in ParameterKind]: {
     readonly expected: string;
@@ -308,10 +294,9 @@ const KINDS: {
   node: { expected: 'name of a node', parse: (text) => text },
 };
 
-/** Every kind. */
 export const PARAMETER_KINDS = Object.keys(KINDS) as [ParameterKind, ...ParameterKind[]];
 
-/** The schema of a parameter's text. Its error says what was expected, and the nearest allowed word. */
+/** Its error says what was expected, and the nearest allowed word. */
 function textOf(spec: ParameterSpec): z.ZodType<unknown, string> {
   const expected = expectedOf(spec);
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, oneOf } = spec;
@@ -354,7 +339,6 @@ function splitList(text: string): string[] {
     .filter((part) => part !== '');
 }
 
-/** Collects what a running scenario asserts. */
 export function createAssertions(clock: Pick<Clock, 'now'>): {
   list: Assertion[];
   expect: ScenarioContext['expect'];

@@ -1,7 +1,6 @@
 /**
- * The file of a scenario as a run keeps it. A plain copy would find neither its neighbouring imports nor this
- * package: files beside it are bundled into the copy, and files of this package stay references to wherever the
- * package is when the copy is loaded.
+ * A scenario's file as a run keeps it. A plain copy would find neither its neighbouring imports nor this package: files
+ * beside it are bundled into the copy, and files of this package stay references to wherever the package is then.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,15 +10,10 @@ import type { Plugin } from 'esbuild';
 import { makeFolder } from '../base/own-folder.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
-/** Stands for the package in a copy. */
 const HERE = 'svcnet-package:/';
 const SCRIPT = /\.[cm]?[jt]s$/;
 
-/**
- * @param path of a scenario's file
- * @param folder where to keep it
- * @returns path of the copy, relative to the run's folder
- */
+/** @param path of a scenario's file @returns path of the copy, relative to the run's folder */
 export async function keepSource(path: string, folder: string): Promise<string> {
   makeFolder(folder);
   const name = basename(path);
@@ -43,10 +37,7 @@ export async function keepSource(path: string, folder: string): Promise<string> 
   return join('inputs', copy);
 }
 
-/**
- * A copy whose references lead to this package.
- * @param path of a copy @returns path of a file to load, beside it
- */
+/** @param path of a copy @returns path of a file to load, beside it */
 export function resolvedSource(path: string): string {
   if (!path.endsWith('.mjs')) return path;
   const text = readFileSync(path, 'utf8');
@@ -55,7 +46,7 @@ export function resolvedSource(path: string): string {
   return loadable;
 }
 
-/** Imports of files of the package are resolved there when the copy is loaded. */
+/** Resolved when the copy is loaded. */
 const REFERENCES: Plugin = {
   name: 'references',
   setup(build) {

@@ -1,18 +1,17 @@
-/** Named lists of scenarios, with parameters that make them fit their time. Source: `scenarios.md` 7. */
+/** Lists of scenarios, with parameters that make them fit their time. Source: `scenarios.md` 7. */
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { kindWanted } from './kinds.ts';
 import type { Scenario } from './scenario.ts';
 
-/** A scenario, and parameters that replace its defaults. */
+/** Parameters replace its defaults. */
 interface Member {
   readonly name: string;
   readonly set?: Readonly<Record<string, string>>;
 }
 
 export interface Suite {
-  /** One sentence. */
   readonly about: string;
   readonly members: readonly Member[];
 }
@@ -36,7 +35,7 @@ const QUICK: readonly Member[] = [
   { name: 'postage' },
 ];
 
-/** All checks of functions and money. */
+/** Of functions and money. */
 const CHECKS: readonly Member[] = [
   ...CONNECTIONS,
   { name: 'act' },
@@ -110,7 +109,6 @@ const NIGHTLY_CHAOS: readonly Member[] = [
   { name: 'storm', set: { duration: '30m', reserve: '75000' } },
 ];
 
-/** By name. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   quick: { about: 'what fits into a minute', members: QUICK },
   ci: { about: 'every function, and each kind of fault for a few seconds', members: [...CHECKS, ...CHAOS] },
@@ -125,13 +123,12 @@ function patient({ name, set }: Member): Member {
   return name === 'pushsync' && set !== undefined ? { name, set } : { name };
 }
 
-/** A scenario that is to run, with the parameters that its suite gives it. */
 export interface Chosen {
   readonly scenario: Scenario;
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** @returns scenarios that want the same cluster next to each other @throws HarnessError `USAGE` */
+/** Those that want the same cluster next to each other. @throws HarnessError `USAGE` */
 export async function scenariosOfSuite(name: string): Promise<Chosen[]> {
   const suite = Object.hasOwn(SUITES, name) ? SUITES[name] : undefined;
   if (suite === undefined) {
@@ -150,7 +147,7 @@ export async function scenariosOfSuite(name: string): Promise<Chosen[]> {
   return byCluster(chosen);
 }
 
-/** @param tag a tag or a group of scenarios of the package @throws HarnessError `USAGE` */
+/** @param tag a tag or a group @throws HarnessError `USAGE` */
 export async function scenariosWithTag(tag: string): Promise<Chosen[]> {
   const all = await Promise.all(bundledScenarios().map(loadScenario));
   const chosen = all.filter((scenario) => tagsOf(scenario).includes(tag));
@@ -164,13 +161,13 @@ export async function scenariosWithTag(tag: string): Promise<Chosen[]> {
   return byCluster(chosen.map((scenario) => ({ scenario, set: {} })));
 }
 
-/** Groups and tags of the scenarios of the package, sorted. */
+/** Groups too; sorted. */
 export async function tagsOfAll(): Promise<string[]> {
   const all = await Promise.all(bundledScenarios().map(loadScenario));
   return [...new Set(all.flatMap(tagsOf))].toSorted();
 }
 
-/** Words by which a scenario can be chosen, including its group. */
+/** Including its group. */
 export function tagsOf({ group, tags = [] }: Pick<Scenario, 'group' | 'tags'>): string[] {
   return [group, ...tags];
 }

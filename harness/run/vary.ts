@@ -1,6 +1,6 @@
 /**
- * What `svcnet run --vary` draws from each seed, beside what scenarios draw themselves: the cluster, by the table below,
- * and the parameters of scenarios that say within which bounds (`vary`). What is given is never varied.
+ * `svcnet run --vary` draws from each seed the cluster, by the table below, and the parameters of scenarios that say within
+ * which bounds (`vary`). What is given is never varied.
  */
 import { type Random, seededRandom } from '../../formats/random.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
@@ -8,7 +8,7 @@ import { INTERNET } from '../cluster/plan/options/network.ts';
 import { KNOB_NAMES, type KnobName } from '../places/simulated/odd/knobs.ts';
 import type { ParameterSpec, Scenario } from './scenario.ts';
 
-/** Of small networks many more are run in the same time. */
+/** Many more small networks are run in the same time. */
 const NODES_LEAST = 3;
 const NODES_DRAWS = 2;
 const NODES_SHARE = 1.5;
@@ -19,7 +19,7 @@ const RATE_MOST_MBIT = 100;
 /** From none to three of four. */
 const ODD_SHARES = 4;
 
-/** Options of clusters by name; absent: as without `--vary`. */
+/** Absent: as without `--vary`. */
 interface Drawn {
   readonly nodes?: number;
   readonly light?: number;
@@ -28,7 +28,6 @@ interface Drawn {
 }
 
 interface Varied<T> {
-  /** For its reader. */
   readonly bounds: string;
   readonly draw: (random: Random, scenarios: readonly Scenario[]) => T | undefined;
 }
@@ -73,9 +72,8 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
 
 interface Variation {
   readonly scenarios: readonly Scenario[];
-  /** Whether the nodes are simulated. */
   readonly simulated: boolean;
-  /** Names of options and parameters whose values stay. */
+  /** Their values stay. */
   readonly given: ReadonlySet<string>;
 }
 
@@ -94,7 +92,7 @@ export function vary(
   return { options: Object.fromEntries(options) as Drawn, set };
 }
 
-/** Those within whose bounds any value suits each scenario that has one of the name. */
+/** Any value within the bounds suits each scenario that has one of the name. */
 function variedParameters(scenarios: readonly Scenario[]): (readonly [string, ParameterSpec])[] {
   const all = scenarios.flatMap(({ parameters }) => Object.entries(parameters));
   return [...Map.groupBy(all, ([name]) => name).values()].flatMap(([first, ...others]) => {

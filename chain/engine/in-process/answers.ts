@@ -1,26 +1,23 @@
-/** Refusals as Anvil tells them, with the contract's bytes. */
+/** As Anvil tells them, with the contract's bytes. */
 import { decodeRevert } from '../../../formats/ethereum/revert.ts';
 
-/** Code of a reverted call. */
+/** Of a reverted call. */
 const REVERTED = 3;
 const NOT_SUPPORTED = -32_004;
 const METHOD_NOT_FOUND = -32_601;
 
-/** One call of JSON-RPC. */
 export interface Call {
   readonly id: unknown;
   readonly method: string;
   readonly params?: unknown;
 }
 
-/** As an answer of JSON-RPC has it. */
 export interface RpcFailure {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
 }
 
-/** A call that was refused. */
 export class Refusal extends Error {
   readonly failure: RpcFailure;
 
@@ -40,7 +37,7 @@ export function refusalOf({ code, message, data }: RpcFailure): Refusal {
   return new Refusal({ code: code === NOT_SUPPORTED ? METHOD_NOT_FOUND : code, message });
 }
 
-/** The refusal of a method that this chain lacks on purpose. */
+/** Of a method that this chain lacks on purpose. */
 export function unavailable(method: string, why: string): Refusal {
   return new Refusal({ code: METHOD_NOT_FOUND, message: `${method} is not available: ${why}` });
 }

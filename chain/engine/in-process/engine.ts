@@ -1,7 +1,6 @@
 /**
- * The chain in this process: an EVM behind the texts of JSON-RPC that Anvil would get. Calls run one after the other,
- * in the order in which they came, and no other clock is read than the given one: equal calls at equal times give
- * equal blocks.
+ * The chain in this process: an EVM behind the texts of JSON-RPC that Anvil would get. Calls run one after the other, by the
+ * given clock alone: equal calls at equal times give equal blocks.
  */
 import { Lock } from '../../../node/env/turns/lock.ts';
 import { rpcOver } from '../../rpc.ts';
@@ -12,7 +11,7 @@ import { KnownAnswers } from './known.ts';
 import { Machine } from './machine.ts';
 import { run } from './methods.ts';
 
-/** @throws LocalChainError ENGINE_MISSING; the signal's reason when aborted */
+/** @throws LocalChainError ENGINE_MISSING; the signal's reason */
 export async function startInProcess({
   chainId,
   clock,

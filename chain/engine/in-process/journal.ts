@@ -21,7 +21,7 @@ export class Journal {
     this.#entries.push(entry);
   }
 
-  /** Number of entries that lead to a block; undefined: there is no such block. */
+  /** Undefined: there is no such block. */
   lengthAt(block: number): number | undefined {
     if (block === 0) return 0;
     let mined = 0;
@@ -29,7 +29,7 @@ export class Journal {
     return index === -1 ? undefined : index + 1;
   }
 
-  /** @returns compressed, as Anvil's own dumps */
+  /** Compressed, as Anvil's own dumps. */
   dump(): Uint8Array {
     return gzipSync(JSON.stringify(this.#entries));
   }

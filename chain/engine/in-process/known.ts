@@ -1,10 +1,10 @@
 /** Answers that hold until the chain changes: nodes ask the same of each head. */
 import type { Call } from './answers.ts';
 
-/** Of one head; more than nodes ask about it. */
+/** More than nodes ask about one head. */
 const ANSWERS_MAX = 1000;
 
-/** Calls that change nothing and whose answer follows from the chain alone, not from time or filters. */
+/** Their answer follows from the chain alone, not from time or filters. */
 const READS: ReadonlySet<string> = new Set([
   'eth_blockNumber',
   'eth_call',
@@ -27,7 +27,7 @@ export class KnownAnswers {
   /** JSON of an object with result or error. */
   readonly #answers = new Map<string, string>();
 
-  /** Undefined: nothing is known of it. */
+  /** Undefined: nothing is known. */
   answerOf(call: Call): string | undefined {
     return this.#answers.get(keyOf(call));
   }
@@ -49,7 +49,7 @@ export class KnownAnswers {
   }
 }
 
-/** Whether a call is such a read; not one of the pending block, which has the time of the call. */
+/** Not of the pending block, which has the time of the call. */
 function isRead({ method, params }: Call): boolean {
   return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
 }

@@ -1,4 +1,4 @@
-/** The provider with a clock and a journal: what it computes follows from its calls and their times alone. */
+/** What the provider computes follows from its calls and their times alone. */
 import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
@@ -13,7 +13,6 @@ interface MachineOptions {
   readonly clock: Clock;
 }
 
-/** What `snapshot` returns to. */
 interface Mark {
   readonly entries: readonly Entry[];
   readonly offsetS: number;
@@ -24,11 +23,10 @@ export class Machine {
   readonly #options: MachineOptions;
   #provider: Provider;
   #journal = new Journal();
-  /** Signed transactions, by their hash. */
+  /** By their hash. */
   #raws = new Map<string, string>();
   /** Of the blocks' time, from the clock's. */
   #offsetS = 0;
-  /** What the next block was told. */
   #nextTimeS: number | undefined;
   #lastTimeS = GENESIS_TIMESTAMP_S;
   readonly #marks: Mark[] = [];
@@ -46,7 +44,7 @@ export class Machine {
     return machine;
   }
 
-  /** The newest block without its transactions, if nothing has changed since it was mined. */
+  /** Without its transactions, if nothing has changed since it was mined. */
   get head(): unknown {
     return this.#head;
   }
@@ -55,12 +53,12 @@ export class Machine {
     return this.#journal;
   }
 
-  /** A given transaction's signed bytes, 0x-hex. */
+  /** 0x-hex. */
   raw(hash: string): string | undefined {
     return this.#raws.get(hash);
   }
 
-  /** Asks the provider. @throws Refusal */
+  /** @throws Refusal */
   async ask(method: string, params: readonly unknown[]): Promise<unknown> {
     return this.#answer({ jsonrpc: '2.0', id: 0, method, params });
   }
@@ -76,7 +74,7 @@ export class Machine {
     return answer.result;
   }
 
-  /** Asks what changes the chain. @throws Refusal, and nothing has changed */
+  /** @throws Refusal, and nothing has changed */
   async change(method: string, params: readonly unknown[]): Promise<unknown> {
     this.#head = undefined;
     const result = await this.ask(method, params);
@@ -85,7 +83,7 @@ export class Machine {
     return result;
   }
 
-  /** Gives the next block's time; the provider would take the machine's. */
+  /** The provider would take the machine's time. */
   async tellTime(): Promise<void> {
     await this.ask('evm_setNextBlockTimestamp', [quantity(this.#timeS())]);
   }
@@ -106,7 +104,7 @@ export class Machine {
     this.#nextTimeS = seconds;
   }
 
-  /** From now on blocks count from this time. */
+  /** Blocks count from this time. */
   setTime(seconds: number): void {
     this.#offsetS = seconds - this.#clockS();
   }
@@ -117,12 +115,11 @@ export class Machine {
     return this.#offsetS;
   }
 
-  /** @returns its number */
   mark(): number {
     return this.#marks.push({ entries: [...this.#journal.entries], offsetS: this.#offsetS }) - 1;
   }
 
-  /** Back to a mark, which ends it and later ones. @returns false: no mark */
+  /** Ends this mark and later ones. @returns false: no mark */
   async returnTo(mark: number): Promise<boolean> {
     const [to] = this.#marks.splice(mark);
     if (to === undefined) return false;
@@ -131,10 +128,7 @@ export class Machine {
     return true;
   }
 
-  /**
-   * Forgets the last blocks and what they changed; waiting transactions go on waiting.
-   * @param empty blocks in their place
-   */
+  /** Waiting transactions go on waiting. @param empty blocks in place of the forgotten ones */
   async rollBack(blocks: number, empty = 0): Promise<void> {
     const head = Number(await this.ask('eth_blockNumber', []));
     const length = this.#journal.lengthAt(head - blocks);
@@ -149,14 +143,13 @@ export class Machine {
     for (const raw of raws) if (raw !== undefined) await this.change('eth_sendRawTransaction', [raw]);
   }
 
-  /** Back to an empty chain. */
   async reset(): Promise<void> {
     this.#marks.length = 0;
     this.#offsetS = 0;
     await this.#begin([]);
   }
 
-  /** Number of transactions that are in no block. */
+  /** In no block. */
   async waiting(): Promise<number> {
     return (await this.#waiting()).length;
   }
@@ -194,7 +187,7 @@ export class Machine {
     this.#nextTimeS = undefined;
   }
 
-  /** Of the next block: never before the head. */
+  /** Never before the head. */
   #timeS(): number {
     return this.#nextTimeS ?? Math.max(this.#lastTimeS, this.#clockS() + this.#offsetS);
   }

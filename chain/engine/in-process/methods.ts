@@ -1,13 +1,11 @@
-/**
- * What is asked of Anvil, in terms of the chain in this process. Methods of no table go to the provider as they are.
- */
+/** Anvil's methods, in terms of the chain in this process. Methods of no table go to the provider as they are. */
 import { hexText, quantity } from '../../../formats/ethereum/hex.ts';
 import { unavailable } from './answers.ts';
 import type { Machine } from './machine.ts';
 
 type Method = (machine: Machine, params: readonly unknown[]) => unknown;
 
-/** Calls that change the chain, by Anvil's name and by the provider's; their answer is Anvil's. */
+/** By Anvil's name and by the provider's; the answer is Anvil's. */
 const SETTERS: ReadonlyMap<string, string> = new Map(
   [
     'setBalance',
@@ -25,7 +23,7 @@ const SETTERS: ReadonlyMap<string, string> = new Map(
 /** Calls that change the chain, and whose answer counts. */
 const CHANGES: ReadonlySet<string> = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 
-/** Default seconds between blocks of one call. */
+/** Between blocks of one call. */
 const SPACING_S = 1;
 const OWN_PACE = 'blocks come at the block time, or by evm_mine';
 
@@ -85,7 +83,6 @@ const METHODS: Readonly<Record<string, Method>> = {
   txpool_status: async (machine) => ({ pending: quantity(await machine.waiting()), queued: '0x0' }),
 };
 
-/** @throws Refusal */
 export async function run(machine: Machine, method: string, params: readonly unknown[]): Promise<unknown> {
   const own = METHODS[method];
   if (own !== undefined) return own(machine, params);

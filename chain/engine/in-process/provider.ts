@@ -1,4 +1,4 @@
-/** The EVM that runs in this process: EDR, a native module that answers JSON-RPC. It is loaded when it is needed. */
+/** The EVM in this process: EDR, a native module that is loaded when it is needed. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -11,14 +11,14 @@ const HARDFORK = 'cancun';
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;
-/** The account that Anvil starts with, and what it has. */
+/** Anvil starts with this account. */
 const OWNED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const OWNED_WEI = 10_000n * 10n ** 18n;
 
 const require = createRequire(import.meta.url);
 
-/** What is used of the module. */
+/** What is used of it. */
 interface Edr {
   readonly EdrContext: new () => EdrContext;
   readonly ContractDecoder: new () => object;
@@ -41,7 +41,7 @@ interface EdrContext {
   ): Promise<Provider>;
 }
 
-/** Answers JSON-RPC, on a thread of its own. */
+/** On a thread of its own. */
 export interface Provider {
   /** @returns `data` is JSON, as text if long */
   handleRequest(request: string): Promise<{ readonly data: unknown }>;
@@ -72,7 +72,7 @@ async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext
   return { edr, context };
 }
 
-/** An empty chain that mines when it is told to. @throws LocalChainError ENGINE_MISSING */
+/** It mines when it is told to. @throws LocalChainError ENGINE_MISSING */
 export async function openProvider(chainId: number): Promise<Provider> {
   opened ??= open();
   const { edr, context } = await opened;

@@ -1,7 +1,4 @@
-/**
- * The binary Merkle tree hash of a chunk, `data-formats.md` 1.3: the whole chunk in one WebAssembly call.
- * Vectors: test/vectors/bmt.json.
- */
+/** `data-formats.md` 1.3, the whole chunk in one WebAssembly call. Vectors: test/vectors/bmt.json. */
 import assert from 'node:assert/strict';
 import { hashChunk, INPUT, MEMORY, OUTPUT } from './wasm.ts';
 
@@ -10,8 +7,7 @@ const PAYLOAD_SIZE_MAX = 4096;
 const HASH_SIZE = 32;
 
 /**
- * Address of a content-addressed chunk, H(span ‖ root): the root is that of the tree over the payload, zero padded to
- * 4096 bytes.
+ * H(span ‖ root), the root of the tree over the payload, zero padded to 4096 bytes.
  * @param span 8 bytes @param payload 0..4096 bytes @returns 32 bytes
  */
 export function bmtAddress(span: Uint8Array, payload: Uint8Array): Uint8Array {

@@ -1,7 +1,6 @@
 /**
- * Addresses of chunks that differ only in their first and last segments, as when one is mined. The half of
- * the tree above either end is hashed once for each segment there; two more hashes make an address from any
- * pair of halves, instead of 128.
+ * Chunks that differ only in their first and last segments, as when one is mined. The half of the tree above either end is
+ * hashed once for each segment there; two more hashes make an address from any pair of halves, instead of 128.
  */
 import assert from 'node:assert/strict';
 import { keccak256 } from '../keccak.ts';
@@ -11,7 +10,7 @@ const SPAN_SIZE = 8;
 const SEGMENT_SIZE = 32;
 const PAYLOAD_SIZE = 4096;
 const HALF = PAYLOAD_SIZE / 2;
-/** First segments taken at once. */
+/** At once. */
 export const FIRSTS_MAX = 256;
 
 export interface Ends {
@@ -19,8 +18,7 @@ export interface Ends {
   begin(segments: Uint8Array): void;
   /**
    * @param segment 32 bytes
-   * @returns the first four bytes of its address with each of the first segments, as numbers; valid until the
-   * next hash
+   * @returns the first four bytes of its address with each of the first segments, as numbers; valid until the next hash
    */
   end(segment: Uint8Array): Uint32Array;
 }

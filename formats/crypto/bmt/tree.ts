@@ -1,27 +1,22 @@
 /**
- * The tree hash node by node, for what the hash of whole chunks cannot provide: proofs that a chunk contains
- * a segment, and hashes keyed by a prefix. `data-formats.md` 1.4, 1.5. Vectors: test/vectors/bmt.json,
- * test/vectors/reserve-sample.json.
+ * The tree hash node by node: proofs that a chunk contains a segment, and hashes keyed by a prefix. `data-formats.md` 1.4,
+ * 1.5. Vectors: test/vectors/bmt.json, test/vectors/reserve-sample.json.
  */
 import assert from 'node:assert/strict';
 import { keccak256 } from '../keccak.ts';
 import { ANCHOR, hashKeyed, INPUT, KEYED_ZEROS, MEMORY, OUTPUT } from './wasm.ts';
 
 const SEGMENT_SIZE = 32;
-/** Segments of a chunk, zero padded. */
 const SEGMENTS = 128;
 /** From the segments up to the root. */
 const LEVELS = 7;
 const SPAN_SIZE = 8;
-/** Size of the keys that the network uses. */
+/** Of the keys that the network uses. */
 const ANCHOR_SIZE = 32;
 const PAYLOAD_SIZE_MAX = SEGMENTS * SEGMENT_SIZE;
 const NO_PREFIX: Uint8Array = new Uint8Array(0);
 
-/**
- * Proof that a chunk contains a segment: hashing it with the sisters, lowest first, and then with the span in
- * front gives the address.
- */
+/** Hashing the segment with the sisters, lowest first, and then with the span in front gives the chunk's address. */
 export interface SegmentProof {
   /** 32 bytes. */
   readonly segment: Uint8Array;
@@ -29,10 +24,7 @@ export interface SegmentProof {
   readonly sisters: readonly Uint8Array[];
 }
 
-/**
- * @param payload 0..4096 bytes @param index 0..127 @param prefix before the input of every hash
- * @returns copies
- */
+/** @param payload 0..4096 bytes @param index 0..127 @param prefix before the input of every hash @returns copies */
 export function proveSegment(payload: Uint8Array, index: number, prefix = NO_PREFIX): SegmentProof {
   assert(index >= 0 && index < SEGMENTS);
   let level = segmentsOf(payload);
@@ -47,7 +39,7 @@ export function proveSegment(payload: Uint8Array, index: number, prefix = NO_PRE
   return { segment, sisters };
 }
 
-/** Addresses of chunks under one key, which a reserve sample calls transformed addresses. */
+/** Addresses under one key, which a reserve sample calls transformed addresses. */
 export interface KeyedHasher {
   /** H(key ‖ span ‖ keyed root). @param span 8 bytes @param payload 0..4096 bytes @returns 32 bytes */
   address(span: Uint8Array, payload: Uint8Array): Uint8Array;
@@ -55,7 +47,7 @@ export interface KeyedHasher {
 
 /** @param key of any length, before the input of every hash */
 export function createKeyedHasher(key: Uint8Array): KeyedHasher {
-  // Roots of all-zero subtrees; a short chunk consists of little else.
+  // A short chunk consists of little else.
   const zeros: Uint8Array[] = [new Uint8Array(SEGMENT_SIZE)];
   for (let level = 0; level < LEVELS; level++) {
     const below = zeros[level]!;
@@ -64,7 +56,7 @@ export function createKeyedHasher(key: Uint8Array): KeyedHasher {
   return key.length === ANCHOR_SIZE ? wholeChunks(key, zeros) : nodeByNode(key, zeros);
 }
 
-/** One call for a chunk: every chunk of a reserve is hashed under the anchor of a round, which has this size. */
+/** Every chunk of a reserve is hashed under the anchor of a round, which has this size. */
 function wholeChunks(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher {
   const anchor = key.slice();
   const roots = Buffer.concat(zeros.slice(0, LEVELS));
@@ -91,7 +83,7 @@ function nodeByNode(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher 
   };
 }
 
-/** Segments up to the last one with payload bytes; zeros follow. */
+/** Up to the last one with payload bytes; zeros follow. */
 function segmentsOf(payload: Uint8Array): Uint8Array[] {
   assert(payload.length <= PAYLOAD_SIZE_MAX);
   return Array.from({ length: Math.ceil(payload.length / SEGMENT_SIZE) }, (_, index) => {

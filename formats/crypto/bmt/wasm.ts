@@ -1,7 +1,6 @@
 /**
- * The one instance of the hashing module (`assembly/index.ts`), shared by `bmt.ts`, `tree.ts`, `../keccak.ts` and
- * `../counter-mode.ts`. Its memory never grows, so one view on it stays valid. Calls are synchronous and leave nothing
- * behind, so callers cannot interfere with each other.
+ * The one instance of the hashing module (`assembly/index.ts`). Its memory never grows, so one view on it stays valid. Calls
+ * are synchronous and leave nothing behind, so callers cannot interfere with each other.
  */
 import { instantiate } from '../instantiate.ts';
 import { BMT_WASM_BASE64 } from './bmt-wasm.gen.ts';
@@ -28,24 +27,23 @@ interface Exports {
 
 const exports = instantiate(BMT_WASM_BASE64) as Exports;
 
-/** Hashes the span and `length` payload bytes at `INPUT`: root to `OUTPUT`, address 32 bytes after it. */
+/** Span and `length` payload bytes at `INPUT`: root to `OUTPUT`, address 32 bytes after it. */
 export const hashChunk = exports.chunk;
 /** The same under the key at `ANCHOR`, whose roots of zeros are at `KEYED_ZEROS`: address 32 bytes after `OUTPUT`. */
 export const hashKeyed = exports.keyed;
-/** Takes `length` bytes at `INPUT`, a multiple of 136 and at most `CAPACITY`, into the running Keccak hash. */
+/** `length` bytes at `INPUT`, a multiple of 136 and at most `CAPACITY`, into the running Keccak hash. */
 export const absorb = exports.absorb;
-/** Takes the last `length` bytes at `INPUT`, at most `CAPACITY`, and writes the digest to `OUTPUT`. */
+/** The last `length` bytes at `INPUT`, at most `CAPACITY`; the digest goes to `OUTPUT`. */
 export const finish = exports.finish;
 /**
- * XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; overwrites up to
- * 63 bytes more.
+ * XORs `length` bytes at `INPUT` with the keystream of the key at `KEY` from `counter` on; overwrites up to 63 bytes more.
  */
 export const xorKeystream = exports.transcrypt;
-/** Turns `count` segments at `SEGMENTS`, with those at `SIBLINGS`, into the roots of the halves that they begin or end. */
+/** `count` segments at `SEGMENTS`, with those at `SIBLINGS`, into the roots of the halves that they begin or end. */
 export const climb = exports.climb;
 /**
- * Address prefixes, to `PREFIXES`, of `count` left halves at `SEGMENTS` with the right half at `INPUT`,
- * followed by the span.
+ * For `count` left halves at `SEGMENTS` with the right half at `INPUT`, followed by the span: address prefixes, to
+ * `PREFIXES`.
  */
 export const combine = exports.combine;
 export const MEMORY = new Uint8Array(exports.memory.buffer);

@@ -1,10 +1,8 @@
 /**
- * The erasure code of redundant files: systematic Reed-Solomon over GF(2^8), `data-formats.md` 3.5.
- * Vectors: test/vectors/redundancy.json.
+ * Systematic Reed-Solomon over GF(2^8), `data-formats.md` 3.5. Vectors: test/vectors/redundancy.json.
  *
- * At every byte position the data shards are the values of a polynomial at the points 0, 1, ... n-1, and the parities
- * its values at the points after those. So any `n` shards determine all others by Lagrange interpolation, for
- * encoding and recovery alike: no matrix is inverted.
+ * At every byte position the data shards are the values of a polynomial at the points 0, 1, ... n-1, and the parities its
+ * values at the points after those. So any `n` shards determine all others by Lagrange interpolation: no matrix is inverted.
  */
 import assert from 'node:assert/strict';
 import { instantiate } from '../instantiate.ts';
@@ -15,24 +13,20 @@ import { ERASURE_WASM_BASE64 } from './erasure-wasm.gen.ts';
  * synchronous, and its caller first writes everything that it reads.
  */
 const exports = instantiate(ERASURE_WASM_BASE64) as Exports;
-/**
- * Makes `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row
- * by row.
- */
+/** `outputs` shards after the `inputs` at `SHARDS`: sums of inputs times the factors at `FACTORS`, row by row. */
 const combine = exports.combine;
 const MEMORY = new Uint8Array(exports.memory.buffer);
 const SHARDS = exports.shards.value;
 const SHARDS_MAX = exports.shardsMax.value;
-/** Bytes from one shard to the next. */
 const STRIDE = exports.stride.value;
 const FACTORS = exports.factors.value;
 
-/** Bytes of a shard: a stored chunk, span and payload; shorter ones count as padded with zeros. */
+/** Span and payload of a stored chunk; shorter ones count as padded with zeros. */
 export const SHARD_SIZE = 4104;
 
-/** The polynomial x^8 + x^4 + x^3 + x^2 + 1, whose root is 2. */
+/** x^8 + x^4 + x^3 + x^2 + 1, whose root is 2. */
 const POLYNOMIAL = 0x11d;
-/** Number of non-zero elements, all of them powers of 2. */
+/** Of non-zero elements, all of them powers of 2. */
 const ORDER = 255;
 const POWERS = new Uint8Array(ORDER);
 const LOGARITHMS = new Uint8Array(ORDER + 1);
@@ -43,7 +37,7 @@ for (let exponent = 0, power = 1; exponent < ORDER; exponent++) {
   if (power > ORDER) power ^= POLYNOMIAL;
 }
 
-/** Fewer shards than the code needs: nothing can be recovered. */
+/** Nothing can be recovered. */
 class ErasureError extends Error {
   readonly code = 'TOO_FEW_SHARDS';
 
@@ -53,7 +47,11 @@ class ErasureError extends Error {
   }
 }
 
-/** @param data at most 127 shards of at most 4104 bytes @param count at least 1; 128 shards in all @returns `count` times 4104 bytes */
+/**
+ * @param data at most 127 shards of at most 4104 bytes @param count at least 1; 128 shards in all @returns `count` times
+ *   4104
+ * bytes
+ */
 export function encodeParities(data: readonly Uint8Array[], count: number): Uint8Array[] {
   const points = [...data.keys()];
   return interpolate(
@@ -64,7 +62,6 @@ export function encodeParities(data: readonly Uint8Array[], count: number): Uint
 }
 
 /**
- * Recovers the missing data shards.
  * @param shards data shards, then parities; undefined where one is lost
  * @returns place → 4104 bytes @throws ErasureError when fewer than `dataCount` are left
  */
@@ -86,7 +83,7 @@ export function recoverShards(
 }
 
 /**
- * Lagrange coefficients: the factors of the values at the known points that give the value at a wanted one.
+ * The factors of the values at the known points that give the value at a wanted one (Lagrange).
  * @param known,wanted different points, 0..255 @returns one row of `known.length` for each wanted point
  */
 export function interpolationFactors(known: readonly number[], wanted: readonly number[]): Uint8Array[] {
@@ -123,7 +120,7 @@ function interpolate(
   });
 }
 
-/** Logarithm of the product of the differences between a point and all others. */
+/** Of their product. */
 function logarithmOfDifferences(point: number, points: readonly number[]): number {
   let sum = 0;
   for (const other of points) if (other !== point) sum += logarithmOf(point ^ other);

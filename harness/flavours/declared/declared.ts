@@ -1,4 +1,3 @@
-/** What a flavour file says, as a flavour. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDurationMs } from '../../../formats/units.ts';
@@ -14,17 +13,16 @@ import type { FlavourInput } from './input.ts';
 import { keyFiles, libp2pPem, peerIdOf } from './keys.ts';
 import { filled, filledText, type Value, valueText } from './values.ts';
 
-/** A version is among the first words; an expression may take long on a long text. */
+/** An expression may take long on a long text. */
 const VERSION_CHARACTERS_MAX = 4096;
 
 const made = new WeakMap<FlavourInput, Flavour>();
 
-/** Variable that names the program, such as `SVCNET_ANT_BINARY`. */
+/** Such as `SVCNET_ANT_BINARY`. */
 export function binaryVariable(name: string): string {
   return `SVCNET_${prefixOf(name)}BINARY`;
 }
 
-/** How variables of such a node begin: `ANT_`. */
 function prefixOf(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_`;
 }
@@ -58,7 +56,6 @@ export function declaredFlavour(given: FlavourInput): Flavour {
     check: ({ where, binary, options }) => checkProgram(file, { where, binary, options }),
     files: (plan) => filesOf(file, plan),
     command: ({ dataDir, binary }) => commandOf(file, dataDir, programOf(file, binary)),
-    // A definition with containers of this flavour is refused.
     containerCommand: () => {
       throw new TypeError(`flavour ${file.name} runs as a process`);
     },
@@ -83,7 +80,7 @@ function programOf({ program }: DeclaredFlavour, binary: string | undefined): st
 
 const asked = new Map<string, Promise<ReadonlySet<string>>>();
 
-/** @returns undefined: it cannot be asked */
+/** Undefined: it cannot be asked. */
 async function knownOptions(
   { name, config }: DeclaredFlavour,
   binary: string,
@@ -146,7 +143,6 @@ async function checkProgram(
   }
 }
 
-/** @throws HarnessError `BINARY_INVALID` */
 async function checkVersion({ name, version }: DeclaredFlavour, program: string): Promise<void> {
   if (version === undefined) return;
   const output = await programOutput(program, version.args, { prefix: prefixOf(name) });
@@ -188,7 +184,7 @@ async function filesOf(file: DeclaredFlavour, plan: NodePlan): Promise<PlannedFi
   ];
 }
 
-/** What follows from the plan of a node: a later start has no plan. */
+/** A later start has no plan of the node. */
 type Launch = Pick<Command, 'args' | 'env'>;
 
 function commandOf({ name }: DeclaredFlavour, dataDir: string, program: string): Command {

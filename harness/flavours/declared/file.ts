@@ -1,7 +1,4 @@
-/**
- * A flavour file: describes a node program that this package does not know. The result is JSON, kept in each node's
- * record.
- */
+/** Describes a node program that this package does not know. The result is JSON, kept in each node's record. */
 import { isAbsolute, normalize } from 'node:path';
 import { z } from 'zod';
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
@@ -9,11 +6,9 @@ import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../flavour.ts';
 import { unknownValue } from './values.ts';
 
-/** Names of flavours that a file may not take. */
 const OWN: readonly string[] = FLAVOUR_NAMES;
 const NAME_EXPECTED = `1 to 32 lower-case letters, digits and hyphens, beginning with a letter, and none of ${OWN.join(', ')}`;
 export const FLAVOUR_NAME = /^[a-z][a-z0-9-]{0,31}$/;
-/** Entries of each list and map. */
 const ENTRIES_MAX = 200;
 const TEXT_MAX = 64 * 1024;
 
@@ -94,7 +89,7 @@ const patternText = z.string({ error: 'a regular expression' }).refine(
   { error: 'a regular expression' },
 );
 const words = list(z.string({ error: 'a text' }), 'a list of texts');
-/** Stays text: it is read again as part of a definition. */
+/** Text, as it is read again as part of a definition. */
 const duration = z
   .string({ error: DURATION_EXPECTED })
   .refine((text) => parseDurationMs(text) !== undefined, { error: DURATION_EXPECTED });
@@ -253,5 +248,5 @@ function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 }
 
-/** A flavour file; its program is an absolute path. */
+/** Its program is an absolute path. */
 export type DeclaredFlavour = z.output<typeof flavourFile>;

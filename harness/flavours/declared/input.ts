@@ -1,4 +1,3 @@
-/** A flavour file as people write it, and as programs pass it on. */
 import type { DialectName } from '../../client/dialect.ts';
 import type { NodeMode } from '../flavour.ts';
 
@@ -7,7 +6,6 @@ export type FlavourValue = string | number | boolean | readonly string[];
 
 /** A file with a key of a node. */
 export interface FlavourKeyFile {
-  /** Below the data directory. */
   readonly path: string;
   /** Default: `keystore`, version 3 with the password `{password}`. */
   readonly format?: 'keystore' | 'hex' | 'raw' | 'pem' | undefined;
@@ -17,7 +15,7 @@ export interface FlavourKeyFile {
 export interface FlavourInput {
   /** As groups call it. */
   readonly name: string;
-  /** Path of the program. */
+  /** Path. */
   readonly program: string;
   /** Checked before a start. Default of `args`: `--version`. */
   readonly version?: { readonly args?: readonly string[] | undefined; readonly pattern: string } | undefined;
@@ -27,15 +25,15 @@ export interface FlavourInput {
     | {
         readonly path: string;
         readonly format: 'yaml' | 'json' | 'toml' | 'env';
-        /** What the testbed decides. */
+        /** Set by the testbed. */
         readonly values?: Readonly<Record<string, FlavourValue>> | undefined;
-        /** What options of a group can change. */
+        /** Options of a group can change these. */
         readonly defaults?: Readonly<Record<string, FlavourValue>> | undefined;
         /** Arguments that make the program list its options; values that it does not list are left out. */
         readonly known?: readonly string[] | undefined;
       }
     | undefined;
-  /** Further files below the data directory. */
+  /** Below the data directory. */
   readonly files?: readonly { readonly path: string; readonly text: string }[] | undefined;
   readonly keys: {
     readonly swarm?: FlavourKeyFile | undefined;
@@ -58,12 +56,11 @@ export interface FlavourInput {
   readonly publicConstants?: boolean | undefined;
   /** It may dial a peer where it listens instead of where it advertises. Default: false. */
   readonly learnsListeners?: boolean | undefined;
-  /** Folders with what it stores. */
   readonly stored?: readonly string[] | undefined;
   /** What else its API must answer before it serves: a line that matches. */
   readonly well?: readonly { readonly path: string; readonly pattern: string }[] | undefined;
-  /** Time until it dials a peer again that it could not reach, such as `30s`. */
+  /** Until it dials an unreachable peer again, such as `30s`. */
   readonly redial?: string | undefined;
-  /** Time that it may take to end. Default: `10s`. */
+  /** How long it may take to end. Default: `10s`. */
   readonly stop?: string | undefined;
 }

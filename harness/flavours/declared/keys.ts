@@ -1,4 +1,4 @@
-/** Key files in the formats of node programs, and the peer id of a libp2p key. */
+/** In the formats of node programs. */
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -10,14 +10,14 @@ import { ed25519Identity } from '../svc-keys.ts';
 import type { DeclaredFlavour } from './file.ts';
 import { PASSWORD } from './values.ts';
 
-/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
+/** The cheapest that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 /** Identity multihash of 37 bytes, then a protobuf key: type Secp256k1, 33 bytes. */
 const SECP256K1_PREFIX = Buffer.from('002508021221', 'hex');
 
 type Curve = DeclaredFlavour['keys']['libp2p']['type'];
 
-/** Base58 peer id for a key of that curve. */
+/** Base58, for a key of that curve. */
 export function peerIdOf({ keys, peerId }: NodeKeys, curve: Curve): string {
   if (curve === 'ed25519') return peerId;
   if (curve === 'p256') return p256Identity(keys.libp2p).peerId;
@@ -26,7 +26,6 @@ export function peerIdOf({ keys, peerId }: NodeKeys, curve: Curve): string {
   return toBase58(Buffer.concat([SECP256K1_PREFIX, ecdh.getPublicKey(null, 'compressed')]));
 }
 
-/** Private libp2p key: PKCS #8 in PEM. */
 export function libp2pPem({ keys }: NodeKeys, curve: Curve): string {
   return pemOf(curve === 'p256' ? validScalar(keys.libp2p) : keys.libp2p, curve);
 }

@@ -1,4 +1,3 @@
-/** What a flavour file names in braces, such as `{api-port}`, and its value for a node. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { suggestion } from '../../base/format.ts';
 import type { NodePlan } from '../flavour.ts';
@@ -18,7 +17,7 @@ export function loopbackNamed(hostAndPort: string): string {
   return hostAndPort.replace(/^127\.[\d.]+(?=:)/, 'LOCALHOST');
 }
 
-/** By name, in the order of their page. */
+/** In the order of their page. */
 export const VALUES = {
   name: { about: 'name of the node in its cluster', of: ({ name }) => name },
   mode: { about: 'full, light or boot', of: ({ mode }) => mode },
@@ -94,7 +93,7 @@ const NAMES = Object.keys(VALUES);
 /** Other braces are text: JSON and TOML have them. */
 const PLACEHOLDER = /\{([a-z][a-z0-9-]*)\}/g;
 
-/** @returns what is wrong with the names in a text; undefined: nothing */
+/** Undefined: nothing is wrong. */
 export function unknownValue(text: string): string | undefined {
   const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = '']) => !NAMES.includes(name))?.[1];
   return unknown === undefined
@@ -102,7 +101,7 @@ export function unknownValue(text: string): string | undefined {
     : `known values in braces; {${unknown}} is none${suggestion(unknown, NAMES)}`;
 }
 
-/** A lone value keeps its type; in other text, values are filled in. */
+/** A lone value keeps its type. */
 export function filled(text: string, plan: NodePlan): Value {
   const [, alone] = /^\{([a-z][a-z0-9-]*)\}$/.exec(text) ?? [];
   return alone === undefined ? filledText(text, plan) : valueOf(alone, plan);

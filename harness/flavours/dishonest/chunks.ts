@@ -1,4 +1,3 @@
-/** Wrong chunks, and receipts for chunks that no node has. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
@@ -9,7 +8,7 @@ import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, randomChunk, randomStamp, withPeers, withStream } from './steps.ts';
 
 const CHUNK_SIZE = 8 + 4096;
-/** Longer than an honest node waits for an answer, ms. */
+/** Longer than an honest node waits for an answer. */
 const SILENCE_MS = 60_000;
 const BAD_STAMPS_EVERY_MS = 250;
 const SIGNATURE_SIZE = 65;
@@ -38,7 +37,7 @@ export const OTHER_CHUNK: Behaviour = {
 
 type ReceiptOf = (stage: Stage, address: Uint8Array, turn: number) => Partial<MessageOf<typeof Receipt>>;
 
-/** Takes every delivery, drops it, and answers with a receipt. */
+/** Drops every delivery, and answers with a receipt. */
 function receipts(stage: Stage, what: string, made: ReceiptOf): Readonly<Record<string, ProtocolHandler>> {
   let turn = 0;
   return {

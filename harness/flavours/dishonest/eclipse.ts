@@ -1,4 +1,4 @@
-/** Many identities around one node, to hide all other peers. */
+/** Identities around one node hide all other peers. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import type { Host, Peer } from '../../../node/p2p/host.ts';
@@ -9,7 +9,7 @@ import { newIdentity, newSigner } from './identity.ts';
 import { pause, succeeds } from './steps.ts';
 
 const IDENTITIES = 16;
-/** Bits shared with the victim: deeper than any honest node in a small network. */
+/** Deeper than any honest node in a small network. */
 const PROXIMITY = 8;
 const EVERY_MS = 1_000;
 

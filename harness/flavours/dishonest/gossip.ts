@@ -1,4 +1,3 @@
-/** Records of nodes that are elsewhere, or do not exist. */
 import { unixSeconds } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
@@ -29,13 +28,12 @@ function gossip(what: string, records: RecordsOf): (stage: Stage) => Promise<voi
     );
 }
 
-/** An underlay where nothing listens, of an identity that no node has. */
+/** Of an identity that no node has. */
 function nowhere({ random }: Stage): Uint8Array {
   const { peerId } = ownIdentity(random.bytes(32));
   return encodeUnderlays([withPeerId(`/ip4/127.0.0.1/tcp/${1 + random.below(PORTS_BELOW)}`, peerId)]);
 }
 
-/** Validly signed. */
 function minted(stage: Stage, key: Uint8Array | undefined, timestamp: bigint): AddressRecord {
   const { options, deps } = stage;
   const signer = key === undefined ? deps.signer : createSigner(key);

@@ -21,10 +21,8 @@ const DAY_MS = 86_400_000;
 const GARBAGE = 300;
 const LARGE = 1_048_576;
 
-/** Spoils an introduction. @returns when it is spoilt; rejects when it could not begin */
+/** @returns when the introduction is spoilt; rejects when it could not begin */
 type Way = (stage: Stage, underlay: string) => Promise<void>;
-
-// ── an honest host that says something wrong ────────────────────────────────────────────────────────────────────────
 
 function as(make: (stage: Stage) => Host): Way {
   return async (stage, underlay) => {
@@ -53,8 +51,6 @@ const INTRODUCTIONS: Readonly<Record<string, Way>> = {
     return newIdentity(stage, { deps: { clock: tomorrow } });
   }),
 };
-
-// ── bytes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Say = (stage: Stage, stream: RawStream) => Uint8Array[];
 
@@ -92,7 +88,7 @@ async function garbled(
   }
 }
 
-/** On the handshake stream, whatever comes back. */
+/** Whatever comes back. */
 function onHandshake(say: Say): Way {
   return async (stage, underlay) => {
     const own = ownIdentity(stage.random.bytes(32));

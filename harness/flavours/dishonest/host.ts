@@ -1,6 +1,4 @@
-/**
- * A dishonest node's host: changes what the unmodified node above hears and says, after negotiation and encryption.
- */
+/** Changes what the honest node above hears and says, after negotiation and encryption. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { type Host, type MessageStream, type ProtocolHandler, StreamError } from '../../../node/p2p/host.ts';
@@ -11,7 +9,7 @@ import type { Behaviour, Stage, Written } from './behaviour.ts';
 import type { BehaviourName } from './names.ts';
 import { BEHAVIOURS } from './table.ts';
 
-/** Addresses of chunks remembered; older ones are forgotten. */
+/** Older addresses are forgotten. */
 const HEARD_MAX = 1_000;
 
 export interface Dishonesty {
@@ -76,7 +74,6 @@ export function dishonestHost(options: HostOptions, deps: HostDeps, dishonesty: 
   });
 }
 
-/** One behaviour on its stage. */
 class Role {
   readonly serves: Readonly<Record<string, ProtocolHandler>>;
   readonly alter: ReturnType<NonNullable<Behaviour['alters']>> | undefined;

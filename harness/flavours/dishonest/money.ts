@@ -1,5 +1,3 @@
-/** Debts that are not paid, and cheques that are worth nothing. */
-
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { decodeAnswer, encodeRequest } from '../../../formats/ethereum/json-rpc.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
@@ -55,7 +53,7 @@ export const FREELOAD: Behaviour = {
 
 type ChequeFor = (stage: Stage, peer: Peer, chainId: bigint, turn: number) => SignedCheque | undefined;
 
-/** Most of them are refused, which is ignored. */
+/** Most cheques are refused, which is ignored. */
 function cheques(what: string, made: ChequeFor): (stage: Stage) => Promise<void> {
   return async (stage) => {
     const chainId = await chainIdOf(stage.chain(), stage.signal);

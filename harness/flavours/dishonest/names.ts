@@ -1,4 +1,4 @@
-/** What a dishonest node can do, by the names in definitions. */
+/** What a dishonest node can do. */
 export const BEHAVIOUR_NAMES = [
   'wrong-data',
   'other-chunk',
@@ -24,5 +24,5 @@ export const BEHAVIOUR_NAMES = [
 /** What a dishonest node does, as a definition names it. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
 
-/** Those that spoil the bytes of a connection itself, and so need one. */
+/** They need a connection. */
 export const SPOILS_CONNECTIONS: readonly BehaviourName[] = ['handshake-garbage'];

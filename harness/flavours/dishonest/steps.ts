@@ -1,4 +1,4 @@
-/** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
+/** What behaviours share. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
@@ -8,10 +8,7 @@ import type { Stage } from './behaviour.ts';
 
 const PAYLOAD_SIZE = 4096;
 
-/**
- * Refusals and aborts are normal here; other errors are our bugs.
- * @returns whether it went well
- */
+/** Refusals and aborts are normal here; other errors are our bugs. @returns whether it went well */
 export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();
@@ -22,7 +19,7 @@ export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Runs `say` on an untampered stream, then resets it. @returns whether it went well */
+/** On an untampered stream, which is then reset. @returns whether it went well */
 export function withStream(
   { host, signal }: Pick<Stage, 'host' | 'signal'>,
   peer: Peer,
@@ -39,10 +36,7 @@ export function withStream(
   });
 }
 
-/**
- * Every `everyMs` ms runs `work` at once with all peers for which it is not still running, until the node
- * stops.
- */
+/** Every `everyMs`, with all peers for which `work` is not still running, until the node stops. */
 export async function withPeers(
   stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
   everyMs: number,

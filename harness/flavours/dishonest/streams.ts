@@ -1,4 +1,4 @@
-/** Streams that are slow, endless or come in thousands. All bounded: the machine is shared. */
+/** Streams that are slow, endless or come in thousands, all bounded. */
 import { PINGPONG, Ping, Pong } from '../../../node/protocols/pingpong/wire.ts';
 import { PULLSYNC } from '../../../node/protocols/pullsync/wire.ts';
 import { PUSHSYNC } from '../../../node/protocols/pushsync/wire.ts';
@@ -7,7 +7,7 @@ import { STATUS } from '../../../node/protocols/status/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, succeeds, withPeers, withStream } from './steps.ts';
 
-/** Longer than an honest node waits before it asks another peer, ms. */
+/** Longer than an honest node waits before it asks another peer. */
 const SLOW_MS = 8_000;
 const SLOW = new Set<string>([PUSHSYNC.id, RETRIEVAL.id, PULLSYNC.id, STATUS.id]);
 const OPENED_EVERY_MS = 20;

@@ -1,4 +1,3 @@
-/** Offers of chunks that do not exist. */
 import { BINS } from '../../../formats/chunk/address.ts';
 import { unixSeconds } from '../../../formats/clock.ts';
 import type { MessageStream } from '../../../node/p2p/host.ts';
@@ -18,7 +17,7 @@ import { pause, randomChunk, randomStamp } from './steps.ts';
 const OFFERED = 50;
 /** More entries than any test reads. */
 const CURSOR = 1_000_000n;
-/** Between two requested offers, to spare a peer that asks without pause. */
+/** Spares a peer that asks without pause. */
 const PACE_MS = 100;
 
 export const EMPTY_OFFERS: Behaviour = {

@@ -16,7 +16,6 @@ import type { BehaviourName } from './names.ts';
 import { ENDLESS_STREAMS, FLOOD, SLOW_STREAMS } from './streams.ts';
 import { EMPTY_OFFERS } from './sync.ts';
 
-/** All behaviours, a row each. */
 export const BEHAVIOURS: Readonly<Record<BehaviourName, Behaviour>> = {
   'wrong-data': WRONG_DATA,
   'other-chunk': OTHER_CHUNK,

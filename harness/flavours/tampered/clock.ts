@@ -1,4 +1,4 @@
-/** A clock that is wrong. Durations stay right: a system set to another time still knows how long a second is. */
+/** Durations stay right: a system set to another time still knows how long a second is. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Surroundings } from './surroundings.ts';
 

@@ -1,4 +1,4 @@
-/** How other processes reach a tampered node: files of faults and counters, and a request to reload. */
+/** Files of faults and counters, and a request to reload. */
 
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -13,10 +13,10 @@ import {
   writeFault,
 } from './settings.ts';
 
-/** Nodes of this process, by data directory. */
+/** By data directory. */
 const controlledHere = new Map<string, Controlled>();
 
-/** `ServeControl` within this process: no socket, no time. */
+/** No socket, no time. */
 export async function serveHere(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   controlledHere.set(dataDir, controlled);
   return {
@@ -39,15 +39,15 @@ export async function endNodeFault(dataDir: string, key: string): Promise<void> 
   await ask(dataDir, 'reload');
 }
 
-/** What a node has counted. @param of key of a fault, or name of a behaviour */
+/** @param of key of a fault, or name of a behaviour */
 export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
   await ask(dataDir, 'flush');
   return readCounts(dataDir, of);
 }
 
 /**
- * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
- * @throws HarnessError `FAULT_REFUSED` when a running node does not take it
+ * A node that is gone or frozen reads the files when it runs again. @throws HarnessError `FAULT_REFUSED` when a running node
+ * does not take it
  */
 async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   const here = controlledHere.get(dataDir);

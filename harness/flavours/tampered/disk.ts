@@ -1,13 +1,12 @@
 /**
- * A disk that is full, fails, is slow or takes no writes, below all logic of the store: how the store copes is what
- * is tested. Reads still work, as they do on such a disk.
+ * A disk that is full, fails, is slow or takes no writes, below all logic of the store. Reads still work, as they do on such
+ * a disk.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Backend, TableReader, Transaction } from '../../../node/store/backend.ts';
 import type { DiskFault } from './settings.ts';
 import type { Active, Surroundings } from './surroundings.ts';
 
-/** An error of the operating system. */
 class DiskError extends Error {
   readonly code: string;
 
@@ -31,7 +30,7 @@ class BadDisk implements Backend {
   readonly slots: Backend['slots'];
   readonly #base: Backend;
   readonly #deps: DiskDeps;
-  /** Writes not yet started, in call order. */
+  /** In call order. */
   #waiting: (() => void)[] = [];
   /** Until they begin; with the time on the clock. */
   #slow: { readonly timer: Disposable; readonly dueMs: number } | undefined;
@@ -125,7 +124,6 @@ class BadDisk implements Backend {
   }
 }
 
-/** The reads of a disk or transaction, for another one. */
 export function readsOf(reader: TableReader): TableReader {
   return {
     get: (...asked) => reader.get(...asked),
@@ -135,7 +133,7 @@ export function readsOf(reader: TableReader): TableReader {
   };
 }
 
-/** A transaction fails at its first change; reads do not fail. */
+/** At its first change; reads do not fail. */
 function refusing(tx: Transaction, error: DiskError, refused: () => void): Transaction {
   const refuse = () => {
     refused();
@@ -151,7 +149,6 @@ function refusing(tx: Transaction, error: DiskError, refused: () => void): Trans
 
 type SlowFault = Extract<DiskFault, { what: 'slow' }>;
 
-/** Milliseconds: several faults add up. */
 function delayOf(slow: readonly Active<SlowFault>[]): number {
   return slow.reduce((sum, { fault }) => sum + fault.ms, 0);
 }

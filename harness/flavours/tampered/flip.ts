@@ -1,7 +1,4 @@
-/**
- * Flips bits in what a stopped node has stored. The choice depends only on what is there: the chunks are taken at
- * equal distances.
- */
+/** Flips bits in what a stopped node has stored, at equal distances: the choice depends only on what is there. */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SLOTS_FILE } from '../../../node/store/disk/files.ts';
@@ -9,16 +6,15 @@ import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
 import { contentRange, decodeSlot, SLOT_SIZE } from '../../../node/store/disk/slot.ts';
 import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 
-/** Bytes of a Bee's slot: the longest single-owner chunk. */
+/** The longest single-owner chunk. */
 const BEE_SLOT_SIZE = 32 + 65 + 8 + 4096;
 
-/** Places for chunks of equal size. */
 interface Places {
   readonly count: number;
   readonly size: number;
   read(place: number): Uint8Array | undefined;
   write(place: number, bytes: Uint8Array): void;
-  /** Where the chunk's bytes are; undefined: nowhere. */
+  /** Undefined: the slot is empty. */
   chunkIn(bytes: Uint8Array): { readonly offset: number; readonly length: number } | undefined;
 }
 
@@ -32,7 +28,7 @@ export function flipOnDisk(dataDir: string, chunks: number): number {
     .filter((file) => /^shard_\d+$/.test(file))
     .toSorted();
   let left = chunks;
-  // Equally many in each shard: chunks are spread over all.
+  // Chunks are spread over all shards.
   for (const [index, shard] of shards.entries()) {
     const share = Math.ceil(left / (shards.length - index));
     left -= withFile(join(sharky, shard), (file) => flip(shardOf(file), share));

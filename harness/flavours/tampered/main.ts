@@ -1,6 +1,6 @@
 /**
- * A tampered node in a process: `node harness/flavours/tampered/main.ts start --config FILE`. `node/main.ts` contains
- * none of this. Exit codes: 0 stopped, 1 failed.
+ * A tampered node in a process: `node harness/flavours/tampered/main.ts start --config FILE`. Exit codes: 0 stopped, 1
+ * failed.
  */
 import { readFileSync } from 'node:fs';
 import { startNode } from '../../../node/compose.ts';

@@ -1,9 +1,8 @@
-/** A tampered node's control endpoint on loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
+/** On loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
 import { randomUUID } from 'node:crypto';
 import { endServer, LOOPBACK, listening, PATIENT } from '../../base/calls.ts';
 import { type Controlled, writeControl } from './settings.ts';
 
-/** `ServeControl` for other processes. */
 export async function serveControl(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   const token = randomUUID();
   const server = process.getBuiltinModule('node:http').createServer(PATIENT, (request, response) => {

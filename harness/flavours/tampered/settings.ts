@@ -1,7 +1,6 @@
 /**
- * A tampered node: its clock and disk can fail, or it breaks rules. A folder in its data directory says how: fixed
- * behaviours, and a file per fault, written by the process that begins and ends it, so that a restarted node finds
- * it.
+ * A folder in a tampered node's data directory says how: fixed behaviours, and a file per fault, which a restarted node
+ * finds.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +8,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
-/** Path in a data directory; its presence makes the node a tampered one. */
+/** In a data directory; its presence makes the node a tampered one. */
 export const TAMPERED_FILE = `${FOLDER}/node.json`;
 
 /** What a dishonest node was told to do. */
@@ -17,10 +16,9 @@ export interface TamperSettings {
   readonly behaviours: readonly BehaviourName[];
 }
 
-/** What is wrong with a clock. */
 export interface ClockFault {
   readonly layer: 'clock';
-  /** Milliseconds that it is ahead; behind when negative. */
+  /** Behind when negative. */
   readonly offsetMs: number;
   /** Parts per million too fast; negative: too slow. */
   readonly driftPpm: number;
@@ -34,30 +32,27 @@ export type DiskFault =
   | { readonly layer: 'disk'; readonly what: 'read-only' }
   /** This share of the writes fails. */
   | { readonly layer: 'disk'; readonly what: 'failing'; readonly percent: number }
-  /** Each write takes this much longer. */
   | { readonly layer: 'disk'; readonly what: 'slow'; readonly ms: number };
 
 export type NodeFault = ClockFault | DiskFault;
 /** What has been done, by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** Where a running node takes requests. */
+/** Of a running node. */
 export interface ControlAddress {
   readonly port: number;
   readonly token: string;
-  /** Its process. */
   readonly pid: number;
 }
 
-/** What is asked of a running node. */
 export interface Controlled {
-  /** Rereads what is wrong. */
+  /** What is wrong. */
   reload(): void;
   /** Writes down what was counted. */
   flush(): void;
 }
 
-/** Lets others ask it of a node, until disposed. */
+/** Until disposed. */
 export type ServeControl = (dataDir: string, controlled: Controlled) => Promise<AsyncDisposable>;
 
 export function isTampered(dataDir: string): boolean {
@@ -68,17 +63,17 @@ export function writeTampered(dataDir: string, tampered: TamperSettings): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
-/** It has got a program that knows nothing of this: no fault of it may be taken for one that lasts. */
+/** A program that knows nothing of this has no fault that lasts. */
 export function removeTampered(dataDir: string): void {
   rmSync(join(dataDir, FOLDER), { recursive: true, force: true });
 }
 
-/** @returns undefined for an untampered node */
+/** Undefined for an untampered node. */
 export function tamperedOf(dataDir: string): TamperSettings | undefined {
   return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
 }
 
-/** Whether a path in a data directory is about one run, which a copy does not continue. */
+/** A copy does not continue what is about one run. */
 export function isOfOneRun(path: string): boolean {
   return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
 }

@@ -1,9 +1,7 @@
-/** What is wrong around one node now. */
 import type { ClockFault, DiskFault, NodeFault } from './settings.ts';
 import { readFaults } from './settings.ts';
 import type { Tally } from './tally.ts';
 
-/** A fault, and how it is counted. */
 export interface Active<F> {
   readonly fault: F;
   readonly count: (what: string, by?: number) => void;
@@ -30,12 +28,11 @@ export class Surroundings {
     return this.#disks;
   }
 
-  /** @param reloaded called after each reload */
+  /** Called after each reload. */
   onReload(reloaded: () => void): void {
     this.#listeners.push(reloaded);
   }
 
-  /** Reads again what is wrong. */
   reload(): void {
     const all = Array.from(readFaults(this.#dataDir), ([key, fault]) => this.#active(key, fault));
     this.#clocks = all.filter((one): one is Active<ClockFault> => one.fault.layer === 'clock');

@@ -1,9 +1,8 @@
-/** What a tampered node has done, kept on disk to survive a kill. */
+/** Kept on disk to survive a kill. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { type Counts, readCounts, writeCounts } from './settings.ts';
 
-/** From a change until it is written down, milliseconds. */
 const FLUSH_MS = 200;
 
 export class Tally implements Disposable {
@@ -25,7 +24,7 @@ export class Tally implements Disposable {
     this.#timer ??= this.#clock.timer(FLUSH_MS, () => this.flush(), true);
   }
 
-  /** So far, including earlier starts of the node. */
+  /** Including earlier starts of the node. */
   of(name: string): Counts {
     return this.#of(name);
   }

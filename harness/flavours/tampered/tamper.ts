@@ -11,7 +11,7 @@ import { Unsynced } from './unsynced.ts';
 
 export interface TamperedPlatform extends AsyncDisposable {
   readonly platform: Platform;
-  /** Takes what was not synced from the disk of a node that is off. @returns what it lost */
+  /** @returns what the disk of a node that is off lost */
   losePower(): Counts;
 }
 
@@ -20,7 +20,7 @@ export interface Tampering {
   readonly tampered: TamperSettings;
   readonly options: NodeOptions;
   readonly serve: ServeControl;
-  /** The store's disk, if its power can be cut. */
+  /** If its power can be cut. */
   readonly disk?: MemoryDisk | undefined;
 }
 
@@ -69,7 +69,6 @@ export async function tamper(
   };
 }
 
-/** Loads the code of dishonest nodes only for them. */
 async function hostOf(
   base: Platform,
   { behaviours }: TamperSettings,

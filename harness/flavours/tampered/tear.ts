@@ -1,6 +1,6 @@
 /**
- * Tears chunks that a disk has confirmed, as a disk does that confirms too early. Only chunks of the reserve that another
- * node has in its reserve as well: the network can lose none of them.
+ * Tears chunks that a disk has confirmed too early, of the reserve alone and only if another node has them in its reserve as
+ * well: the network can lose none of them.
  */
 import type { Random } from '../../../formats/random.ts';
 import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
@@ -9,7 +9,7 @@ import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { decodeNumber } from '../../../node/store/records.ts';
 import { SECTOR } from './unsynced.ts';
 
-/** Slots that are looked at for each chunk: some are empty, or the only ones of their chunk. */
+/** For each chunk: some slots are empty, or the only ones of their chunk. */
 const LOOKS_MAX = 32;
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
@@ -35,7 +35,7 @@ export function tearInMemory(
   return torn;
 }
 
-/** Whether a whole copy is in the reserve: one that was torn before is none. */
+/** A copy that was torn before is none. */
 function isReserved(disk: MemoryDisk, address: Uint8Array, at?: number): boolean {
   const record = disk.reader.get('chunks', address);
   const slot = record && decodeNumber(record);

@@ -1,8 +1,8 @@
 /**
- * What a disk took and has not synced: a power cut loses all or part of it. Of the index, the first transactions
- * survive; slots reach the disk in any order, by sector. With `durability: disk` a node syncs slots, then index,
- * before it confirms: only the current transaction is not synced. Otherwise the system writes back what is half a
- * minute old. What was written before the last start counts as synced.
+ * A power cut loses all or part of what a disk has not synced. Of the index, the first transactions survive; slots reach the
+ * disk in any order, by sector. With `durability: disk` a node syncs slots, then index, before it confirms: only the current
+ * transaction is not synced. Otherwise the system writes back what is half a minute old. What was written before the last
+ * start counts as synced.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
@@ -13,12 +13,11 @@ import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { readsOf } from './disk.ts';
 import type { Counts } from './settings.ts';
 
-/** Age at which most systems write back unsynced data. */
+/** As most systems do. */
 const WRITTEN_BACK_MS = 30_000;
 /** Bytes that a disk writes wholly or not at all. */
 export const SECTOR = 512;
 
-/** What a transaction has replaced, in order. */
 interface Step {
   readonly at: number;
   readonly replaced: {
@@ -28,7 +27,7 @@ interface Step {
   }[];
 }
 
-/** A slot as the disk has it for sure. */
+/** As the disk has it for sure. */
 interface Slot {
   readonly at: number;
   readonly bytes: Uint8Array;
@@ -40,10 +39,10 @@ export class Unsynced {
   readonly #disk: MemoryDisk;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #isDurable: boolean;
-  /** Changes that have not run. */
+  /** They have not run. */
   readonly #pending = new Set<Change>();
   readonly #steps: Step[] = [];
-  /** By slot; the oldest first. */
+  /** The oldest first. */
   readonly #slots = new Map<number, Slot>();
 
   /** @param isDurable each transaction is synced before it is confirmed */
@@ -82,7 +81,7 @@ export class Unsynced {
     };
   }
 
-  /** The power fails during the next transaction. Call it when the node is off. */
+  /** During the next transaction. Call it when the node is off. */
   lose(random: Random): Counts {
     const disk = this.#disk;
     this.#writeBack();
@@ -108,7 +107,7 @@ export class Unsynced {
     return counts;
   }
 
-  /** What waits to be written, as one transaction. */
+  /** As one transaction. */
   #beginNext(): void {
     const tx = this.#recorded(this.#disk.transaction());
     for (const change of this.#pending) {
@@ -120,7 +119,6 @@ export class Unsynced {
     }
   }
 
-  /** Takes down what a transaction replaces. */
   #recorded(tx: Transaction): Transaction {
     const replaced: Step['replaced'] = [];
     const note = (table: Table, key: Uint8Array) => {
@@ -148,7 +146,6 @@ export class Unsynced {
     this.#slots.set(slot, { at: this.#clock.monotonic(), bytes });
   }
 
-  /** What the system has done by itself. */
   #writeBack(): void {
     this.#sync(this.#clock.monotonic() - WRITTEN_BACK_MS);
   }
@@ -166,7 +163,7 @@ export class Unsynced {
 
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** A slot with only some of its sectors written. */
+/** With only some of its sectors written. */
 function torn(
   slot: number,
   { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },

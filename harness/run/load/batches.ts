@@ -1,4 +1,3 @@
-/** Batches that fit a load: a node's own, or bought. */
 import { HarnessError } from '../../base/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
@@ -11,18 +10,15 @@ const BUCKET_DEPTH = 16;
 const DEPTH = { min: 20, max: 40 } as const;
 /** The contract takes no batch that lasts less than a day. */
 const TTL_MIN_MS = 24 * 3_600_000;
-/** Assumed where blocks come on demand rather than by the clock. */
+/** Where blocks come on demand. */
 const BLOCK_TIME_ASSUMED_MS = 1000;
 
-/**
- * The fullest bucket of a batch that stamps this many chunks: the mean, plus what chance adds in the worst bucket.
- */
+/** The mean, plus what chance adds in the worst bucket. */
 export function fullestBucket(chunks: number): number {
   const mean = chunks / BUCKETS;
   return Math.ceil(mean + 6 * Math.sqrt(mean) + 4);
 }
 
-/** Depth of a batch for this many chunks. */
 export function depthFor(chunks: number): number {
   const depth = BUCKET_DEPTH + Math.ceil(Math.log2(fullestBucket(chunks)));
   return Math.min(DEPTH.max, Math.max(DEPTH.min, depth));

@@ -11,7 +11,6 @@ import type { Shape } from './k6/shape.ts';
 import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
 import { ownVerdicts, type SummaryMetric, toK6, verdictOf } from './thresholds.ts';
 
-/** Rates shown are of the last seconds. */
 const RATE_WINDOW_MS = 3000;
 /** Always holds; without a threshold k6 keeps no figures of a scenario. */
 export const ALWAYS = 'count>=0';
@@ -19,14 +18,13 @@ export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
 export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
 
 type Row = Pick<OperationRecord, 'operation' | 'node'>;
-/** Operations of nodes that have a row of their own. */
+/** With a row of their own. */
 const ROWS_MAX = 200;
 const OTHER_ROW: Row = { operation: 'other', node: 'other' };
 
-/** Metrics of k6's summary by name. */
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
-/** What is known of a load so far: k6 is a program of this machine, and its records have the machine's time. */
+/** k6 is a program of this machine, and its records have the machine's time. */
 export class LoadBook {
   readonly #nodes: readonly TargetNode[];
   readonly #shape: Shape & { readonly warmupMs: number };
@@ -37,7 +35,7 @@ export class LoadBook {
   readonly #failedIterations = new Set<number>();
   readonly #uploads: LoadUpload[] = [];
   #exceptions = 0;
-  /** Those of the measured part. */
+  /** Of the measured part. */
   #brokenOff = 0;
   #firstException: string | undefined;
   /** Ends of the last seconds' operations, ms since the epoch. */
@@ -150,7 +148,7 @@ export class LoadBook {
   }
 }
 
-/** @param line of the console @returns undefined: the script's own */
+/** @returns undefined: the script's own line */
 export function recordOf(line: string): OperationRecord | undefined {
   const text = messageIn(line);
   if (!text.startsWith(RECORD_MARK)) return undefined;
@@ -174,7 +172,7 @@ const CLASS_OF_CODE: readonly (readonly [from: number, to: number, ClientErrorCl
   [1700, 1799, 'client.short_body'],
 ];
 
-/** Class of the taxonomy (`scenarios.md` 8.4). */
+/** `scenarios.md` 8.4. */
 export function classOfFailure({ class: known, status = 0, code = 0, message }: FailureRecord): string {
   if (known !== undefined) return known;
   if (status !== 0) return classOfAnswer(status, message);
@@ -191,16 +189,11 @@ interface Sample {
   };
 }
 
-/**
- * A request of a script without the helper library.
- * @param line of k6's JSON output
- * @returns undefined for all other samples
- */
+/** Of a script without the helper library. @param line of k6's JSON output @returns undefined for other samples */
 export function requestOf(
   line: string,
   nodes: readonly TargetNode[],
 ): Omit<OperationRecord, 'scenarioMs' | 'iteration'> | undefined {
-  // Most lines are for other metrics and need not be parsed.
   if (!line.includes('"metric":"http_req_duration"') || !line.includes('"type":"Point"')) return undefined;
   const { data } = JSON.parse(line) as Sample;
   const tags = data.tags ?? {};
@@ -220,7 +213,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** The first segment of the path: the rest differs in each request. */
+/** The rest of the path differs in each request. */
 function pathOf(url: string): string {
   if (!URL.canParse(url)) return url;
   return `/${new URL(url).pathname.split('/')[1] ?? ''}`;

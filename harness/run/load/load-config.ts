@@ -1,4 +1,3 @@
-/** What a script of a load is told: the plan as k6 and our module for it read it, and where their files lie. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../../base/errors.ts';
@@ -10,7 +9,7 @@ import type { LoadPlan } from './plan.ts';
 import { FEED_UPDATE_BYTES } from './prepare.ts';
 import { statsOf, toK6 } from './thresholds.ts';
 
-/** Those that k6 has by itself, without `url`: it keeps a series for each value, and every request may have its own. */
+/** k6's own without `url`: it keeps a series for each value, and every request may have its own. */
 const SYSTEM_TAGS =
   'proto subproto status method name group check error error_code tls_version scenario service expected_response'.split(
     ' ',
@@ -24,10 +23,7 @@ interface Paths {
   readonly samples: string;
 }
 
-/**
- * Makes the folder, where a summary of an earlier load would be taken for the next one's.
- * @throws HarnessError `CANNOT_WRITE`
- */
+/** A summary of an earlier load would be taken for the next one's. @throws HarnessError `CANNOT_WRITE` */
 export function emptyPaths(folder: string): Paths {
   const at = (name: string) => join(folder, name);
   const paths = {
@@ -57,7 +53,7 @@ export function configOf(
 ): LoadConfig {
   const seconds = plan.durationMs / 1000;
   const thresholds: Record<string, string[]> = {
-    // Without a threshold k6 keeps no figures of a scenario; these always hold.
+    // Always hold; without a threshold k6 keeps no figures of a scenario.
     [ITERATIONS]: [ALWAYS],
     [DROPPED]: [ALWAYS],
   };

@@ -1,12 +1,12 @@
-/** Operations that begin by the clock, whether or not earlier ones have ended. */
+/** Operations begin by the clock, whether or not earlier ones have ended. */
 import type { Clock } from '../../../formats/clock.ts';
 
-/** Operations under way at once: with this many, the network no longer keeps up, and more would only fill memory. */
+/** With this many under way the network no longer keeps up, and more would only fill memory. */
 export const UNDER_WAY_MAX = 256;
 
 /** What shall begin, and when. */
 export interface OpenLoop {
-  /** Operations that begin per second, evenly. */
+  /** Evenly. */
   readonly perSecond: number;
   readonly durationMs: number;
   readonly clock: Clock;
@@ -15,17 +15,18 @@ export interface OpenLoop {
 
 /** What began. */
 export interface Arrivals {
-  /** Operations that the rate asked for. */
+  /** That the rate asked for. */
   readonly planned: number;
-  /** Those that never began, because 256 were under way when they should have. */
+  /** That never began, because 256 were under way when they should have. */
   readonly dropped: number;
-  /** From the first intended start to the last end, milliseconds. */
+  /** From the first intended start to the last end. */
   readonly wallMs: number;
 }
 
 /**
  * Begins operations at a rate and waits for them.
- * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock: a latency that counts
+ * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock: a latency that
+ *   counts
  * from there hides no wait
  * @throws what a `work` throws: no more begin then; the signal's reason
  */
@@ -43,7 +44,7 @@ export async function atRate(
       const intendedMs = began + (index * 1000) / perSecond;
       const early = intendedMs - clock.monotonic();
       if (early > 0) await clock.sleep(early, signal);
-      // After a time in which this process was busy, some have ended that it has not heard of.
+      // While this process was busy, some may have ended that it has not heard of.
       if (underWay.size === UNDER_WAY_MAX) await clock.turn();
       if (underWay.size === UNDER_WAY_MAX) {
         dropped++;

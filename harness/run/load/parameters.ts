@@ -1,6 +1,4 @@
-/**
- * A load as the parameters of a scenario: what they are called, what they default to, and which exclude each other.
- */
+/** A load's parameters, their defaults, and which exclude each other. */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -23,7 +21,7 @@ const DURATION_DEFAULT: Readonly<Record<LoadProfile, string>> = {
   spike: '1m',
   soak: '30m',
 };
-/** Time for nodes to compile hot code and open their connections. */
+/** For nodes to compile hot code and open their connections. */
 const WARMUP_DEFAULT = '3s';
 const REDUNDANCY_MAX = 4;
 const DURATION_MAX_MS = 24 * 3_600_000;
@@ -73,7 +71,6 @@ export const LOAD_PARAMETERS = {
 /** Values of `LOAD_PARAMETERS`. */
 export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
 
-/** Share of downloads that is compared byte by byte. */
 const COMPARE_SHARE = 0.1;
 
 /** @throws HarnessError `USAGE` for invalid values, and for those that exclude each other */
@@ -110,7 +107,6 @@ export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
   };
 }
 
-/** The search chooses rates and durations itself. */
 function objectiveOf({ findLimit, vus, profile, duration }: LoadParameters): string {
   const [flag] =
     (
@@ -165,7 +161,7 @@ function atMost(flag: string, value: number, max: number): number {
   throw new HarnessError('USAGE', `${flag}: got ${value}, expected a whole number from 0 to ${max}`);
 }
 
-/** Refuses parameters that the load does not use, as they would seem to have had an effect. */
+/** They would seem to have had an effect. */
 function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;

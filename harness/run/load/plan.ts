@@ -1,7 +1,6 @@
 /**
- * What a load is: a script, how its iterations are started over time, and what they move. An open model starts them
- * by the clock, whatever the network answers; in a closed one each of a number of users starts its next iteration
- * when the last one has ended.
+ * A script, how its iterations are started over time, and what they move. An open model starts them by the clock, whatever
+ * the network answers; in a closed one each user starts its next iteration when the last one has ended.
  */
 import type { OperationSummary, Recorder } from '../../metrics/recorder.ts';
 import type { ReadPattern, SizeDistribution, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
@@ -18,15 +17,15 @@ export type LoadModel =
 
 /** A load as data: it alone determines what k6 receives. */
 export interface LoadPlan {
-  /** A built-in script, or a path. */
+  /** Built-in, or a path. */
   readonly script: string;
   readonly profile: LoadProfile;
   readonly model: LoadModel;
   /** The only uploader; undefined: all with a batch, in turn. */
   readonly node: string | undefined;
-  /** What is measured, without the warm-up. */
+  /** Without the warm-up. */
   readonly durationMs: number;
-  /** Before the measured part, at the initial rate or number of the profile; in no figure. */
+  /** At the initial rate or number of the profile; in no figure. */
   readonly warmupMs: number;
   readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
@@ -34,22 +33,20 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: ReadPattern;
-  /** Things that are uploaded before the load begins, to be read by it; for scripts that read. */
+  /** Uploaded before the load begins; for scripts that read. */
   readonly objects: number;
-  /** Share of reads in the operations of `mixed`, 0 to 1. */
+  /** Of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
+  /** Of downloads compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
-  /** Files of a directory. */
   readonly files: number;
   readonly thresholds: readonly Threshold[];
   /** All content follows from it and from the label. */
   readonly seed: bigint;
-  /** Loads of equal label and seed upload equal bytes. */
   readonly label: string;
 }
 
-/** How a load is going, about once a second. Rates are of the last seconds, percentiles of all of it. */
+/** About once a second. Rates are of the last seconds, percentiles of all of it. */
 export interface LoadProgress {
   /** Operations per second. */
   readonly rate: number;
@@ -67,25 +64,25 @@ export interface LoadUpload extends UploadRecord {
   readonly acknowledgedAtMs: number;
 }
 
-/** The result of a load. Only `uploads` includes the warm-up. */
+/** Only `uploads` includes the warm-up. */
 export interface LoadStep {
-  /** Iterations started per second. */
+  /** Iterations per second. */
   readonly startedRate: number;
   /** Iterations per second without any error. */
   readonly achievedRate: number;
-  /** Iterations that an exception has ended, which the script did not catch; in the warm-up too. */
+  /** Not caught by the script; in the warm-up too. */
   readonly exceptions: { readonly count: number; readonly first: string | undefined };
-  /** The script itself has called the load failed (`exec.test.fail()`). */
+  /** By the script itself (`exec.test.fail()`). */
   readonly markedFailed: boolean;
-  /** Iterations that k6 could not start in time, because every user was busy. Open models only. */
+  /** Iterations for which every user was busy. Open models only. */
   readonly dropped: number;
   readonly operations: readonly OperationSummary[];
   readonly thresholds: readonly ThresholdVerdict[];
-  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  /** In shares of one core; undefined where it cannot be told. */
   readonly k6Cpu: number | undefined;
   /** k6's: 0, 99 for a threshold, 110 when `markedFailed`. */
   readonly exitCode: number;
-  /** When the measured part began and ended, ms since the epoch. */
+  /** Of the measured part, ms since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
   readonly uploads: readonly LoadUpload[];
@@ -110,9 +107,9 @@ export interface PreparedBatch {
 /** Options of one load. */
 export interface LoadOptions {
   readonly signal: AbortSignal;
-  /** Folder for what k6 reads and writes; created. */
+  /** For what k6 reads and writes; created. */
   readonly folder: string;
-  /** Program of k6; default: `SVCNET_K6`, then `PATH`, then the container image. */
+  /** Program; default: `SVCNET_K6`, then `PATH`, then the container image. */
   readonly k6?: string | undefined;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;

@@ -1,4 +1,4 @@
-/** What must be there before a load begins: batches, things to read, and signatures of feed updates. */
+/** Batches, things to read, and signatures of feed updates. */
 import { createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -20,16 +20,16 @@ import { findScript } from './scripts.ts';
 import { meanSize } from './sizes.ts';
 
 const CHUNK_BYTES = 4096;
-/** With the chunks besides the data: parities by level, inner nodes of the tree, replicas of the root. */
+/** By level, with parities, inner nodes of the tree and replicas of the root. */
 const CHUNKS_PER_DATA = [1.05, 1.15, 1.3, 1.45, 3.6] as const;
-/** Manifests of directories have some chunks for each of their files. */
+/** Manifests of directories have some chunks for each file. */
 const CHUNKS_PER_FILE = 2;
-/** Sizes are drawn: a load may draw more than their mean. */
+/** A load may draw more than the mean of its sizes. */
 const MARGIN = 1.5;
 const UPLOADS_AT_ONCE = 8;
 const FEEDS = 16;
 export const FEED_UPDATE_BYTES = 256;
-/** Signing more than this would take longer than most loads. */
+/** Signing more would take longer than most loads. */
 const UPDATES_MAX = 200_000;
 
 /** @param onNote called with progress, for people @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; ClientError */
@@ -62,7 +62,7 @@ export async function prepareLoad(
   return { nodes, batches, objects };
 }
 
-/** How many chunks the load will stamp, estimated on the high side. */
+/** Estimated on the high side. */
 function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);
@@ -82,7 +82,7 @@ function target(node: ClusterNode, batches: readonly PreparedBatch[]): TargetNod
   return { name, api, overlay, mode, headerPrefix, files, batch };
 }
 
-/** Things to read, uploaded directly: they are on the network when this returns. */
+/** Uploaded directly: on the network when this returns. */
 async function storeObjects(
   uploaders: readonly ClusterNode[],
   batches: readonly PreparedBatch[],
@@ -120,7 +120,7 @@ async function storeObjects(
   return allAtMost(UPLOADS_AT_ONCE, works);
 }
 
-/** Content of a load, as `scenarios/k6/lib/content.js` makes it. */
+/** As `scenarios/k6/lib/content.js` makes it. */
 export function loadContent(
   { seed, label }: Pick<LoadPlan, 'seed' | 'label'>,
   index: string,
@@ -129,15 +129,14 @@ export function loadContent(
   return seededRandom(seed.toString(), label, index).bytes(size);
 }
 
-/** An update of one of the load's feeds. */
+/** An update of one of the load's feeds, in hex. */
 export interface SignedUpdate {
-  /** Hex. */
   readonly address: string;
   /** Id and signature, hex. */
   readonly signed: string;
 }
 
-/** Signs all updates that a load may make: update i is number floor(i / feeds) of feed i % feeds. */
+/** Update i is number floor(i / feeds) of feed i % feeds. */
 export function signUpdates(plan: LoadPlan): {
   readonly feeds: FeedsConfig;
   readonly updates: readonly SignedUpdate[];

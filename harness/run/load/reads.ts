@@ -1,4 +1,3 @@
-/** Which things a load reads: by popularity, or each as if new. */
 import { HarnessError } from '../../base/errors.ts';
 import type { ReadPattern } from './k6/config.ts';
 

@@ -1,4 +1,3 @@
-/** The scripts of the package, and what each uses. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -8,11 +7,10 @@ export const K6_FOLDER = resolve(import.meta.dirname, '../../../scenarios/k6');
 
 /** What a k6 script does to the nodes. */
 export interface LoadScriptFacts {
-  /** One sentence, for people. */
   readonly about: string;
-  /** Uploads content of sizes that the load chooses. */
+  /** Content of sizes that the load chooses. */
   readonly writes: boolean;
-  /** Reads what was uploaded before it. */
+  /** What was uploaded before it. */
   readonly reads: boolean;
   /** Chunks can be encrypted, and get parities. */
   readonly shapes: boolean;
@@ -20,7 +18,7 @@ export interface LoadScriptFacts {
   readonly sends?: true;
   /** Files in each upload. */
   readonly directories?: true;
-  /** Names in the table of operations; absent: the script alone knows them. */
+  /** In the table of operations; absent: the script alone knows them. */
   readonly operations?: readonly string[];
 }
 
@@ -81,14 +79,11 @@ export const SCRIPTS = {
 export type ScriptName = keyof typeof SCRIPTS;
 export const SCRIPT_NAMES = Object.keys(SCRIPTS) as ScriptName[];
 
-/** A script of a user may do anything. */
 const OWN: LoadScriptFacts = { about: 'a script of your own', writes: true, reads: true, shapes: true };
 
 /** A k6 script. */
 export interface LoadScript {
-  /** As named in results. */
   readonly name: string;
-  /** Of its file. */
   readonly path: string;
   readonly own: boolean;
   readonly facts: LoadScriptFacts;

@@ -1,7 +1,6 @@
 /**
- * Sizes of the things that a load uploads, as text: one size (`4KiB`), any size between two (`4KiB..1MiB`), a
- * lognormal distribution by its median (`lognormal:64KiB`, and its spread: `lognormal:64KiB:1.5`), or several of
- * these with weights (`4KiB*9,1MiB..4MiB`).
+ * Sizes as text: one size (`4KiB`), any size between two (`4KiB..1MiB`), a lognormal distribution by its median and spread
+ * (`lognormal:64KiB`, `lognormal:64KiB:1.5`), or several of these with weights (`4KiB*9,1MiB..4MiB`).
  */
 
 import { parseSizeBytes } from '../../../formats/units.ts';
@@ -11,7 +10,7 @@ import type { SizeDistribution, SizeRange } from './k6/config.ts';
 /** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
 const SIGMA_MAX = 3;
-/** A lognormal distribution has no largest value: what is above this many medians counts as this much. */
+/** Larger draws count as this many medians. */
 const MEDIANS_MAX = 64;
 const SIZE_MAX = 2 ** 30;
 
@@ -68,7 +67,7 @@ function sizesError(text: string, why: string): HarnessError {
   return new HarnessError('USAGE', `--sizes: got '${text}': ${why}`);
 }
 
-/** Mean in bytes; for a lognormal distribution without its cut-off, so slightly too high. */
+/** In bytes; for a lognormal distribution without its cut-off, so slightly too high. */
 export function meanSize({ parts }: SizeDistribution): number {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.reduce((sum, { weight, of }) => sum + (weight / total) * meanOf(of), 0);

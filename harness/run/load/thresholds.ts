@@ -1,6 +1,6 @@
 /**
- * Conditions that a load must meet, as a person writes them: `p95<500ms`, `errors<1%`, `rate>=20/s`, or for one
- * operation `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdicts become words again.
+ * Conditions that a load must meet: `p95<500ms`, `errors<1%`, `rate>=20/s`, or for one operation `upload:p99<1s`. k6 judges
+ * them.
  */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
@@ -8,26 +8,25 @@ import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { enoughFor } from '../../metrics/distribution.ts';
 
-/** Metrics that the helper library writes (`scenarios/k6/lib/operations.js`). */
+/** Written by the helper library (`scenarios/k6/lib/operations.js`). */
 const METRICS = {
   latency: 'svcnet_latency',
   errors: 'svcnet_errors',
   succeeded: 'svcnet_succeeded',
 } as const;
-/** Metrics of k6 itself, for scripts without the helper library. */
+/** Of k6 itself, for scripts without the helper library. */
 const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } as const;
 
-/** What may precede the comparison. Percentiles are `p` and a number from 1 to 99.9. */
+/** Percentiles are `p` and a number from 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
-/** Figures of a load that have no percentile. */
+/** Of a load, without percentiles. */
 export type Figure = (typeof FIGURES)[number];
 const COMPARISONS = ['<=', '>=', '<', '>'] as const;
-/** How a figure of a load is compared with its bound. */
+/** Of a figure with its bound. */
 export type Comparison = (typeof COMPARISONS)[number];
 
 /** A bound on a figure of a load, such as `upload p95<500ms`. */
 export interface Threshold {
-  /** As it was given. */
   readonly text: string;
   /** Undefined: all operations together. */
   readonly operation: string | undefined;
@@ -47,7 +46,7 @@ export interface ThresholdVerdict {
   readonly expected: string;
 }
 
-/** Condition for loads that set none on errors. */
+/** For loads that set none on errors. */
 export const ERRORS_DEFAULT = 'errors<1%';
 
 /** @param flag by which it was given @throws HarnessError `USAGE` naming the invalid part */
@@ -60,7 +59,6 @@ export function parseThreshold(text: string, flag = '--threshold'): Threshold {
   }
 }
 
-/** Its message names the invalid part. */
 class InvalidThreshold extends Error {}
 
 function parsed(text: string): Threshold {
@@ -113,7 +111,7 @@ export function parseRate(text: string): number | undefined {
   return Number(count) / { s: 1, m: 60, h: 3600 }[unit as 's' | 'm' | 'h'];
 }
 
-/** A threshold as k6 knows it: name of its metric, with the operation, and the expression. */
+/** As k6 knows it: a metric, with the operation, and an expression. */
 export interface K6Threshold {
   readonly metric: string;
   readonly expression: string;
@@ -141,12 +139,10 @@ export function toK6(
   return { metric: `${metrics.latency}${of}`, expression: `${statOf(figure)}${comparison}${limit}` };
 }
 
-/** Name of a figure of latencies in k6's expressions and summaries. */
 function statOf(figure: Exclude<Threshold['figure'], 'errors' | 'rate'>): string {
   return typeof figure === 'string' ? figure : `p(${figure.percentile})`;
 }
 
-/** Figures of latencies that k6 has to write into its summary. */
 export function statsOf(thresholds: readonly Threshold[]): string[] {
   const named = thresholds.map(({ figure }) =>
     figure === 'errors' || figure === 'rate' ? 'count' : statOf(figure),
@@ -154,14 +150,14 @@ export function statsOf(thresholds: readonly Threshold[]): string[] {
   return [...new Set(['avg', 'min', 'med', 'max', 'p(95)', 'count', ...named])];
 }
 
-/** A metric of k6's summary. */
+/** Of k6's summary. */
 export interface SummaryMetric {
   readonly type?: 'trend' | 'rate' | 'counter' | 'gauge';
   readonly values: Readonly<Record<string, number>>;
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
 
-/** k6's verdict, in the words of the threshold. Without enough samples nothing is known: it has not held. */
+/** Without enough samples a threshold has not held. */
 export function verdictOf(
   threshold: Threshold,
   metrics: Readonly<Record<string, SummaryMetric>>,
@@ -201,13 +197,13 @@ function noData({ observed, ...told }: Told): ThresholdVerdict {
   return { ...told, observed: `no data: ${observed}`, verdict: 'no data', passed: false };
 }
 
-/** How many samples a metric has; of a counter and a gauge it is not known, and zero is a value of theirs. */
+/** Undefined for a counter and a gauge: zero is a value of theirs. */
 function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values']): number | undefined {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : undefined;
 }
 
-/** Verdicts on the script's own thresholds. @param ours those that we set */
+/** On the script's own thresholds. @param ours those that we set */
 export function ownVerdicts(
   metrics: Readonly<Record<string, SummaryMetric>>,
   ours: readonly K6Threshold[],

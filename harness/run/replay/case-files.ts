@@ -1,4 +1,4 @@
-/** A case as files: in the folder of a run, and as the one document that says all of it. */
+/** A case in the folder of a run, and as one document. */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeJson } from '../../base/json-file.ts';
@@ -8,7 +8,7 @@ import { keepRecipe } from '../recipe.ts';
 import type { Case } from './case.ts';
 import type { Subject } from './subject.ts';
 
-/** Writes what a run of the candidate needs. @param from the given run's folder */
+/** @param from the given run's folder */
 export function layCase({ recipe, schedule }: Case, from: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder);

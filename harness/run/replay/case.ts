@@ -1,4 +1,4 @@
-/** A run as something that can be made smaller: its nodes, what is done to them, what is asked of them, and when. */
+/** A run that can be made smaller. */
 import type { GroupInput } from '../../cluster/plan/definition-input.ts';
 import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
@@ -15,12 +15,11 @@ export interface Case {
   readonly schedule: Schedule | undefined;
 }
 
-/** Its size as a person counts it. */
 export interface Size {
   readonly nodes: number;
   readonly faults: number;
   readonly operations: number;
-  /** Of the schedule, milliseconds. */
+  /** Of the schedule. */
   readonly durationMs: number;
 }
 
@@ -33,7 +32,7 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
   };
 }
 
-/** Groups of nodes, in the order in which their nodes are numbered. */
+/** In the order in which their nodes are numbered. */
 export function groupsOf(
   { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
   { cluster }: Scenario,
@@ -52,7 +51,7 @@ export function groupsOf(
   ];
 }
 
-/** With a fixed number of our own nodes where its scenarios decided, for a run that leaves some of them out. */
+/** A fixed number of our own nodes, for a run that leaves some of its scenarios out. */
 export function withOwnCount(recipe: Recipe, count: number): Recipe {
   const { nodes, ownCounts = nodes === undefined } = recipe;
   if (!ownCounts) return recipe;
@@ -61,7 +60,7 @@ export function withOwnCount(recipe: Recipe, count: number): Recipe {
 }
 
 /**
- * Fewer nodes in one group; another node takes the place of each missing one that is asked or broken.
+ * Another node takes the place of each missing one that is asked or broken.
  * @returns undefined when that leaves nothing of what nodes were asked
  */
 export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case | undefined {
@@ -106,7 +105,7 @@ function placed(operation: Operation, total: number): Operation {
     : { ...operation, node };
 }
 
-/** Names of nodes anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
+/** Anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
 function renamed<T>(value: T, total: number): T {
   if (typeof value === 'string') {
     return value.replaceAll(
@@ -135,7 +134,6 @@ export function limitedFaultsOf({ schedule }: Case): LimitedFault[] {
   );
 }
 
-/** Of the messages that a fault means, it changes these at most. */
 export function withFirst(given: Case, id: string, first: number): Case {
   const faults = given.schedule?.faults ?? [];
   return withFaults(
@@ -150,7 +148,7 @@ function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations
 }
 
 /**
- * Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
+ * Downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
  * @returns undefined when none is left
  */
 export function withOperations(given: Case, kept: readonly Operation[]): Case | undefined {
@@ -171,7 +169,7 @@ function bytesOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => sum + (operation.do === 'upload' ? operation.size : 0), 0);
 }
 
-/** Everything earlier and shorter by the same factor. @param share above 0 and below 1 */
+/** Everything earlier and shorter. @param share above 0 and below 1 */
 export function sooner(given: Case, share: number): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;
@@ -191,7 +189,6 @@ export function sooner(given: Case, share: number): Case {
   };
 }
 
-/** What is odd about its nodes; empty: nothing. */
 export function oddOf({ recipe }: Case): NonNullable<Recipe['definition']['odd']> {
   return recipe.definition.odd ?? [];
 }
@@ -219,7 +216,7 @@ export function amountsOf({ recipe }: Case, { parameters }: Scenario): Amount[] 
   });
 }
 
-/** Parameters that are lists with more than one item. */
+/** With more than one item. */
 export function listsOf({ recipe }: Case): { readonly name: string; readonly items: readonly unknown[] }[] {
   return Object.entries(recipe.scenarios[0]?.parameters ?? {}).flatMap(([name, value]) =>
     Array.isArray(value) && value.length > 1 ? [{ name, items: value as unknown[] }] : [],

@@ -6,13 +6,12 @@ import { grouped } from '../../base/format.ts';
 import { FRAMES_FILE } from '../../places/simulated/frame-log.ts';
 import type { Difference, RunResult } from '../../report/result.ts';
 
-/** Names of clusters are drawn anew in each run. */
+/** Drawn anew in each run. */
 const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
 
 /**
- * The first different frame, which is the cause, comes before any different result, which is its consequence.
- * @param first with its logs in its report
- * @returns undefined: equal
+ * A different frame, which is the cause, comes before any different result.
+ * @param first with its logs in its report @returns undefined: equal
  */
 export async function firstDifference(first: RunResult, second: RunResult): Promise<Difference | undefined> {
   const digests = differenceIn('digests', digestsOf(first), digestsOf(second));
@@ -24,7 +23,7 @@ function digestsOf({ scenarios }: RunResult): unknown {
   return scenarios.map(({ digest }) => digest);
 }
 
-/** Everything that follows from virtual time. */
+/** What follows from virtual time. */
 function outcomeOf({ scenarios, events, report }: RunResult): unknown {
   const outcome = { scenarios: scenarios.map(({ picture: _picture, ...others }) => others), events };
   const text = JSON.stringify(outcome).replaceAll(JSON.stringify(report).slice(1, -1), '<report>');

@@ -1,7 +1,7 @@
 /**
- * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh cluster;
- * one whose failure depends on timing is tried several times, and the smallest one is run again in the end to count
- * how often it fails. A simulated run is exact, so one run says all of it.
+ * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh cluster; one
+ * whose failure depends on timing is tried several times, and the smallest is run again to count how often it fails. A
+ * simulated run is exact, so one run says all of it.
  */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,31 +36,28 @@ import { type Subject, subjectOf } from './subject.ts';
 
 /** How often the same is run. */
 interface Repetition {
-  /** Runs of the original: whether it fails again, how often. */
+  /** Runs of the original. */
   readonly first: number;
-  /** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
+  /** A failure that occurs in fewer than one of these runs is too rare to minimise within a budget. */
   readonly firstMax: number;
-  /** The smallest one, which says how often it fails. */
+  /** Runs of the smallest. */
   readonly last: number;
 }
 const BY_TIMING: Repetition = { first: 3, firstMax: 10, last: 3 };
 const EXACT: Repetition = { first: 1, firstMax: 1, last: 1 };
-/** Tries of one candidate. */
 const TRIES_MAX = 5;
-/** At most this share of the candidates that fail as often as the original is dropped by mistake. */
+/** Of candidates that fail as often as the original, dropped by mistake. */
 const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
-/** Factor by which times are shortened, again and again. */
+/** Times are shortened by this factor, again and again. */
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
   /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
-  /** Folder of the smallest run, created if missing; nothing may be in it. */
+  /** For the smallest run, created if missing; otherwise empty. */
   readonly out: string;
-  /** Runs in total. */
   readonly attempts: number;
-  /** Milliseconds in total. */
   readonly budgetMs: number;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -70,19 +67,17 @@ export interface Progress {
   readonly attempts: number;
   readonly from: Size;
   readonly to: Size;
-  /** What is being tried. */
   readonly trying: string;
   readonly last: ReplayedRun['ending'];
 }
 
 export interface MinimiseDocument {
-  /** Folder of the run that was given. */
+  /** Of the run that was given. */
   readonly folder: string;
-  /** What fails. */
   readonly failure: string;
   readonly from: Size;
   readonly to: Size;
-  /** Parameters that are lower than in the run that was given. */
+  /** Lower than in the run that was given. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly runs: number;
   /** Why it may not be the smallest; null: it is. */
@@ -92,11 +87,10 @@ export interface MinimiseDocument {
   readonly of: number;
   /** Folder of the smallest run. */
   readonly out: string;
-  /** File for `svcnet run`. */
+  /** For `svcnet run`. */
   readonly scenario: string;
 }
 
-/** Thrown internally, to stop. */
 class Stopped extends Error {
   readonly why: NonNullable<MinimiseDocument['stopped']>;
 
@@ -120,13 +114,12 @@ class Minimiser {
   readonly #work: string;
   readonly #repetition: Repetition;
   readonly #startedMs = MACHINE_CLOCK.monotonic();
-  /** Candidates that did not fail the same way: a second round asks for many of them again. */
+  /** A second round asks for many of them again. */
   readonly #refused = new Set<string>();
-  /** The one to keep: of those of the run that was given, the one that comes again most often. */
+  /** The one that comes again most often. */
   #failure: string;
   #best: Case;
   #runs = 0;
-  /** Tries of a candidate. */
   #tries = 1;
 
   constructor(request: MinimiseRequest, subject: Subject) {
@@ -222,7 +215,7 @@ class Minimiser {
   async #fewerNodes(): Promise<void> {
     const { scenario } = this.#subject;
     const groups = groupsOf(this.#best.recipe, scenario);
-    // From the last group to the first: removing a group shifts those behind it.
+    // From the last group: removing one shifts those behind it.
     for (let index = groups.length - 1; index >= 0; index--) {
       const count = groups[index]?.count ?? 1;
       const others = groupsOf(this.#best.recipe, scenario).reduce(
@@ -274,10 +267,7 @@ class Minimiser {
     }
   }
 
-  /**
-   * Whether it fails the same way in any of its tries; if so, it is the best so far.
-   * @param candidate undefined: there is none
-   */
+  /** In any of its tries; if so, it is the best so far. @param candidate undefined: there is none */
   async #try(candidate: Case | undefined, what: string): Promise<boolean> {
     if (candidate === undefined) return false;
     const key = JSON.stringify(candidate);
@@ -339,14 +329,11 @@ class Minimiser {
     return ending;
   }
 
-  /** Report of the best candidate's last failing run. */
   get #kept(): string {
     return join(this.#request.out, 'run');
   }
 
-  /**
-   * How often the smallest one fails, as far as the budget goes; the run that made it the best counts too.
-   */
+  /** As far as the budget goes; the run that made it the best counts too. */
   async #measure(): Promise<{ failed: number; of: number }> {
     let failed = 1;
     let of = 1;
@@ -380,7 +367,6 @@ function sizeText(from: Size, to: Size): string {
   ].join(', ');
 }
 
-/** Lines for a person to read at the end. */
 export function minimiseLines(document: MinimiseDocument): string[] {
   const { failure, from, to, parameters, runs, stopped, failed, of, out, scenario } = document;
   const why = {

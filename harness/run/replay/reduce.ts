@@ -1,4 +1,4 @@
-/** Makes a list as short as a test allows: delta debugging. */
+/** Delta debugging. */
 
 /**
  * Leaves out parts, larger ones first, while what is left still passes.
@@ -39,8 +39,7 @@ async function firstThatDoes<T>(
 }
 
 /**
- * The smallest whole number that passes: tries `least` first, then bisects; never tries one below a failed
- * one.
+ * Tries `least` first, then bisects; never tries a number below a failed one.
  * @param from a number that passes @param least the smallest that makes sense
  */
 export async function lowered(

@@ -1,4 +1,3 @@
-/** Repeats a run as often as wanted, and says how often it ended the same way. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -14,7 +13,6 @@ import { expectTrustedRun } from './trust.ts';
 /** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
 
-/** Each ending, for a person to read. */
 export const ENDING_TEXTS: Readonly<Record<Ending, string>> = {
   passed: 'passed',
   same: 'failed the same way',
@@ -24,20 +22,17 @@ export const ENDING_TEXTS: Readonly<Record<Ending, string>> = {
 
 export interface ReplayedRun {
   readonly ending: Ending;
-  /** Folder of its report. */
   readonly report: string;
-  /** What failed; see `signaturesOf`. */
+  /** See `signaturesOf`. */
   readonly signatures: readonly string[];
-  /** Why it could not be run. */
   readonly error?: string;
 }
 
 export interface ReplayDocument {
-  /** Folder of the run that was replayed. */
   readonly folder: string;
   /**
-   * That run's failure that came again most often, the first of equals; null: it passed or did not end, and
-   * any failure counts.
+   * That run's failure that came again most often, the first of equals; null: it passed or did not end, and any failure
+   * counts.
    */
   readonly failure: string | null;
   readonly runs: readonly ReplayedRun[];
@@ -50,7 +45,7 @@ export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
   /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
-  /** Folder for the reports, created if missing; one subfolder each. */
+  /** Created if missing; one subfolder each. */
   readonly reports: string;
   readonly onRun?: (run: ReplayedRun, number: number) => void;
 }
@@ -88,7 +83,7 @@ export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
   };
 }
 
-/** The failures of a run; none when it passed, or has no report because it did not come to its end. */
+/** None when the run passed, or has no report because it did not come to its end. */
 function failuresOf(folder: string): readonly string[] {
   return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder)) : [];
 }
@@ -123,7 +118,6 @@ function skippedOf({ scenarios }: RunResult, failures: readonly string[]): strin
   return `${first.name} was skipped: ${first.skipReason ?? 'no reason given'}`;
 }
 
-/** Lines for a person to read at the end. */
 export function replayLines({ failure, runs, counts, warnings }: ReplayDocument): string[] {
   const { same, otherwise, passed, 'not-run': notRun } = counts;
   const others = [

@@ -1,4 +1,3 @@
-/** Repeats a run from its recipe. */
 import { existsSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,16 +16,15 @@ import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule
 import { resolvedSource } from '../source.ts';
 import { expectOwnFile, keptFile } from './trust.ts';
 
-/** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
+/** Path of a schedule; empty: the scenario draws one. */
 const SCHEDULE_PARAMETER = 'schedule';
-/** Subfolder of a run's folder: the schedules that it was given, that of a part in a folder named after it. */
+/** For given schedules, that of a part in a folder named after it. */
 const INPUTS = 'inputs';
 
 export interface Rerun {
-  /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
+  /** Of the run, or of its recipe, whose files it has. */
   readonly folder: string;
   readonly recipe: Recipe;
-  /** Folder of the new report. */
   readonly report: string;
   readonly stateDir: string;
   readonly signal: AbortSignal;
@@ -36,8 +34,8 @@ export interface Rerun {
 }
 
 /**
- * @throws HarnessError `RUN_INVALID` for an unloadable scenario or a missing schedule; also that of a cluster that
- * does not start
+ * @throws HarnessError `RUN_INVALID` for an unloadable scenario or a missing schedule; also that of a cluster that does not
+ * start
  */
 export async function rerun(again: Rerun): Promise<RunResult> {
   const { recipe, report, stateDir, signal, display, onScenario } = again;
@@ -66,10 +64,7 @@ export async function rerun(again: Rerun): Promise<RunResult> {
   return runScenarios({ ...options, attachTo: cluster, display });
 }
 
-/**
- * A scenario of a recipe with its parameters, the schedule among them.
- * @throws HarnessError `RUN_INVALID` when it cannot be loaded
- */
+/** With the schedule among its parameters. @throws HarnessError `RUN_INVALID` when it cannot be loaded */
 export async function plannedOf(
   row: Recipe['scenarios'][number],
   { folder, recipe, report }: Pick<Rerun, 'folder' | 'recipe' | 'report'>,
@@ -100,10 +95,7 @@ export async function plannedOf(
   };
 }
 
-/**
- * A folder keeps the last schedule only.
- * @throws HarnessError `RUN_INVALID` when it may be another scenario's
- */
+/** A folder keeps the last schedule only. @throws HarnessError `RUN_INVALID` when it may be another scenario's */
 export function expectOwnSchedule(
   row: Recipe['scenarios'][number],
   { folder, recipe }: Pick<Rerun, 'folder' | 'recipe'>,
@@ -126,10 +118,7 @@ export function takesSchedule({ parameters }: PlannedScenario['scenario']): bool
   return Object.hasOwn(parameters, SCHEDULE_PARAMETER);
 }
 
-/**
- * What was done in the run, to be repeated as it was, whatever a later version would draw.
- * @throws HarnessError `DEFINITION_INVALID`
- */
+/** What was done in the run, whatever a later version would draw. @throws HarnessError `DEFINITION_INVALID` */
 export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
   if (schedule !== undefined) return parseSchedule(schedule, join(folder, 'recipe.json'));
   const file = [join(folder, SCHEDULE_FILE), join(folder, INPUTS, SCHEDULE_FILE)].find((path) =>
@@ -139,8 +128,7 @@ export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'
 }
 
 /**
- * Folder of the part that ran a scenario, if clusters ran side by side, else the run's. Parts keep the order
- * of equal rows.
+ * Of the part that ran a scenario, if clusters ran side by side, else the run's. Parts keep the order of equal rows.
  * @param row of the recipe itself: others may be alike
  */
 function partOf(
@@ -160,7 +148,7 @@ function partOf(
   return ran[before] ?? folder;
 }
 
-/** Loads a copy under a new file name each time: a loaded module stays in the cache. */
+/** A loaded module stays in the cache, so each copy has a new file name. */
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
   const loadable = resolvedSource(path);
   try {

@@ -1,8 +1,8 @@
-/** What tells whether two runs failed the same way: names of conditions and kinds of errors. */
+/** Two runs failed the same way if names of conditions and kinds of errors are equal. */
 import { general } from '../../base/format.ts';
 import type { RunResult, ScenarioResult } from '../../report/result.ts';
 
-/** @returns a line per failure, in order; none: passed or skipped */
+/** @returns a line per failure, in order */
 export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): string[] {
   return [...new Set(scenarios.flatMap(failuresOf))];
 }
@@ -27,8 +27,8 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
     .map((assertion) => `${name}: not met: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
-  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
-  // met afterwards is a consequence.
+  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not met
+  // afterwards is a consequence.
   if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
   return [`${name}: error: a member ${lost.what}`, ...conditions];
 }

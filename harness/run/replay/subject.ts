@@ -1,4 +1,4 @@
-/** What `svcnet minimise` works on: the scenario of a run that failed, alone, on the cluster that it failed on. */
+/** The scenario of a run that failed, alone, on the cluster that it failed on. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -14,9 +14,8 @@ import { signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
 export interface Subject {
-  /** Where its files are: the folder of the run, or of the part of it that failed. */
+  /** Of the run, or of the part of it that failed. */
   readonly folder: string;
-  /** At least one. */
   readonly failures: readonly string[];
   readonly scenario: Scenario;
   readonly given: Case;
@@ -25,9 +24,8 @@ export interface Subject {
 /**
  * @param folder of a run
  * @param report folder for the inputs of its runs
- * @param options.trust also code and programs of a run that was not made here are run
- * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or ran on a running
- * cluster
+ * @param options.trust also run code and programs of a run that was not made here
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or ran on a running cluster
  */
 export async function subjectOf(
   folder: string,

@@ -1,4 +1,3 @@
-/** What a foreign run's folder may run. */
 import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -8,8 +7,7 @@ import { bundledScenarios } from '../catalogue.ts';
 import type { Recipe } from '../recipe.ts';
 
 /**
- * Code kept in a folder and programs that its recipe names run, and files that it names are uploaded, only if
- * the run was made here, or with --trust.
+ * Kept code and programs run, and files are uploaded, only if the run was made here, or with --trust.
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrustedRun({
@@ -38,11 +36,7 @@ function wasMadeHere(folder: string, { madeAs }: Recipe): boolean {
   return madeAs !== undefined && madeAs === identityOf(folder);
 }
 
-/**
- * A schedule that the run has not kept, and that a parameter names: a run which was not made here names one of its
- * folder.
- * @throws HarnessError `RUN_INVALID`
- */
+/** A run which was not made here names only schedules in its folder. @throws HarnessError `RUN_INVALID` */
 export function expectOwnFile(folder: string, recipe: Recipe, path: string): void {
   if (wasMadeHere(folder, recipe)) return;
   const stray = strayPath(folder, resolve(path), 'file');
@@ -53,7 +47,7 @@ export function expectOwnFile(folder: string, recipe: Recipe, path: string): voi
 }
 
 /**
- * Where a row's scenario is, wherever the run was made: in the package, or kept in the folder.
+ * In the package, or kept in the folder, wherever the run was made.
  * @returns path of the kept file; undefined: it is one of the package @throws HarnessError `RUN_INVALID`
  */
 export function keptFile(folder: string, { name, file }: Recipe['scenarios'][number]): string | undefined {

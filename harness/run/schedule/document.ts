@@ -1,5 +1,5 @@
 /**
- * Schedules as people write them, in YAML: faults at a time, after an event, or drawn from the seed within bounds.
+ * Schedules in YAML: faults at a time, after an event, or drawn from the seed within bounds.
  *
  *     duration: 2m
  *     faults:
@@ -55,8 +55,7 @@ const DRAW_DEFAULTS = { everyMs: 5000, shortestMs: 500, longestMs: 4000 } as con
 
 /**
  * @param source names the document in messages @param nodes names of nodes for drawn faults
- * @param random draws them
- * @throws HarnessError `DEFINITION_INVALID` with every mistake
+ * @param random draws them @throws HarnessError `DEFINITION_INVALID` with every mistake
  */
 export function parseScheduleDocument(
   input: unknown,

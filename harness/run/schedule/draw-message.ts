@@ -1,13 +1,12 @@
 /**
- * Faults of single messages, drawn from a seed: what a node says and is told gets lost, late, repeated or changed. A
- * fault meets so few messages that what it costs stays below what nodes lend each other, and what it makes look like
- * the other end's doing stays below what they bear.
+ * What a node says and is told gets lost, late, repeated or changed. A fault meets so few messages that it costs less than
+ * nodes lend each other, and that nodes bear what looks like the other end's doing.
  */
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
 import type { MessageInput } from '../../cluster/faults/links/message.ts';
 import { oneOf, type RandomIntegers } from './random.ts';
 
-/** Word of faults that clusters with a tap can have, and their kind. */
+/** For clusters with a tap; also the kind. */
 export const MESSAGE_FAULT = 'message';
 
 type Message = readonly [protocol: string, message: string];
@@ -24,8 +23,8 @@ const ACK: Message = ['pseudosettle', 'ack'];
 const CHEQUE: Message = ['swap', 'cheque'];
 
 /**
- * A chunk that one end alone counts is at most 320,000 units: this many are half the credit of a link. Beside what is
- * owed anyway, more of them would often end the connection for some seconds.
+ * A chunk that one end alone counts is at most 320,000 units: this many are half the credit of a link, and leave room for
+ * what is owed anyway.
  */
 const CHUNKS_MOST = 20;
 /** A payment alone may be nearly as much. */
@@ -33,7 +32,7 @@ const PAYMENTS_MOST = 1;
 /** A node bears 16 mistakes of a peer, and one more every ten seconds. */
 const MISTAKES_MOST = 2;
 
-/** What can be done, and to which messages. `most`: how many; absent: any number, as it costs nothing. */
+/** `most`: how many; absent: any number, as it costs nothing. */
 interface Row {
   readonly to: readonly Message[];
   readonly most?: number;
@@ -67,7 +66,6 @@ const ROWS: readonly Row[] = [
   { to: [DELIVERY, REQUEST], most: CHUNKS_MOST, does: () => ({ answer: 'error' }) },
 ];
 
-/** Of the messages that a fault means. */
 const SHARES = [1, 0.5, 0.1] as const;
 
 /** Below what nodes give each other to answer. */

@@ -11,43 +11,42 @@ import type { ScheduledFault } from './schedule.ts';
 export interface DrawBounds {
   /** Words of `DRAWN`. */
   readonly faults: readonly string[];
-  /** Names of nodes that faults may affect; at least two. */
+  /** That faults may affect; at least two. */
   readonly nodes: readonly string[];
-  /** Faults begin within this time, and end within it. */
+  /** Faults begin and end within it. */
   readonly durationMs: number;
-  /** From the beginning of one fault to that of the next, on average. */
+  /** From one beginning to the next, on average. */
   readonly everyMs: number;
   /** How long a fault lasts. */
   readonly forMs: readonly [least: number, most: number];
 }
 
-/** Faults of a schedule: as many as one every 360 ms for an hour. */
+/** One every 360 ms for an hour. */
 export const FAULTS_MAX = 10_000;
 
-/** Added to the round trips of a slow node, or to the writes of a slow disk, milliseconds. */
+/** Of the round trips of a slow node, or the writes of a slow disk. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
-/** Word of a fault that only simulated nodes with machine faults can have. */
+/** Only for simulated nodes with machine faults. */
 export const POWER_CUT = 'power-cut';
-/** Word of one whose disk also tears what it had confirmed. */
+/** The disk also tears what it had confirmed. */
 export const TORN_PAGES = 'torn-pages';
 const TORN_MOST = 8;
-/** Word of a fault that nodes with machine faults can have. */
+/** For nodes with machine faults. */
 export const DISK_SLOW = 'disk-slow';
-/** Word for a node that joins and then leaves for good, on clusters that can get more nodes. */
+/** A node joins and then leaves for good, on clusters that can grow. */
 export const ARRIVAL = 'add';
 
-/** Word for one that breaks rules meanwhile. */
+/** Word for a node that breaks rules meanwhile. */
 export const DISHONEST = 'dishonest';
-/** What one delivers. */
 const FALSE_DELIVERIES: readonly BehaviourName[] = ['wrong-data', 'other-chunk'];
-/** What else one does; none of it confirms what is not kept, so nothing is lost by it. */
+/** None of it confirms what is not kept, so nothing is lost by it. */
 const BORNE: readonly BehaviourName[] = ['forged-receipts', 'bad-stamps', 'stale-gossip', 'forged-gossip'];
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
-/** What can be drawn, by word; each row says what its word asks for. */
+/** By word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
   kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
   pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),
@@ -75,15 +74,14 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   [MESSAGE_FAULT]: drawMessage,
 };
 
-/** Words whose faults need a cluster with link faults. */
+/** They need link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
-/** Words whose faults need a cluster with machine faults. */
+/** They need machine faults. */
 export const MACHINE_WORDS: readonly string[] = [POWER_CUT, TORN_PAGES, DISK_SLOW];
 
 /**
- * Draws at least one fault, unless there is no word: one that fits, if gaps are too long or the first would
- * outlast the time.
- * @returns in order of beginning
+ * Draws at least one fault, unless there is no word: one that fits, if gaps are too long or the first would outlast the
+ * time. @returns in order of beginning
  * @throws HarnessError `USAGE` for an unknown word, too many faults, or when the shortest does not fit
  */
 export function drawFaults(bounds: DrawBounds, random: RandomIntegers): ScheduledFault[] {
@@ -127,7 +125,7 @@ function drawnFrom(
   }
 }
 
-/** Names of the faults that can be drawn. */
+/** Faults that can be drawn. */
 export const DRAWN_FAULTS = Object.keys(DRAWN);
 
 function drawOf(word: string): Draw {
@@ -148,7 +146,7 @@ function slowBy(random: RandomIntegers): number {
   return LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS);
 }
 
-/** Two groups of all nodes; the first has at least one node, and at most half of them. */
+/** The first has at least one node, and at most half of them. */
 function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
   const left = [...nodes];
   const minority: string[] = [];

@@ -1,4 +1,4 @@
-/** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+/** Begins each fault at its time or event, and heals it when its time is over. */
 import { once } from 'node:events';
 import type { Clock } from '../../../formats/clock.ts';
 import { pause } from '../../base/wait.ts';
@@ -6,29 +6,27 @@ import type { Fault, FaultRequest } from '../../cluster/faults/fault.ts';
 import { FAULT_KINDS } from '../../cluster/faults/table.ts';
 import type { FaultTrigger, Milestone, ScheduledFault } from './schedule.ts';
 
-/** Counts of the load so far. */
+/** Of the load so far. */
 export type Progress = Readonly<Record<Milestone, number>>;
 
 /** What a schedule acts on. */
 export interface ScheduleDeps {
   readonly faults: {
-    /** Of the times and delays. */
     readonly clock: Clock;
     begin(request: FaultRequest): Promise<Fault>;
     heal(id: string): Promise<Fault[]>;
   };
-  /** Current targets: faults of one name follow each other as due; those of departed nodes are dropped. */
+  /** Faults of one name follow each other as due; those of departed nodes are dropped. */
   readonly targets: () => readonly string[];
   readonly progress: () => Progress;
   /** Called for each fault that has begun, and again when it has ended. */
   readonly onFault?: (fault: Fault) => void;
 }
 
-/** A node pushes a chunk in about as long: what a fault has to come before is not over when it is due. */
+/** A node pushes a chunk in about as long. */
 const POLL_MS = 5;
 
 /**
- * Plays the faults of a schedule.
  * @param signal ends the wait for later faults and heals the active ones; the promise waits for that
  * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
  */
@@ -81,7 +79,7 @@ interface Start {
   readonly signal: AbortSignal;
 }
 
-/** Waits for the time or the event. @returns false when it will not come any more */
+/** Waits. @returns false when the event will not come any more */
 async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(clock, startedAt + when.atMs - clock.monotonic(), signal);
@@ -102,7 +100,7 @@ function affected(request: FaultRequest, targets: readonly string[]): readonly s
   return names.length === 0 && layer === 'machine' ? targets : names;
 }
 
-/** The names that a request mentions, at any depth. */
+/** At any depth. */
 export function namesIn(request: unknown, names: readonly string[]): string[] {
   if (typeof request === 'string') return names.includes(request) ? [request] : [];
   if (typeof request !== 'object' || request === null) return [];

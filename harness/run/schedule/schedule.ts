@@ -1,7 +1,7 @@
 /**
- * The schedule of a run: what is done to its cluster and what is asked of its nodes, as data. `schedule.json` in a
- * run's folder is complete: with the seed and the definition of the run it repeats everything that was drawn, so that
- * removing an entry, a node or some time gives a smaller run of the same kind.
+ * What is done to a run's cluster and asked of its nodes, as data. With the seed and the definition of the run,
+ * `schedule.json` repeats everything that was drawn, so that removing an entry, a node or some time gives a smaller run of
+ * the same kind.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -11,47 +11,44 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
 import { SCHEDULE_FILE } from '../../report/folder.ts';
 
-/** What a schedule can wait for, counted from the beginning of the load. Chunks and bytes are those of the ledger. */
+/** Counted from the beginning of the load. Chunks and bytes are those of the ledger. */
 export const MILESTONES = ['chunks acknowledged', 'uploads acknowledged', 'bytes acknowledged'] as const;
 
 /** A count that a schedule can wait for. */
 export type Milestone = (typeof MILESTONES)[number];
 
-/**
- * When a fault begins: a time since the beginning of the load, ms, or the count of a milestone and a delay
- * after it.
- */
+/** A time since the beginning of the load, or the count of a milestone and a delay after it. */
 export type FaultTrigger =
   | { readonly atMs: number }
   | { readonly after: number; readonly of: Milestone; readonly delayMs?: number | undefined };
 
 /** A fault of a schedule. */
 export interface ScheduledFault {
-  /** Its name within the schedule, `s1`. */
+  /** Within the schedule, such as `s1`. */
   readonly id: string;
   readonly when: FaultTrigger;
-  /** How long it lasts; absent: until the load has ended. */
+  /** Absent: until the load has ended. */
   readonly forMs?: number | undefined;
   readonly request: FaultRequest;
 }
 
 /** What every operation of a schedule has. */
 export interface OperationKeys {
-  /** Its number in the schedule, from 0; other operations refer to it. */
+  /** From 0; other operations refer to it. */
   readonly n: number;
   /** Operations of a lane follow each other; lanes run side by side. */
   readonly lane: string;
-  /** Not earlier than this, ms since the beginning of the load. */
+  /** At the earliest, since the beginning of the load. */
   readonly atMs: number;
-  /** Node that is asked. */
+  /** Asked node. */
   readonly node: string;
 }
 
-/** Uploads a payload that comes from a stream of the seed. */
+/** The payload comes from a stream of the seed. */
 export interface ScheduledUpload extends OperationKeys {
   readonly do: 'upload';
   readonly kind: 'bytes' | 'chunk' | 'file';
-  /** Payload, bytes. */
+  /** Bytes. */
   readonly size: number;
   readonly mode: 'direct' | 'deferred';
   /** Stream of the seed. */
@@ -59,9 +56,8 @@ export interface ScheduledUpload extends OperationKeys {
 }
 
 /**
- * What is asked of a node: an upload, a download of the upload with that number, a message, a new payload at a
- * single-owner address near another node, whose id comes from a stream of the seed, a request for a chunk that no node
- * has, whose address comes from one, or cashing cheques.
+ * An upload, a download of the upload with that number, a message, a new payload at a single-owner address near another
+ * node, a request for a chunk that no node has, or cashing cheques. Ids and addresses come from streams of the seed.
  */
 export type ScheduledOperation =
   | ScheduledUpload
@@ -74,7 +70,7 @@ export type ScheduledOperation =
 /** What is done to a cluster and asked of its nodes during a load. */
 export interface Schedule {
   readonly schema: 1;
-  /** Length of the load, ms, without the time it takes to heal and check. */
+  /** Of the load, without the time it takes to heal and check. */
   readonly durationMs: number;
   readonly faults: readonly ScheduledFault[];
   /** Empty for a scenario with a load of its own. */
@@ -92,31 +88,25 @@ const whenSchema = z.union(
   { error: `a time { atMs } or an event { after, of }, of one of ${MILESTONES.join(', ')}` },
 );
 
-/** Kind and arguments as `net.faults.begin` takes them; the table of faults checks the arguments. */
+/** As `net.faults.begin` takes them; the table of faults checks the arguments. */
 const requestSchema = z.looseObject({ kind: text });
 
 const faultSchema = z.strictObject({
-  /** Its name within the schedule, `s1`. */
   id: text,
   when: whenSchema,
-  /** How long it lasts; absent: until the load has ended. */
   forMs: ms.optional(),
   request: requestSchema,
 });
 
-/** Fields of all operations. */
 const common = {
-  /** Its number in the schedule, from 0; other operations refer to it. */
   n: z.int().min(0),
-  /** Operations of a lane follow each other; lanes run side by side. */
   lane: text,
-  /** Not earlier than this, since the beginning of the load: when it began in the run that drew it. */
+  /** Since the beginning of the load: when it began in the run that drew it. */
   atMs: ms,
-  /** Node that is asked. */
   node: text,
 };
 
-/** Largest payload: it is made and compared in memory. */
+/** It is made and compared in memory. */
 const PAYLOAD_MAX = 2 ** 30;
 
 const operationSchema = z.discriminatedUnion('do', [
@@ -124,30 +114,27 @@ const operationSchema = z.discriminatedUnion('do', [
     ...common,
     do: z.literal('upload'),
     kind: z.enum(['bytes', 'chunk', 'file']),
-    /** Payload, bytes. */
     size: z.int().min(1).max(PAYLOAD_MAX),
     mode: z.enum(['direct', 'deferred']),
-    /** Stream of the seed that the payload comes from. */
+    /** Stream of the seed for the payload. */
     data: text,
   }),
-  /** Reads what operation `upload` has uploaded, and compares every byte. */
+  /** Compares every byte with what operation `upload` has uploaded. */
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
-  /** Sends a message through the network; `to` must hear it, unless either is away meanwhile. */
+  /** `to` must hear it, unless either is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
-  /** Replaces the payload at a single-owner address near `to`. */
+  /** At a single-owner address near `to`. */
   z.strictObject({ ...common, do: z.literal('update'), to: text, data: text }),
-  /** Asks for a chunk that no node has: others are asked on its behalf. */
+  /** No node has the chunk: others are asked on its behalf. */
   z.strictObject({ ...common, do: z.literal('seek'), data: text }),
-  /** Cashes the last cheque of every peer. */
+  /** Of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
 ]);
 
 const scheduleSchema: z.ZodType<Schedule> = z.strictObject({
   schema: z.literal(1),
-  /** Duration of the load, without the time it takes to heal and check. */
   durationMs: ms,
   faults: z.array(faultSchema),
-  /** Empty for a scenario with a load of its own. */
   operations: z.array(operationSchema),
 });
 

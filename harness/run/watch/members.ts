@@ -1,19 +1,16 @@
-/**
- * A run owns the members of its cluster: whatever happens to one, other than by the scenario, ends the
- * scenario and appears in its result.
- */
+/** What happens to a member, other than by the scenario, ends the scenario and appears in its result. */
 import { HarnessError } from '../../base/errors.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
-/** Members that die together are named together; the requests they broke fail in the meantime. */
+/** Members that die together are named together. */
 const GATHER_MS = 300;
 /** The connections of a dying process are gone a moment before the process is. */
 const DEATH_MS = 500;
 const DEATH_POLL_MS = 20;
-/** A node that svcnet has not started has to be silent for some seconds before it counts as lost. */
+/** A node that svcnet has not started must be silent for some seconds to count as lost. */
 const SILENCE_MS = 10_000;
 
 export class MemberWatch implements Disposable {
@@ -31,15 +28,12 @@ export class MemberWatch implements Disposable {
     this.#forget = cluster.membership.onIncident((incident) => this.#note(incident));
   }
 
-  /** Aborts soon after the first incident. */
+  /** Soon after the first incident. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
 
-  /**
-   * Observes once more, so that no incident during the scenario goes unnoticed.
-   * @param error what the scenario has ended with, if anything
-   */
+  /** Observes once more. @param error what the scenario has ended with, if anything */
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.observe();
     if (!(error instanceof ClientError) || error.status !== undefined) return;
@@ -51,7 +45,7 @@ export class MemberWatch implements Disposable {
     }
   }
 
-  /** What happened, a line each; undefined when nothing did. */
+  /** A line each. */
   get text(): string | undefined {
     if (this.incidents.length === 0) return undefined;
     return this.incidents.map(incidentText).join('\n');

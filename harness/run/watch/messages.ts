@@ -1,4 +1,4 @@
-/** Keeps what the nodes of a run's clusters say to each other, where they can be heard, in the run's folder. */
+/** Keeps what nodes of a run's clusters say to each other in the run's folder. */
 import { messageOf } from '../../base/errors.ts';
 import { grouped, plural } from '../../base/format.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
@@ -7,19 +7,17 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import type { TapEvent } from '../../places/links/tap/events.ts';
 import { MESSAGES_FILE, MessageFile } from '../../report/messages/message-file.ts';
 
-/** Events that are written at once, at most. */
+/** Written at once, at most. */
 const BATCH = 1000;
 /** What a run that is killed loses. */
 const WRITTEN_AFTER_MS = 1000;
 
 export class MessageWatch {
-  /** Undefined after a failure. */
   #file: MessageFile | undefined;
   readonly #problems: string[];
   #ended = new AbortController();
   #following: Promise<void> | undefined;
   #missed = 0;
-  /** Clusters of the run so far. */
   #clusters = 0;
 
   /** @param folder of the run @param problems gets a line for each thing that could not be recorded */
@@ -28,7 +26,7 @@ export class MessageWatch {
     this.#problems = problems;
   }
 
-  /** What is said from now on, and what was said during its start if the run has started it. */
+  /** What is said from now on, and during its start if the run has started it. */
   watch(cluster: Pick<Cluster, 'capabilities' | 'startedAt' | 'tap' | 'timings'>): void {
     const file = this.#file;
     this.#clusters++;
@@ -63,7 +61,7 @@ export class MessageWatch {
     }
   }
 
-  /** Takes what was said until now, before the nodes are stopped. */
+  /** Before the nodes are stopped. */
   async release(): Promise<void> {
     this.#ended.abort();
     await this.#following;
@@ -73,7 +71,7 @@ export class MessageWatch {
     this.#missed = 0;
   }
 
-  /** Which part of what was said so far the record holds; none: all. */
+  /** Which part of what was said the record holds; none: all. */
   get notes(): readonly string[] {
     const { count = 0, dropped = 0 } = this.#file ?? {};
     if (dropped === 0) return [];
@@ -82,7 +80,7 @@ export class MessageWatch {
   }
 }
 
-/** Appends events a second after they came at the latest, and before it throws what `events` throws. */
+/** A second after they came at the latest, and before it throws what `events` throws. */
 async function copied(
   events: AsyncIterable<TapEvent>,
   append: (batch: readonly TapEvent[]) => Promise<void>,

@@ -1,6 +1,6 @@
 /**
- * Conditions that hold at every moment of a scenario, looked at again and again on the clock of its cluster. The
- * first that is false ends the scenario there and then, so that what led to it is still at hand.
+ * Conditions that hold at every moment of a scenario. The first that is false ends the scenario there and then, so that what
+ * led to it is still at hand.
  */
 import { messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
@@ -8,10 +8,8 @@ import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { AlwaysCondition, ScenarioContext } from '../scenario.ts';
 
-/** Of a longer list of what is wrong. */
 const LINES_SHOWN = 20;
 
-/** The parts of a run that it reports to. */
 interface SafetyReport {
   readonly expect: ScenarioContext['expect'];
   readonly unchecked: ScenarioContext['unchecked'];
@@ -25,7 +23,6 @@ export class SafetyWatch implements Disposable {
   readonly #aborted = new AbortController();
   readonly #watched: Watched[] = [];
   #red: Promise<void> | undefined;
-  /** Whether further looks follow. */
   #goesOn = true;
 
   constructor(cluster: Cluster, report: SafetyReport) {
@@ -33,7 +30,7 @@ export class SafetyWatch implements Disposable {
     this.#report = report;
   }
 
-  /** Aborts as soon as a condition is false, or cannot be looked at for a reason that is no node's. */
+  /** A condition is false, or cannot be looked at for a reason that is no node's. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
@@ -62,7 +59,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Resolves to whether a condition was false, once it is reported. */
+  /** Once it is reported. */
   async isRed(): Promise<boolean> {
     await this.#red;
     return this.#red !== undefined;
@@ -102,7 +99,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Lines that explain it: what was wrong is told even where nodes can say no more of it. */
+  /** What was wrong is told even where nodes can say no more of it. */
   async #explain(condition: AlwaysCondition): Promise<readonly string[]> {
     try {
       return (await condition.explain?.(this.#report.signal)) ?? [];
@@ -111,7 +108,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Ends the scenario. Evidence: first what is there at this moment, then what has to be asked for. */
+  /** Evidence: first what is there at this moment, then what has to be asked for. */
   async #stop(condition: AlwaysCondition, wrong: readonly string[]): Promise<void> {
     const { name } = condition;
     const cluster = this.#cluster;

@@ -1,11 +1,10 @@
-// Keccak-256, the binary Merkle tree of a whole chunk or of many that differ at their ends, and the counter-mode
-// keystream, in one WebAssembly module.
+// Keccak-256, the binary Merkle tree of a whole chunk or of many that differ at their ends, and the counter-mode keystream.
 //
-// Calls dominate small hashes, so the host makes one call per chunk. Two Keccak states run side by side in the two
-// 64-bit lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0.
-// A state is 25 v128 words in memory; a round reads one state and writes the other. Specification: `data-formats.md` 1.1, 1.3, 2.3.
+// Calls dominate small hashes, so the host makes one call per chunk. Two Keccak states run side by side in the two 64-bit
+// lanes of every v128, so that a level of the tree is hashed two pairs at a time; a single hash uses lane 0. A state is 25
+// v128 words; a round reads one state and writes the other. Specification: `data-formats.md` 1.1, 1.3, 2.3.
 
-/** Message bytes absorbed per permutation. */
+/** Bytes absorbed per permutation. */
 const RATE: usize = 136;
 const SEGMENT: usize = 32;
 const PAIR: usize = 64;
@@ -13,30 +12,30 @@ const SPAN: usize = 8;
 /** 128 segments are 64 leaf pairs; seven levels lead to one node. */
 const LEVELS: i32 = 7;
 
-/** Longest message part that `input` takes at once: 31 blocks, enough for a chunk of either kind. */
+/** Bytes that `input` takes at once: 31 blocks, enough for a chunk of either kind. */
 export const capacity: i32 = 31 * 136;
-/** The host writes here: span and payload for `chunk`, a message for `absorb` and `finish` (which needs a block more). */
+/** From the host: span and payload for `chunk`, a message for `absorb` and `finish` (which needs a block more). */
 export const input: usize = memory.data(32 * 136, 16);
-/** The host reads here: 32 bytes of root or digest, then 32 bytes of address. */
+/** For the host: 32 bytes of root or digest, then 32 bytes of address. */
 export const output: usize = memory.data(64, 16);
-/** The host writes the 32 bytes of the key for `transcrypt` here. */
+/** From the host, for `transcrypt`. */
 export const key: usize = memory.data(32, 16);
 
-/** The host writes here the prefix that `keyed` puts before the input of every hash: 32 bytes. */
+/** From the host: what `keyed` puts before the input of every hash. */
 export const anchor: usize = memory.data(32, 16);
-/** And here the roots of all-zero subtrees under that key by level, 0 to 6. */
+/** From the host: the roots of all-zero subtrees under that key by level, 0 to 6. */
 export const keyedZeros: usize = memory.data(7 * 32, 16);
 
 /** First or last segments of chunks for `climb`, which turns them into half trees for `combine`. */
 export const segments: usize = memory.data(256 * 32, 16);
-/** The host writes here the siblings that `climb` needs, lowest first. */
+/** From the host, for `climb`: lowest first. */
 export const siblings: usize = memory.data(6 * 32, 16);
-/** The host reads here what `combine` found: the first four bytes of each address, as a number. */
+/** What `combine` found: the first four bytes of each address, as a number. */
 export const prefixes: usize = memory.data(256 * 4, 16);
 
 const state: usize = memory.data(25 * 16, 16);
 const other: usize = memory.data(25 * 16, 16);
-/** Nodes of the current level, with room for a zero node at the end. */
+/** Of the current level, with room for a zero node at the end. */
 const nodes: usize = memory.data(65 * 32, 16);
 /** Roots of all-zero subtrees by level, 0 to 7. */
 const zeros: usize = memory.data(8 * 32, 16);
@@ -116,7 +115,7 @@ function hashKeyedLevel(source: usize, count: usize): void {
   }
 }
 
-/** Takes `length` bytes of `input`, a multiple of 136, into the running hash. */
+/** `length` bytes of `input`, a multiple of 136. */
 export function absorb(length: i32): void {
   const end = input + <usize>length;
   for (let block = input; block < end; block += RATE) {
@@ -141,9 +140,8 @@ export function finish(length: i32): void {
 }
 
 /**
- * XORs the `length` bytes of `input` with the keystream: for every 32 bytes H(H(key ‖ LE4(counter))), the
- * counter increasing by one. Whole pairs of segments are written, so up to 63 bytes after the end are
- * overwritten.
+ * XORs the `length` bytes of `input` with the keystream: for every 32 bytes H(H(key ‖ LE4(counter))), the counter increasing
+ * by one. Up to 63 bytes after the end are overwritten.
  */
 export function transcrypt(length: i32, counter: u32): void {
   const end = input + <usize>length;
@@ -167,7 +165,7 @@ export function transcrypt(length: i32, counter: u32): void {
   memory.fill(state, 0, 25 * 16);
 }
 
-/** Turns each of `count` segments into the root of the half of a chunk that it begins, or ends if `last`. */
+/** Turns each segment into the root of the half of a chunk that it begins, or ends if `last`. */
 export function climb(count: i32, last: bool): void {
   const own: usize = last ? 4 : 0;
   for (let i: usize = 0; i < <usize>count; i += 2) {
@@ -187,8 +185,8 @@ export function climb(count: i32, last: bool): void {
 }
 
 /**
- * Addresses of chunks with `count` left halves in `segments`, and their common right half in `input`,
- * followed by the span: writes the first four bytes of each to `prefixes`.
+ * For `count` left halves in `segments`, and their common right half in `input`, followed by the span: writes the first four
+ * bytes of each address to `prefixes`.
  */
 export function combine(count: i32): void {
   for (let i: usize = 0; i < <usize>count; i += 2) {
@@ -208,7 +206,7 @@ export function combine(count: i32): void {
   memory.fill(state, 0, 25 * 16);
 }
 
-/** Loads one segment into each lane, from word `first` of the state on. */
+/** One segment into each lane, from word `first` of the state on. */
 function loadSegment(first: usize, left: usize, right: usize): void {
   for (let word: usize = 0; word < 4; word++)
     v128.store(
@@ -224,7 +222,7 @@ function padAndPermute(from: usize): void {
   permute();
 }
 
-/** Hashes `count` pairs of segments at `source` to as many segments in `nodes`; `source` may be `nodes`. */
+/** `count` pairs of segments at `source` to as many segments in `nodes`; `source` may be `nodes`. */
 function hashLevel(source: usize, count: usize): void {
   for (let pair: usize = 0; pair < count; pair += 2) {
     const left = source + pair * PAIR;

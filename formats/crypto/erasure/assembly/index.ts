@@ -1,22 +1,21 @@
-// Linear combinations over GF(2^8): where encoding and recovery of erasure-coded chunks spend their time. A
-// product by a constant is linear in the bits of the other factor, so it is the sum of the products of its
-// two halves of four bits, and a table of 16 products for each half fits one v128: `swizzle` looks up sixteen
-// bytes at once. Shards are worked through in blocks of 64 bytes, every input and output of a block in turn,
-// so that a block stays in the nearest cache. Specification: `data-formats.md` 3.5.
+// Linear combinations over GF(2^8). A product by a constant is the sum of the products of the other factor's two halves of
+// four bits, and a table of 16 products for each half fits one v128: `swizzle` looks up sixteen bytes at once. Shards are
+// worked through in blocks of 64 bytes, every input and output of a block in turn, so that a block stays in the nearest
+// cache. Specification: `data-formats.md` 3.5.
 
 /** x^8 + x^4 + x^3 + x^2 + 1. */
 const POLYNOMIAL: u32 = 0x11d;
 const BLOCK: usize = 64;
-/** Bytes from one shard to the next: a stored chunk of 4104 bytes, in whole blocks. */
+/** From one shard to the next: a stored chunk of 4104 bytes, in whole blocks. */
 export const stride: i32 = 65 * 64;
-/** Shards of one group: an intermediate chunk has room for the addresses of 128. */
+/** Of one group: an intermediate chunk has room for the addresses of 128. */
 export const shardsMax: i32 = 128;
 /** For every factor 16 products by the low half of a byte, then 16 by the high half. */
 const PRODUCTS: usize = 32;
 
-/** The host writes the inputs here, one after another, and reads the outputs after them. */
+/** Inputs from the host, one after another, and the outputs after them. */
 export const shards: usize = memory.data(128 * 65 * 64, 16);
-/** The host writes the factors here, for each output one byte per input: at most 64 * 64 of them. */
+/** From the host, for each output one byte per input: at most 64 * 64 of them. */
 export const factors: usize = memory.data(64 * 64, 16);
 const products: usize = memory.data(256 * 32, 16);
 
@@ -38,7 +37,7 @@ function product(a: u32, b: u32): u8 {
   return <u8>sum;
 }
 
-/** Writes `outputs` shards after the `inputs` at `shards`: each the sum of all inputs times its factors. */
+/** `outputs` shards after the `inputs` at `shards`: each the sum of all inputs times its factors. */
 export function combine(inputs: i32, outputs: i32): void {
   const inputsEnd = shards + <usize>(inputs * stride);
   const end = inputsEnd + <usize>(outputs * stride);

@@ -1,4 +1,4 @@
-/** k6 as a program, or a container with its folders. */
+/** A program, or a container with its folders. */
 import { dirname } from 'node:path';
 import { confinementFlags } from '../../../base/machine/confinement.ts';
 import type { LoadScript } from '../scripts.ts';
@@ -11,7 +11,7 @@ export interface K6Folders {
   readonly beside: string | undefined;
 }
 
-/** A user's script folder. Built-in ones open nothing, and Docker Desktop may refuse theirs. */
+/** Built-in scripts open nothing, and Docker Desktop may refuse their folder. */
 export function folderBeside({ own, path }: Pick<LoadScript, 'own' | 'path'>): string | undefined {
   return own ? dirname(path) : undefined;
 }

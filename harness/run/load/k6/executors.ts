@@ -1,38 +1,36 @@
-/** Profiles as k6 scenarios: starts of iterations, their number, and users. */
+/** Profiles as k6 scenarios. */
 import type { LoadPlan } from '../plan.ts';
 
-/** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
+/** The scenario of k6 that is measured. No script has one by this name. */
 export const MEASURED = 'svcnet_load';
-/** The helper library knows it by this name (`scenarios/k6/lib/operations.js`). */
+/** `scenarios/k6/lib/operations.js` knows it by this name. */
 export const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;
-/** Share of the time before the spike; as much follows it. */
+/** As much time follows the spike. */
 const SPIKE_REST_SHARE = 0.4;
-/** `soak` rises to its rate in this part of its time, and holds it for the rest. */
+/** `soak` rises to its rate in this part of its time. */
 const SOAK_RISE_SHARE = 0.1;
 /** k6 takes whole numbers as rates: per minute they are fine enough. */
 const UNIT_S = 60;
 /** An iteration under way at the end may still end well. */
 const GRACE = '60s';
-/** Users kept ready: as many as iterations start in five seconds, the time that a stalled node may take. */
+/** Kept ready: as many as iterations start in the five seconds that a stalled node may take. */
 const USERS_PER_RATE = 5;
 const USERS = { min: 20, max: 1000 } as const;
 
 type K6Scenario = Readonly<Record<string, unknown>> & { readonly executor: string };
 interface Stage {
   readonly ms: number;
-  /** Share of the plan's rate or number at its end. */
+  /** Of the plan's rate or number, at its end. */
   readonly share: number;
 }
 interface Shape {
-  /** At its start. */
   readonly share: number;
   readonly stages: readonly Stage[];
 }
 
-/** How the rate or the number of users changes over the measured time. */
 function shapeOf({ profile, durationMs: ms }: LoadPlan): Shape {
   switch (profile) {
     case 'constant':
@@ -65,7 +63,6 @@ function shapeOf({ profile, durationMs: ms }: LoadPlan): Shape {
   }
 }
 
-/** Scenarios of k6 by name. */
 export function scenariosOf(plan: LoadPlan): Readonly<Record<string, K6Scenario>> {
   const shape = shapeOf(plan);
   const measured = { ...executorOf(plan, shape), gracefulStop: GRACE };
@@ -105,10 +102,10 @@ function executorOf({ model }: LoadPlan, { share, stages }: Shape): K6Scenario {
   };
 }
 
-/** For a closed model, where the number is not known before: a user of a network on one machine does no more. */
+/** For a closed model: a user of a network on one machine does no more. */
 const ITERATIONS_PER_USER_S = 20;
 
-/** At most this many iterations will start. */
+/** At most this many iterations start. */
 export function expectedIterations(plan: LoadPlan): { readonly warmup: number; readonly measured: number } {
   const { model } = plan;
   const { share, stages } = shapeOf(plan);

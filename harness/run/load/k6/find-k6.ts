@@ -1,13 +1,12 @@
-/** Where k6 is: a program of this machine, or its container image when an engine answers. */
+/** A program of this machine, or its container image when an engine answers. */
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { HarnessError } from '../../../base/errors.ts';
 
-/** The first version with all that the helper library uses. */
+/** Has all that the helper library uses. */
 const MAJOR_MIN = 2;
 const IMAGE = 'grafana/k6:2.2.0';
-/** Names another image. */
 const IMAGE_VARIABLE = 'SVCNET_K6_IMAGE';
 const PROGRAM_VARIABLE = 'SVCNET_K6';
 const ANSWER_TIMEOUT_MS = 20_000;
@@ -15,9 +14,8 @@ const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6),
 
 export interface K6 {
   readonly kind: 'program' | 'container';
-  /** Path of the program, or name of the image. */
   readonly where: string;
-  /** Such as `2.2.0`; empty for an image that was not inspected. */
+  /** Empty for an image that was not inspected. */
   readonly version: string;
 }
 
@@ -70,7 +68,7 @@ function program(path: string, outcome: string | Error, source: string): K6 {
   return { kind: 'program', where: path, version };
 }
 
-/** What the program prints as its version, or why it does not. */
+/** What the program prints, or why it does not. */
 async function versionText(path: string, environment: NodeJS.ProcessEnv): Promise<string | Error> {
   try {
     const options = { timeout: ANSWER_TIMEOUT_MS, env: environment };

@@ -1,7 +1,4 @@
-/**
- * k6 as a child, followed by lines. A shell waits for the end of its standard input, so k6 ends even if this process
- * is killed.
- */
+/** A shell waits for the end of its standard input, so k6 ends even if this process is killed. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
@@ -25,12 +22,12 @@ import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
 const PIECE_BYTES = 1 << 20;
 
 const SAMPLE_MS = 250;
-/** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
+/** k6 waits for its users when asked to stop. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
-/** k6's code for a script that has called `exec.test.fail()`. */
+/** For a script that has called `exec.test.fail()`. */
 export const MARKED_AS_FAILED = 110;
-/** k6's own words for its exit codes. */
+/** In k6's own words. */
 const EXIT_MEANING: Readonly<Record<number, string>> = {
   99: 'a threshold was breached',
   100: 'setup() took too long',
@@ -40,10 +37,7 @@ const EXIT_MEANING: Readonly<Record<number, string>> = {
   107: 'the script threw an error',
   108: 'the script ended the load',
 };
-/**
- * Exit codes of a load that ran to its end: without fault, with a threshold breached, or called failed by the
- * script.
- */
+/** Of a load that ran to its end: without fault, with a threshold breached, or called failed by the script. */
 const ENDS: ReadonlySet<number> = new Set([0, 99, MARKED_AS_FAILED]);
 
 /** Runs a program until it ends, or until standard input does. */
@@ -60,24 +54,23 @@ exit "$code"`;
 
 export interface K6RunOptions extends K6Folders {
   readonly k6: K6;
-  /** Files of the folder. */
   readonly script: string;
   readonly config: string;
-  /** For scripts without the helper library: where k6 writes every sample. */
+  /** Without the helper library: where k6 writes every sample. */
   readonly samples: string | undefined;
-  /** `Authorization` headers by node name; empty: no node requires one. */
+  /** `Authorization` headers by node name. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Called with the lines that k6 has written since the last call, even when there are none. */
+  /** Called with the lines since the last call, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
-  /** Called with each iteration that an exception has ended. */
+  /** Called with each exception that has ended an iteration. */
   readonly onException: (exception: ScriptException) => void;
 }
 
 export interface K6Ended {
   /** 0, 99 for a breached threshold, 110 for a script that calls the load failed. */
   readonly exitCode: number;
-  /** Share of one core; undefined where it is not known. */
+  /** Of one core; undefined: not known. */
   readonly cpu: number | undefined;
 }
 
@@ -110,7 +103,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = MACHINE_CLOCK.monotonic();
-  // Looked up once: after it ends, its pid may belong to another process.
+  // Once: after it ends, its pid may belong to another process.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
   const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
@@ -158,7 +151,7 @@ function argumentsOf(options: K6RunOptions, container: string): string[] {
   ];
   return commandOf(k6, run, {
     ...options,
-    // The variable by name alone, to keep its value out of process lists.
+    // By name alone, to keep its value out of process lists.
     container: ['--name', container, '--network', 'host', '--env', AUTHORIZATION_VARIABLE],
   });
 }
@@ -211,7 +204,6 @@ function meaning(code: number | null): string {
   return words === undefined ? '' : ` (${words})`;
 }
 
-/** Processor time of a process over the time observed. */
 class Usage {
   readonly #find: () => ProcessId | undefined;
   #first: { atMs: number; cpuMs: number } | undefined;
@@ -235,7 +227,7 @@ class Usage {
   }
 }
 
-/** Lines appended to a file, which need not exist yet. */
+/** Of a file that need not exist yet. */
 class LineTail {
   readonly #path: string;
   readonly #piece = Buffer.alloc(PIECE_BYTES);
@@ -247,7 +239,6 @@ class LineTail {
     this.#path = path;
   }
 
-  /** @returns those that have ended since the last call */
   read(): string[] {
     this.#file ??= this.#open();
     if (this.#file === undefined) return [];

@@ -1,8 +1,8 @@
-/** k6's log, a JSON object per line: prints, ended iterations, words for people. */
+/** A JSON object per line: prints, ended iterations, words for people. */
 
-/** An exception that nothing in the script has caught. */
+/** Not caught by the script. */
 export interface ScriptException {
-  /** Scenario of k6 whose iteration it has ended. */
+  /** Of k6. */
   readonly scenario: string;
   /** Its message, and the place in the script where k6 names one. */
   readonly message: string;
@@ -17,7 +17,7 @@ interface LogEntry {
   readonly executor?: string;
 }
 
-/** @returns undefined unless an exception ended an iteration */
+/** Undefined unless an exception ended an iteration. */
 export function exceptionOf(line: string): ScriptException | undefined {
   const { level, msg, scenario, executor } = entryOf(line) ?? {};
   if (level !== 'error' || msg === undefined || scenario === undefined || executor === undefined)
@@ -25,12 +25,11 @@ export function exceptionOf(line: string): ScriptException | undefined {
   return { scenario, message: shortened(msg) };
 }
 
-/** @param line of k6's log, or of what the script printed */
 export function messageIn(line: string): string {
   return entryOf(line)?.msg ?? line;
 }
 
-/** The last lines of a log as text. @param log of k6, perhaps with lines of the system or Docker */
+/** @param log of k6, perhaps with lines of the system or Docker */
 export function wordsOf(log: string, linesMax: number): string[] {
   const lines = log.split('\n').flatMap((line) => {
     const entry = entryOf(line);
@@ -41,7 +40,7 @@ export function wordsOf(log: string, linesMax: number): string[] {
   return lines.slice(-linesMax);
 }
 
-/** The first line of a stack, with the first place in it: `TypeError: … (at file:///…/my.js:5:9(12))`. */
+/** Its first line and place: `TypeError: … (at file:///…/my.js:5:9(12))`. */
 function shortened(stack: string): string {
   const [message = '', ...places] = stack.trim().split('\n');
   const place = places

@@ -1,7 +1,7 @@
-/** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
+/** Computed alike by k6 and the harness: runs in both, and imports nothing. */
 import type { SizeDistribution, SizeRange } from './config.ts';
 
-/** Draws a size. @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
+/** @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
 export function sizeOf(
   { parts }: SizeDistribution,
   [part = 0, first = 0, second = 0]: readonly number[],
@@ -22,7 +22,7 @@ function drawnFrom(range: SizeRange, first: number, second: number): number {
   return Math.min(range.max, Math.max(1, size));
 }
 
-/** The files of a directory: pieces of its content, of nearly equal size. @param count at least 1 */
+/** Pieces of a directory's content, of nearly equal size. @param count at least 1 */
 export function filesOf(
   content: Uint8Array,
   count: number,
@@ -34,7 +34,7 @@ export function filesOf(
   }));
 }
 
-/** Payloads of the chunks that content is streamed as. */
+/** Of the chunks that content is streamed as. */
 export function payloadsOf(content: Uint8Array): Uint8Array[] {
   const count = Math.ceil(content.length / PAYLOAD_MAX);
   return Array.from({ length: count }, (_, i) => content.subarray(i * PAYLOAD_MAX, (i + 1) * PAYLOAD_MAX));

@@ -1,4 +1,3 @@
-/** A load's length: by plan, or the script's scenarios. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { parseDurationMs } from '../../../../formats/units.ts';
@@ -14,15 +13,14 @@ import { wordsOf } from './log.ts';
 const LINES_SHOWN = 15;
 
 export interface Shape {
-  /** How long the scenarios of the script itself last; undefined: it has none, and the plan's apply. */
+  /** Of the script's own scenarios; undefined: it has none, and the plan's apply. */
   readonly ownMs: number | undefined;
-  /** Total length, ms. */
   readonly totalMs: number;
 }
 
 export interface ShapeOptions {
   readonly k6: K6;
-  /** Folder of the load, with the files below. */
+  /** Of the load. */
   readonly folder: string;
   readonly bundle: string;
   readonly config: string;
@@ -61,7 +59,6 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
   }
 }
 
-/** What k6 reports that it would run. */
 interface Inspected {
   readonly scenarios: Readonly<Record<string, InspectedScenario>> | null;
   readonly totalDuration?: string;
@@ -81,7 +78,7 @@ function lengthMs({ startTime, duration, stages, maxDuration }: InspectedScenari
   return durationMs(startTime ?? '0s') + own;
 }
 
-/** Durations in k6's words, such as `1m30.5s`. */
+/** In k6's words, such as `1m30.5s`. */
 function durationMs(text: string): number {
   return parseDurationMs(text) ?? 0;
 }

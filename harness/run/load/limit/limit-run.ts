@@ -1,4 +1,3 @@
-/** Finds a cluster's limit by loads, and its cause. */
 import { join } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { until } from '../../../base/wait.ts';
@@ -14,13 +13,13 @@ import { findLimit, type Limit, type LimitStep, type StepOutcome } from './searc
 const STEP_MIN_MS = 5000;
 const REST_SAMPLE_MS = 500;
 const REST_TIMEOUT_MS = 120_000;
-/** Samples above a percentile, so that it does not depend on a single one. */
+/** So that the percentile does not depend on a single sample. */
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 /** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
-/** Loads that a search may repeat because other programs used the machine. */
+/** That a search repeats because other programs used the machine. */
 const DISTURBED_MAX = 6;
 /** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;
@@ -31,7 +30,7 @@ export interface LimitLoad {
   readonly prepared: PreparedLoad;
   readonly load: LoadStep;
   readonly stage: LimitStep['stage'];
-  /** `disturbed`: other programs used the machine, so a failure says nothing; the load was repeated. */
+  /** `disturbed`: other programs used the machine, so the load was repeated. */
   readonly outcome: StepOutcome | 'disturbed';
 }
 
@@ -43,7 +42,7 @@ export interface LimitResult {
   readonly loads: readonly LimitLoad[];
 }
 
-/** Options of the search for the highest rate. */
+/** Of the search for the highest rate. */
 export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k6'> {
   /** Runs one of the loads, for example as a displayed step. */
   readonly around: (
@@ -112,10 +111,7 @@ export async function runLimit(
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
 }
 
-/**
- * Checks that nodes have metrics, which say when one is at rest and what limits it.
- * @throws HarnessError `LOAD_FAILED`
- */
+/** Nodes' metrics say when one is at rest and what limits it. @throws HarnessError `LOAD_FAILED` */
 async function checkMeasurable(cluster: Cluster): Promise<void> {
   const { nodes } = await sampleOf(cluster);
   const silent = [...nodes].filter(([, { counters }]) => counters === undefined).map(([name]) => name);
@@ -129,9 +125,7 @@ async function checkMeasurable(cluster: Cluster): Promise<void> {
   );
 }
 
-/**
- * Waits until nodes are idle: overloaded ones keep working, and the next load would measure the one before.
- */
+/** Overloaded nodes keep working, and the next load would measure the one before. */
 async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   let before = await sampleOf(cluster);
   await until(
@@ -157,7 +151,7 @@ export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
   return Math.max(STEP_MIN_MS, Math.ceil((1000 * samples) / rate));
 }
 
-/** Whether a load met its objective, at the intended rate. */
+/** At the intended rate. */
 export function metObjective({
   thresholds,
   dropped,
@@ -185,7 +179,7 @@ export function outcomeOf(
   return mayRepeat && othersOf(observation) !== undefined ? 'disturbed' : 'fails';
 }
 
-/** What was found, in one line. */
+/** In one line. */
 export function limitText({ limit, limiters }: Pick<LimitResult, 'limit' | 'limiters'>): string {
   const { rate, failedRate, end } = limit;
   const perSecond = (value: number | undefined) => `${(value ?? 0).toFixed(1)}/s`;

@@ -1,60 +1,57 @@
 /** What prevented more, by measurements of the failed load. */
 
-/** Measurements of one node during one load. */
 export interface NodeLoad {
   readonly name: string;
-  /** Processor time in shares of one core; undefined where nodes share a process. */
+  /** In shares of one core; undefined where nodes share a process. */
   readonly cores: number | undefined;
   /** How often a peer could not be asked because it was owed too much. */
   readonly creditRefusals: number;
-  /** Seconds in which one of its requests waited because no peer that could be asked granted credit. */
+  /** In which one of its requests waited because no peer that could be asked granted credit. */
   readonly creditWaitSeconds: number;
-  /** How much longer its queue of chunks to push has become. */
+  /** Of its queue of chunks to push. */
   readonly queueGrowth: number;
-  /** Failed calls to the chain. */
   readonly chainErrors: number;
   /** Its reserve takes no more. */
   readonly full: boolean;
 }
 
-/** What was seen during one load. */
 export interface LoadObservation {
   readonly seconds: number;
   readonly nodes: readonly NodeLoad[];
-  /** Processes that hold several nodes: what these use together, in shares of one core. */
+  /** Processes that hold several nodes, with what these use together, in shares of one core. */
   readonly shared: readonly { readonly nodes: readonly string[]; readonly cores: number }[];
   /** Of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
-  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  /** In shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
-  /** The same for everything outside cluster and load; undefined where nodes do not report what they use. */
+  /** Of everything outside cluster and load; undefined where nodes do not report what they use. */
   readonly othersCores: number | undefined;
-  /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
+  /** Its answer time at the end of the load; undefined: no answer. */
   readonly chainMs: number | undefined;
 }
 
 /** What keeps a rate from being higher. */
 export interface Limiter {
   readonly kind: 'generator' | 'others' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
-  /** Nodes it is about; none: the cluster or the machine. */
+  /** None: the cluster or the machine. */
   readonly nodes: readonly string[];
-  /** One line with the measurement. */
+  /** With the measurement. */
   readonly text: string;
 }
 
 /** A node is one thread that computes; the rest of a core goes to what helps it. */
 const NODE_BUSY_CORES = 0.85;
 const MACHINE_BUSY = 0.9;
-/** Share of all cores that other programs may use on a busy machine: it lowers the limit by as much. */
+/** Of all cores of a busy machine: it lowers the limit by as much. */
 const OTHERS_SHARE = 0.1;
-/** More waits for credit per second than this are not ordinary. */
+/** More waits for credit per second are not ordinary. */
 const REFUSALS_PER_SECOND = 1;
-/** Growth of the push queue, chunks per second. */
+/** Of the push queue, in chunks. */
 const GROWTH_PER_SECOND = 1;
 const CHAIN_SLOW_MS = 1000;
 
-/** Most telling first; none when nothing stood out. */
+/** Most telling first. */
 export function limitersOf(observation: LoadObservation): Limiter[] {
   const { seconds, nodes, chainMs } = observation;
   const where = (is: (node: NodeLoad) => boolean) => nodes.filter(is);
@@ -114,10 +111,7 @@ function limiter(kind: Limiter['kind'], nodes: readonly NodeLoad[], text: string
   return nodes.length === 0 ? undefined : { kind, nodes: nodes.map(({ name }) => name), text };
 }
 
-/**
- * k6 was the bottleneck when the machine was exhausted and k6 used more of it than all nodes together, or
- * when k6 alone used nearly all of it.
- */
+/** The machine was exhausted and k6 used more of it than all nodes together, or k6 alone used nearly all of it. */
 export function generatorOf({
   k6Cores,
   cores,
@@ -134,7 +128,7 @@ export function generatorOf({
   return { kind: 'generator', nodes: [], text };
 }
 
-/** Other programs used a share of the machine while it was exhausted. */
+/** Of an exhausted machine. */
 export function othersOf({ othersCores, cores, machineBusy }: LoadObservation): Limiter | undefined {
   if (othersCores === undefined || machineBusy < MACHINE_BUSY || othersCores < OTHERS_SHARE * cores)
     return undefined;

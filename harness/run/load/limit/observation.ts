@@ -1,4 +1,4 @@
-/** Samples a cluster before and after a load, to see what changed. */
+/** Samples a cluster before and after a load. */
 import { cpus } from 'node:os';
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { processUsage } from '../../../base/machine/usage.ts';
@@ -8,7 +8,7 @@ import { parseExposition } from '../../../metrics/exposition.ts';
 import type { LoadObservation, NodeLoad } from './limiter.ts';
 
 const ANSWER_MS = 5000;
-/** Counters of nodes, without the prefix of their dialect. */
+/** Without the prefix of their dialect. */
 const COUNTERS = {
   creditRefusals: ['accounting_accounting_blocks_count', 'pushsync_overdraft_refresh'],
   creditWait: ['accounting_credit_wait_seconds'],
@@ -31,13 +31,11 @@ interface SharedSample {
   readonly cpuMs: number;
 }
 
-/** A moment of a cluster. */
 export interface Sample {
   readonly atMs: number;
   readonly nodes: ReadonlyMap<string, NodeSample>;
   /** Processes of this machine that hold several nodes. */
   readonly shared: readonly SharedSample[];
-  /** Of this process. */
   readonly ownMs: number;
   /** Of all cores since the machine started, ms. */
   readonly busyMs: number;
@@ -109,9 +107,7 @@ export function busyNodes(before: Sample, after: Sample): string[] {
 }
 
 /**
- * What has happened between two moments.
- * @param loadMs duration of the load itself, with its warm-up: k6 also needs time to start and end, when
- * nodes do little
+ * @param loadMs duration of the load itself: k6 also needs time to start and end, when nodes do little
  * @param k6Cores as its load reported
  */
 export async function observationBetween(
@@ -193,7 +189,7 @@ function othersCores({
   return Math.max(0, cores - k6Cores);
 }
 
-/** Nodes that report a full reserve; a Bee does not report it. */
+/** A Bee does not report it. */
 async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
   const able = cluster.nodes.filter((node) => node.running && node.mode === 'full' && node.flavour === 'svc');
   using limit = cluster.clock.deadline(ANSWER_MS);

@@ -1,7 +1,6 @@
 /**
- * The highest rate at which an objective holds: the rate is doubled until it fails, then the gap is halved.
- * Near the
- * limit the best of three decides, so that single disturbances do not lower the result.
+ * The rate is doubled until the objective fails, then the gap is halved. Near the limit the best of three decides, so that
+ * single disturbances do not lower the result.
  */
 
 /** `generator`: k6 was the limit; the cluster's is unknown. */
@@ -9,28 +8,23 @@ export type StepOutcome = 'holds' | 'fails' | 'generator';
 
 /** A load of the search, and its outcome. */
 export interface LimitStep {
-  /** Iterations per second. */
   readonly rate: number;
   readonly outcome: StepOutcome;
-  /** Part of the search that it belongs to. */
   readonly stage: 'double' | 'halve' | 'bisect' | 'confirm';
 }
 
-/** The highest rate that holds, operations per second, and how the search for it ended. */
+/** In operations per second. */
 export interface Limit {
-  /** Highest rate that held; undefined when none did. */
+  /** Highest that held. */
   readonly rate: number | undefined;
-  /** Lowest rate that failed; undefined when none did. */
+  /** Lowest that failed. */
   readonly failedRate: number | undefined;
-  /**
-   * `found`: confirmed. `generator`: k6 could not make more. `none`: not even the lowest. `open`: the highest held.
-   */
+  /** `found`: confirmed. `generator`: k6 could not make more. `none`: not even the lowest. `open`: the highest held. */
   readonly end: 'found' | 'generator' | 'none' | 'open';
   readonly steps: readonly LimitStep[];
 }
 
 export interface LimitRange {
-  /** Where the search begins. */
   readonly first: number;
   readonly min: number;
   readonly max: number;
@@ -38,7 +32,7 @@ export interface LimitRange {
 
 /** Rates as far apart as this are the same limit. */
 const PRECISION = 1.1;
-/** Loads with the same outcome that decide about a rate. */
+/** With the same outcome. */
 const DECISIVE = 2;
 
 /** @param load puts a load of that rate on the cluster */
@@ -86,7 +80,7 @@ export async function findLimit(
       const middle = Math.sqrt(bounds.failed * bounds.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    // A rate that held only once on the way up is tried again.
+    // It may have held only once on the way up.
     const confirmed = await tried(bounds.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');

@@ -3,7 +3,6 @@ import { type Random, seededRandom } from '../../../../formats/random.ts';
 import type { MemoryFrame } from '../../../../node/p2p/memory-link.ts';
 import type { Surroundings } from '../../embedded/host.ts';
 
-/** What all that nodes say passes. */
 export type Relay = NonNullable<ReturnType<Surroundings['relay']>>;
 
 interface OddFramesDeps {
@@ -16,7 +15,6 @@ interface OddFramesDeps {
   readonly before: Relay | undefined;
 }
 
-/** From one node to another. */
 interface Way {
   readonly random: Random;
   readonly waiting: (() => void)[];

@@ -1,23 +1,22 @@
 /**
- * What can be odd about simulated nodes (`--odd`): sizes, times and pieces that a protocol or a machine allows, but that
- * hardly ever happen. Each node draws its own values from the seed.
+ * What can be odd about simulated nodes (`--odd`): what a protocol or a machine allows, but hardly ever happens. Each node
+ * draws its own values from the seed.
  */
 import type { NodeOptionsInput } from '../../../flavours/node-options.gen.ts';
 
 type OptionName = keyof NodeOptionsInput;
 
 export interface Knob {
-  /** What the value is, with its unit. */
   readonly about: string;
   readonly least: number;
   readonly most: number;
   /** Why nodes have to work with every value in between. */
   readonly allowed: string;
-  /** Option of the node that takes it; absent: it is done to what surrounds the node. */
+  /** Of the node; absent: it is done to what surrounds the node. */
   readonly option?: {
     readonly name: OptionName;
     readonly unit: '' | 'ms';
-    /** Option that the value may not exceed where a definition gives it. */
+    /** The value may not exceed this option where a definition gives it. */
     readonly atMost?: OptionName;
   };
 }

@@ -1,4 +1,3 @@
-/** An odd node: its values of the knobs, its options, and what surrounds it. */
 import { type Clock, clockOn } from '../../../../formats/clock.ts';
 import { type Random, seededRandom } from '../../../../formats/random.ts';
 import type { Surroundings } from '../../embedded/host.ts';
@@ -7,7 +6,7 @@ import { KNOBS, type Knob, type KnobName } from './knobs.ts';
 /** Absent: as ever. */
 export type OddValues = Readonly<Partial<Record<KnobName, number>>>;
 
-/** @param names of the knobs that may be odd @returns the same for each start of a node */
+/** The same for each start of a node. @param names of the knobs that may be odd */
 export function oddValues(names: readonly KnobName[], seed: string, node: string): OddValues {
   return Object.fromEntries(
     names.flatMap((name) => {
@@ -27,7 +26,7 @@ function drawn({ least, most }: Knob, random: Random): number | undefined {
   return least + random.below(1 + random.below(most - least + 1));
 }
 
-/** @param given options of the node @returns more of them, in the form that files of options have */
+/** @param given options of the node @returns more of them, in the form of option files */
 export function oddOptions(
   values: OddValues,
   given: Readonly<Record<string, unknown>>,
@@ -84,7 +83,7 @@ function oddClock(
   });
 }
 
-/** Runs work some time later, but never before work that came earlier. */
+/** Some time later, but never before work that came earlier. */
 function inOrder(clock: Clock, drawMs: () => number): (work: () => void) => void {
   let lastMs = 0;
   return (work) => {

@@ -1,4 +1,3 @@
-/** What is odd about the nodes of one simulation. */
 import { seededRandom } from '../../../../formats/random.ts';
 import type { Surroundings } from '../../embedded/host.ts';
 import { OddFrames, type Relay } from './frames.ts';
@@ -6,9 +5,8 @@ import type { KnobName } from './knobs.ts';
 import { type NodeSurroundings, type OddValues, oddOptions, oddSurroundings, oddValues } from './node.ts';
 
 interface OdditiesDeps {
-  /** Runs work in the next turn. */
+  /** In the next turn. */
   readonly defer: (work: () => void) => void;
-  /** Name of the node with this peer id. */
   readonly nameOf: (peerId: string) => string | undefined;
 }
 
@@ -16,22 +14,20 @@ export class Oddities implements Pick<Surroundings, 'relay'> {
   readonly #names: readonly KnobName[];
   readonly #seed: string;
   readonly #deps: OdditiesDeps;
-  /** By node. */
   readonly #values = new Map<string, OddValues>();
 
-  /** @param names of the knobs that may be odd; default: none */
   constructor(names: readonly KnobName[] | undefined, seed: string, deps: OdditiesDeps) {
     this.#names = names ?? [];
     this.#seed = seed;
     this.#deps = deps;
   }
 
-  /** @param given options of the node @returns more of them, in the form that files of options have */
+  /** @param given options of the node @returns more of them, in the form of option files */
   options(node: string, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
     return oddOptions(this.#of(node), given);
   }
 
-  /** @param given what surrounds a node that is not odd @param start which start of it this is */
+  /** @param start which start of the node this is */
   surroundings(node: string, start: string, given: NodeSurroundings): NodeSurroundings {
     return oddSurroundings(given, this.#of(node), seededRandom(this.#seed, 'odd', node, start));
   }

@@ -11,7 +11,6 @@ const TIP_WEI = 1_000_000_000n;
 
 export interface UnsignedTransaction {
   nonce: number;
-  /** Absent: the transaction deploys a contract. */
   to?: string;
   gas: number;
   data: string;

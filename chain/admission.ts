@@ -20,9 +20,7 @@ export interface Refusal {
 export type Asking = Pick<IncomingMessage, 'headers'>;
 
 export interface Admission {
-  /** It always asks for the token. */
   controlRefusal(request: Asking): Refusal | undefined;
-  /** Before a method is known. */
   rpcRefusal(request: Asking): Refusal | undefined;
   hasToken(request: Asking): boolean;
   /** A browser shows the answer to the page that asked; none for programs. */
@@ -57,7 +55,6 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
     return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
   }
 
-  /** Also a page of the endpoint itself. */
   function accepts(origin: string, host = ''): boolean {
     const asked = origin.toLowerCase();
     return pages.has('*') || pages.has(asked) || asked === `http://${host.toLowerCase()}`;

@@ -10,7 +10,6 @@ const require = createRequire(import.meta.url);
 const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
-/** The other sources are parts of them. */
 const DEPLOYED = [
   'TestToken',
   'PostageStamp',
@@ -40,7 +39,6 @@ interface Compiler {
   compile(input: string, callbacks: { import: (path: string) => { contents: string } }): string;
 }
 
-/** @throws Error as `compileSources` */
 export function compileContracts(): Map<string, CompiledContract> {
   const output: CompilerOutput = compileSources([
     'abi',
@@ -70,7 +68,7 @@ export function compileSources(outputs: readonly string[]) {
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1000 },
-      // Without the metadata's hash, artifacts change only when code changes.
+      // Without the hash of the metadata, artifacts change only when code changes.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': outputs } },
     },
@@ -99,7 +97,6 @@ export function renderArtifacts(compiled: Map<string, CompiledContract>): { path
   });
 }
 
-/** Files that differ from `artifacts`. */
 export function staleArtifacts(artifacts: { path: URL; text: string }[]): string[] {
   const present = new Set(readdirSync(ARTIFACTS));
   return artifacts

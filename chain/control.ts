@@ -36,17 +36,15 @@ export interface Control {
 
 interface Controlled {
   readonly chain: LocalChain;
-  /** Its endpoint can be made to fail for named nodes. */
   readonly gate: boolean;
   readonly steady: boolean;
 }
 
 /** Bytes: enough for a thousand accounts. */
 const BODY_MAX = 2 ** 20;
-/** Commands that mine, under way or waiting. */
+/** Commands that may mine at once, or wait for it. */
 const MINING_MAX = 16;
 
-/** @returns what the answer contains besides the chain's state */
 type Command = (
   controlled: Controlled,
   query: URLSearchParams,
@@ -98,7 +96,6 @@ const COMMANDS: Record<string, Command> = {
   },
 };
 
-/** In the ready line and every answer of the control endpoint. */
 function describeChain(chain: LocalChain): Record<string, unknown> {
   const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };

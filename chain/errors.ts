@@ -17,5 +17,4 @@ export type LocalChainErrorCode =
   | 'STEADY'
   | 'STOPPED';
 
-/** Of the whole chain; refused calls are `RpcError`. */
 export class LocalChainError extends CodedError<LocalChainErrorCode> {}

@@ -4,10 +4,8 @@ import { LocalChainError } from './errors.ts';
 /** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** From a request's first byte to its last. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** With a socket or without. */
 export type Listen = typeof listen;
 
 /** @returns the port it got @throws LocalChainError PORT_IN_USE, LISTEN_FAILED */

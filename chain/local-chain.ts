@@ -71,20 +71,15 @@ export interface LocalChainOptions {
   engine?: EngineName;
   /** Blocks' time and pace; default: the machine's. Anvil's have the machine's time. */
   clock?: Clock;
-  /** For an engine's real work; default: at once. */
   work?: EngineOptions['work'];
-  /** For its endpoint; default: on a socket. */
   listen?: Listen;
   host?: string;
   port?: number;
   /** Opens the engine's methods and the control endpoint; default: random. */
   token?: string;
-  /** Besides addresses and `localhost`. */
   allowedHosts?: readonly string[];
-  /** Of pages that may use its JSON-RPC endpoint. */
   origins?: readonly string[];
   chainId?: number;
-  /** Stakes derive overlays from it. */
   networkId: bigint;
   /** 0: blocks are mined on demand only. */
   blockTimeMs?: number;
@@ -100,7 +95,6 @@ export interface LocalChainOptions {
   /** The next chain with the same options continues from it, even after `kill -9`. Absent: in memory only. */
   stateFolder?: string | undefined;
   log?: (line: string) => void;
-  /** `stop` ends a running chain. */
   signal?: AbortSignal;
 }
 
@@ -256,7 +250,6 @@ class RunningChain implements LocalChain {
   readonly #ticker: Ticker;
   readonly #deployer: Deployer;
   readonly #parts: ChainParts;
-  /** Serialises mining and writing the state to disk. */
   readonly #turns = new Lock();
   #stopping: Promise<void> | undefined;
   #gone = false;
@@ -430,7 +423,6 @@ class RunningChain implements LocalChain {
     });
   }
 
-  /** They are part of no state. */
   async #minePending(): Promise<void> {
     if (this.#ticker.paused) return;
     const { pending } = (await this.#engine.rpc.call('txpool_status')) as { pending: string };

@@ -24,7 +24,6 @@ function readOptions(path: string | undefined, environment: string | undefined):
   }
 }
 
-/** Aborts when this process is asked to end. */
 function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
@@ -34,7 +33,6 @@ function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   return controller.signal;
 }
 
-/** @param folder of its file of options, without which nobody knows of this process */
 async function run(
   { chain: options, controlHost: host, controlPort, stopOnStdinEnd, steady, gate }: ProcessOptions,
   folder: string | undefined,

@@ -9,11 +9,9 @@ import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 export interface ProcessOptions {
   chain: LocalChainOptions;
   controlHost: string;
-  /** 0: any free one. */
   controlPort: number;
   /** The parent ends it by closing standard input; its own death closes it too. */
   stopOnStdinEnd: boolean;
-  /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   gate: boolean;
   /** Mines on demand only when forced: nodes tell time by blocks. */
   steady: boolean;
@@ -22,7 +20,6 @@ export interface ProcessOptions {
 const D = LOCAL_CHAIN_DEFAULTS;
 
 const text = leaf((v): v is string => typeof v === 'string' && v !== '', 'a text');
-/** As the tokens of a node. */
 const TOKEN = /^[\w.~+/=-]{16,512}$/;
 const TOKEN_EXPECTED = '16 to 512 letters, digits and - . _ ~ + / =';
 const names = leaf(
@@ -59,7 +56,6 @@ const schema = z.strictObject({
   token: leaf((v): v is string => typeof v === 'string' && TOKEN.test(v), TOKEN_EXPECTED),
   allowedHosts: names.default([]),
   origins: names.default([]),
-  /** Absent: that of the chain. */
   controlHost: text.optional(),
   controlPort: integer(0, 65_535).default(0),
   stopOnStdinEnd: flag.default(false),

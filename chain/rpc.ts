@@ -1,4 +1,3 @@
-/** Of chain, harness and tests. Nodes' client (`node/onchain/rpc.ts`) waits, counts and retries. */
 import type * as http from 'node:http';
 import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
@@ -10,7 +9,6 @@ const ANSWER_MAX = 256 * 2 ** 20;
 /** Bounds the body when hundreds of accounts are set up. */
 const BATCH_CALLS_MAX = 200;
 const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
-/** Enough for the ticker and the caller's requests, with some to spare. */
 export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
 export interface RpcCall {
@@ -80,7 +78,6 @@ export function rpcOver(upstream: Upstream, clock: Clock = systemClock()): RpcCl
   };
 }
 
-/** A wholly refused request has one answer without id. */
 function answersIn(text: string): readonly RpcAnswer[] {
   const parsed = JSON.parse(text) as RpcAnswer | readonly RpcAnswer[];
   return Array.isArray(parsed) ? parsed : [parsed as RpcAnswer];
@@ -132,7 +129,6 @@ async function post(target: Target, body: string): Promise<string> {
 }
 
 interface Exchange {
-  /** And no part of this answer has come. */
   readonly reused: () => boolean;
   readonly answer: Promise<string>;
 }

@@ -10,7 +10,6 @@ const PHASE_MS = 10;
 export interface TickerDeps {
   readonly clock: Clock;
   mineBlock: () => Promise<void>;
-  /** A block could not be mined; the ticker continues. */
   onError: (error: unknown) => void;
 }
 
@@ -36,7 +35,6 @@ export class Ticker {
     return this.#paused;
   }
 
-  /** Blocks are mined automatically. */
   get running(): boolean {
     return this.#blockTimeMs > 0 && !this.#paused && !this.#stopped;
   }
@@ -62,7 +60,6 @@ export class Ticker {
     this.#schedule();
   }
 
-  /** Once it resolves, no block is mined. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();

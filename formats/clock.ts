@@ -5,15 +5,15 @@ import { TIMER_MAX_MS } from './units.ts';
 const wallTime = Date.now;
 const monotonicTime = performance.now.bind(performance);
 
-/** Only the edges that make a `Clock` read the machine's; the simulation runs the same code on a virtual one. */
+/** Time as nodes and the harness see it: only the edges that make a `Clock` read the machine's. */
 export interface Clock {
   /** Wall time, milliseconds since the unix epoch. */
   now(): number;
-  /** Nanoseconds since the unix epoch; strictly increasing within one process (stamp timestamps). */
+  /** Wall time, nanoseconds since the unix epoch; strictly increasing within one process (stamp timestamps). */
   nowNs(): bigint;
-  /** For durations, milliseconds. */
+  /** Monotonic time in milliseconds, for durations. */
   monotonic(): number;
-  /** Rejects with the signal's reason when it aborts first. Leaves no timer behind. */
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Leaves no timer behind. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Resolves in a later turn of the event loop, after waiting sockets and timers have been served. */
   turn(): Promise<void>;
@@ -30,7 +30,6 @@ export interface Clock {
   deadline(ms: number, parent?: AbortSignal, inBackground?: boolean): Deadline;
 }
 
-/** Since the unix epoch. */
 export function unixSeconds(clock: Pick<Clock, 'now'>): bigint {
   return BigInt(Math.floor(clock.now() / 1000));
 }
@@ -40,7 +39,6 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** The deadline passed. */
 export class TimeoutError extends Error {
   readonly code = 'TIMEOUT';
   readonly afterMs: number;
@@ -57,7 +55,6 @@ export interface SystemClockOptions {
   readonly keepsProcess?: boolean;
 }
 
-/** The rest of a clock follows. */
 export type TimeSource = Pick<Clock, 'now' | 'monotonic' | 'turn' | 'timer'>;
 
 /** Each clock counts its own nanoseconds: nodes of one process would see each other's number of stamps. */

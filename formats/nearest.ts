@@ -1,4 +1,3 @@
-/** If near enough to be a typing error. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
   const allowed = Math.max(2, Math.floor(given.length / 3));
   let best: { word: string; distance: number } | undefined;

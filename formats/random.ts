@@ -1,13 +1,12 @@
 import { createCipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 
-/** The simulation gives every node a seeded one. */
+/** The source of randomness; the simulation gives every node a seeded one. */
 export interface Random {
   bytes(length: number): Uint8Array;
   /** `0 <= n < bound`; `bound` at most 2^48. */
   below(bound: number): number;
 }
 
-/** Cryptographic, of the machine. */
 export function systemRandom(): Random {
   return {
     bytes: (length) => new Uint8Array(randomBytes(length)),
@@ -23,7 +22,6 @@ const NOTHING = Buffer.alloc(0);
 export function seededRandom(...parts: readonly string[]): Random {
   const key = createHash('sha256').update(parts.join('\u0000')).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
-  /** Drawn but not given out. */
   let ahead = NOTHING;
   const take = (length: number): Buffer => {
     const missing = length - ahead.length;

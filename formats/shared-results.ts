@@ -5,13 +5,10 @@
  */
 /** Some ten seconds at the highest rate; 67 MiB when all are taken. */
 const CHUNK_SLOTS = 16_384;
-/** Address ‖ the longest data. */
 const CHUNK_INPUT_MAX = 32 + 4201;
-/** Kind ‖ identity. */
 const CHUNK_RESULT = 33;
 /** A chunk has a signature of its stamp and one of each receipt; 2 MiB when all are taken. */
 const SIGNATURE_SLOTS = 16_384;
-/** Digest ‖ signature. */
 const SIGNATURE_INPUT = 32 + 65;
 const SIGNER_SIZE = 20;
 
@@ -19,19 +16,16 @@ const SIGNER_SIZE = 20;
 export class SharedResults {
   static #ofRunningNode: () => SharedResults | undefined = () => undefined;
 
-  /** Of the node whose code is running; a node alone in its process has none. */
+  /** Undefined when a node is alone in its process. */
   static current(): SharedResults | undefined {
     return SharedResults.#ofRunningNode();
   }
 
-  /** For a platform with many nodes in one process. */
   static findBy(ofRunningNode: () => SharedResults | undefined): void {
     SharedResults.#ofRunningNode = ofRunningNode;
   }
 
-  /** Address, data → kind and identity of a valid chunk. */
   readonly chunks = new ResultTable(CHUNK_SLOTS, { inputMax: CHUNK_INPUT_MAX, result: CHUNK_RESULT });
-  /** Signature, digest → who signed. */
   readonly signers = new ResultTable(SIGNATURE_SLOTS, { inputMax: SIGNATURE_INPUT, result: SIGNER_SIZE });
   readonly #texts = new Map<string, { readonly text: string; readonly meaning: unknown }>();
 
@@ -53,7 +47,6 @@ export class ResultTable {
   readonly #slots: number;
   readonly #inputMax: number;
   readonly #rowSize: number;
-  /** Of each slot's input; 0: empty. */
   readonly #lengths: Uint16Array;
   readonly #rows: Buffer;
 

@@ -1,6 +1,5 @@
 /** A provider's URL is a password: accounts are told apart by its user, by its query, or by a part of its path. */
 
-/** For what is not shown. */
 const HIDDEN = '…';
 const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
 const URL_IN_TEXT = /[a-z][a-z\d+.-]{0,31}:\/\/[^\s'"`<>\\]+/gi;

@@ -3,7 +3,7 @@
  * largest unit first or not.
  */
 
-/** A longer timer of the runtime fires at once. 24 days. */
+/** A longer timer of the runtime fires at once. */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** A request must not make a regular expression work long. */
@@ -50,7 +50,6 @@ export function durationText(ms: number): string {
 }
 
 const BINARY_UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const;
-/** Bytes. */
 export const SIZE_UNITS = { ...BINARY_UNITS, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9 } as const;
 
 export const SIZE_EXPECTED = 'a size such as 4096, 64KiB or 1.5MiB';
@@ -80,7 +79,6 @@ export function parseRate(text: string): number | undefined {
   return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
 }
 
-/** In the largest unit that needs no fraction: `256 MiB`. */
 export function sizeText(bytes: number): string {
   const [unit, size] = Object.entries(BINARY_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];
   return `${bytes / size} ${unit}`;

@@ -14,7 +14,6 @@ export interface OwnerCall {
   readonly gas: number;
 }
 
-/** To resume each. */
 const RESUMING = {
   token: 'unpause()',
   postageStamp: 'unPause()',
@@ -43,12 +42,11 @@ export function resumeCall(contract: PausableContract): OwnerCall {
   return change(`end of the pause of ${contract}`, contract, RESUMING[contract]);
 }
 
-/** Token units per accounting unit of a cheque. */
 export function swapPriceCall(price: bigint): OwnerCall {
   return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
 }
 
-/** From a peer's first cheque, token units. */
+/** @param deduction from a peer's first cheque, token units */
 export function swapDeductionCall(deduction: bigint): OwnerCall {
   const signature = 'updateChequeValueDeduction(uint256)';
   return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);

@@ -1,10 +1,8 @@
-/** Blocks with fixed times. */
 import { decodeRevert } from '../../formats/ethereum/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine/engine.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
-/** For account setups; each block holds dozens. */
 const SETUP_BLOCKS_MAX = 1_000;
 
 export interface Step {
@@ -14,7 +12,6 @@ export interface Step {
   to?: string;
 }
 
-/** One second apart; each step must succeed. */
 export class BlockMiner {
   readonly #rpc: RpcClient;
   readonly #deployer: string;
@@ -52,7 +49,6 @@ export class BlockMiner {
   }
 }
 
-/** Repeats a failed step as a call, which returns the reason. */
 export async function reasonOf(
   rpc: RpcClient,
   { from, to, data }: { from: string; to?: string; data: string },

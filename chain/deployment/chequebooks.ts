@@ -1,4 +1,3 @@
-/** As the factory computes them. */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { fromHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -35,7 +34,6 @@ export function chequebookAddress({
   return checksumAddress(address);
 }
 
-/** Of the n-th initial chequebook. */
 export function chequebookSalt(index: number): string {
   return hexText(encodeWord(index));
 }

@@ -32,7 +32,6 @@ export const START_BLOCK = 1;
 /** More than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
-/** Nodes and contracts agree on 2^16 buckets. */
 const BUCKET_DEPTH = 16;
 /** Token units per accounting unit of a cheque, and off a peer's first cheque. */
 const SWAP_PRICE = 10_000;
@@ -47,7 +46,6 @@ const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 /** Upper bounds; a block takes 30 million gas by its transactions' limits. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
-/** Nodes use the same limit. */
 const GAS_OF_DEPLOY_CHEQUEBOOK = 175_000;
 const GAS_OF_DEPLOYMENT = { base: 600_000, perByte: 216 };
 const ROLES = {
@@ -85,7 +83,6 @@ export interface GenesisBatch {
 }
 
 export interface GenesisChequebook {
-  /** It signs the cheques. */
   issuer: string;
   /** Token units, minted to it. */
   deposit: bigint;
@@ -93,7 +90,6 @@ export interface GenesisChequebook {
   place?: number | undefined;
 }
 
-/** At the start, or when accounts join. */
 export interface Setup {
   accounts: readonly FundedAccount[];
   batches: readonly GenesisBatch[];
@@ -104,14 +100,13 @@ export interface DeploymentOptions extends Setup {
   chainId: number;
   networkId: bigint;
   minimumValidityBlocks: number;
-  /** Of one chunk and block, token units. */
+  /** Price of one chunk and block, in token units. */
   storagePrice: number;
 }
 
 export interface Deployment {
   contracts: ContractAddresses;
   batchIds: string[];
-  /** In the order of the options. */
   chequebooks: { issuer: string; address: string }[];
 }
 
@@ -120,7 +115,6 @@ export interface ChainToSetUp {
   readonly clock: Clock;
 }
 
-/** Of a key's first seven transactions. */
 export function contractAddresses(deployer: Account): ContractAddresses {
   return {
     token: deployer.contractAt(0),
@@ -212,7 +206,6 @@ export async function deploy(
   };
 }
 
-/** With the history that nodes ask for. */
 export async function settle({ rpc, clock }: ChainToSetUp): Promise<void> {
   await rpc.call('evm_setTime', Math.floor(clock.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
@@ -278,7 +271,6 @@ function wiringSteps(signing: Signing, c: ContractAddresses, minimumValidityBloc
   ];
 }
 
-/** The deployer pays for all transactions. */
 export function setupCalls(deployer: Account, c: ContractAddresses, setup: Setup): Sending[] {
   return [
     ...setup.accounts
@@ -313,7 +305,6 @@ function batchCalls(deployer: Account, c: ContractAddresses, batches: readonly G
   ];
 }
 
-/** The deployer pays. */
 function chequebookCalls(
   c: ContractAddresses,
   { issuer, deposit, salt, address }: GenesisChequebook & { salt: string; address: string },

@@ -20,7 +20,6 @@ export interface Sending {
 export interface DeployerDeps {
   readonly rpc: RpcClient;
   readonly clock: Clock;
-  /** Mined automatically, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
 }
@@ -37,7 +36,6 @@ export class Deployer {
     this.#deps = deps;
   }
 
-  /** Without other transactions of the deployer. */
   alone<R>(work: () => Promise<R>): Promise<R> {
     return this.#turns.run(work);
   }
@@ -71,7 +69,6 @@ export class Deployer {
     throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  /** @param last in the order of the nonces: many transactions need several blocks */
   async #mined(last: unknown): Promise<void> {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;

@@ -15,7 +15,6 @@ import { openIpc } from './ipc.ts';
 
 /** Nodes read state up to 12 blocks back, and reorganisations go a few blocks deep. */
 const STATE_HISTORY_BLOCKS = 64;
-/** Anvil listens after some 40 ms, under heavy load much later. */
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
@@ -26,15 +25,12 @@ const SOCKET = 'ipc';
  * a WebSocket.
  */
 const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : ['127.0.0.1'];
-/** Enough to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
-/** It has the machine's clock. */
 export type AnvilOptions = Omit<EngineOptions, 'clock' | 'work'>;
 
 const require = createRequire(import.meta.url);
 
-/** @throws LocalChainError ANVIL_MISSING */
 export function anvilBinary(platform: string = process.platform, arch: string = process.arch): string {
   const os = platform === 'win32' ? 'win32' : platform;
   const cpu = arch === 'x64' ? 'amd64' : arch;
@@ -73,7 +69,6 @@ export async function startAnvil(options: AnvilOptions): Promise<Engine> {
 async function startAt(host: string, options: AnvilOptions): Promise<Engine> {
   const binary = anvilBinary();
   options.signal?.throwIfAborted();
-  // Rewinding writes here instead of into the user's home.
   const folder = await privateFolder();
   const stateFile = options.state === undefined ? undefined : await writeAside(folder, options.state);
   // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
@@ -103,7 +98,6 @@ async function startAt(host: string, options: AnvilOptions): Promise<Engine> {
   }
 }
 
-/** @throws LocalChainError ANVIL_START_FAILED */
 async function privateFolder(): Promise<string> {
   try {
     return await mkdtemp(join(tmpdir(), 'svcnet-chain-'));
@@ -158,7 +152,6 @@ function exitOf(child: ChildProcess): Promise<string> {
   return promise;
 }
 
-/** Waits for `Listening on HOST:PORT`, then drains the pipes. */
 async function listening(
   child: ChildProcess,
   exited: Promise<string>,
@@ -185,7 +178,6 @@ async function listening(
   }
 }
 
-/** It may not bind an address; the rest of the reason differs between systems. */
 const ADDRESS_REFUSED = /assign requested address|not supported|Invalid argument/i;
 
 function startError(how: string, output: string): LocalChainError {

@@ -16,19 +16,14 @@ export const BLOCK_GAS = 30_000_000n;
 
 export interface EngineOptions {
   readonly chainId: number;
-  /** A dump of its own. */
   readonly state?: Uint8Array | undefined;
-  /** For blocks; Anvil has the machine's. */
   readonly clock: Clock;
-  /** Runs each piece of work of an in-process engine. */
   readonly work: <T>(ask: () => Promise<T>) => Promise<T>;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Engine {
-  /** Undefined: it has no process of its own. */
   readonly pid: number | undefined;
-  /** Texts of JSON-RPC. */
   readonly upstream: Upstream;
   readonly rpc: RpcClient;
   /** When it has ended, for whatever reason, with a description of how. */

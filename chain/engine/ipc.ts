@@ -7,13 +7,10 @@ import { LocalChainError } from '../errors.ts';
 
 /** Each has at most one request under way. */
 const CONNECTIONS_MAX = 64;
-/** For a connection; more are refused. */
 const WAITING_MAX = 4096;
-/** On every system, without the closing zero. */
 const SOCKET_PATH_BYTES_MAX = 103;
 const NEW_LINE = 0x0a;
 
-/** Answers the text of a request in JSON-RPC. */
 export interface Upstream {
   /** @throws Error when no answer can come; the signal's reason */
   ask(request: string, signal: AbortSignal): Promise<string>;

@@ -4,7 +4,6 @@ import { startInProcess } from './in-process/engine.ts';
 import { inProcessVersion } from './in-process/provider.ts';
 
 interface EngineKind {
-  /** Dumps load only in the same version. */
   readonly version: () => string;
   /**
    * It mines when it is told to.

@@ -1,4 +1,3 @@
-/** Faults of the JSON-RPC endpoint, whom they apply to, and what they have done. */
 import type { Clock } from '../../formats/clock.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
@@ -13,12 +12,10 @@ export type RpcFault =
   | WrongAnswer;
 
 export interface GateFault {
-  /** Path without slash; undefined: all named clients. */
   readonly client: string | undefined;
   readonly fault: RpcFault;
 }
 
-/** It remembers what it has done to each client. */
 export class ActiveFault {
   readonly of: GateFault;
   met = 0;
@@ -36,12 +33,10 @@ export class ActiveFault {
     return this.#ended.signal.aborted;
   }
 
-  /** Requests that it holds go on. */
   end(): void {
     this.#ended.abort();
   }
 
-  /** Ends with the fault at the latest. */
   async delay(ms: number): Promise<void> {
     await this.#clock.sleep(ms, this.#ended.signal).catch((error: unknown) => {
       if (!this.isOver) throw error;
@@ -57,7 +52,6 @@ export class ActiveFault {
     return (requests * fault.percent) % 100 < fault.percent;
   }
 
-  /** For as long as the fault lasts: it remembers its earlier answers. */
   wrong(client: string, fault: WrongAnswer): WrongEndpoint {
     const known = this.#wrong.get(client);
     if (known !== undefined) return known;

@@ -19,24 +19,18 @@ import {
   withBoundedGas,
 } from './methods.ts';
 
-/** Anvil's own limit, bytes. */
 const BODY_SIZE_MAX = 2_097_152;
-/** Of public endpoints when a limit is exceeded. */
+/** Code of public endpoints for an exceeded limit. */
 const LIMIT_EXCEEDED = -32_005;
-/** Of JSON-RPC: what was sent is not JSON. */
 const NOT_JSON = -32_700;
-/** Of a server's own errors. */
 const REFUSED = -32_000;
-/** So that their effect can still be queried. */
 const ENDED_KEPT = 1000;
-/** More than a cluster has nodes. */
 const CLIENTS_MAX = 1000;
 
-/** Of a client's requests. */
+/** Counts of a client's requests. */
 export interface GateCount {
-  /** All of them. */
   requests: number;
-  /** That an injected fault has met. */
+  /** Requests that an injected fault has met. */
   met: number;
   readonly byKind: Partial<Record<RpcFault['kind'], number>>;
 }
@@ -45,9 +39,7 @@ type Place = Pick<URL, 'host' | 'pathname'>;
 
 export interface Gate {
   readonly url: string;
-  /** By path, for each client seen so far. */
   readonly counts: ReadonlyMap<string, GateCount>;
-  /** By id of the fault; includes recently ended ones. */
   readonly met: ReadonlyMap<string, number>;
   /** @param id a known one is replaced @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
@@ -65,13 +57,10 @@ export interface GateOptions {
   readonly port: number;
   readonly admission: Admission;
   readonly clock: Clock;
-  /** Default: on a socket. */
   readonly listen?: Listen;
-  /** Before and after a call that may change what is in no block. */
   readonly onRewrite?: () => void;
 }
 
-/** @throws LocalChainError PORT_IN_USE */
 export async function startGate(
   chain: Pick<Upstream, 'ask'>,
   { admission, clock, onRewrite = () => undefined, listen = listenOnSocket, ...at }: GateOptions,
@@ -84,7 +73,7 @@ export async function startGate(
     const ask = (text: string) => chain.ask(text, answer.left);
     const known = counts.get(client);
     const count = known ?? { requests: 0, met: 0, byKind: {} };
-    // No nodes: the testbed itself, a wallet, or one that makes names up.
+    // Only nodes have names here, not the testbed or a wallet; some clients make names up.
     if (client === '' || (known === undefined && counts.size >= CLIENTS_MAX)) {
       return { client, count, faults: [], answer, ask };
     }
@@ -106,7 +95,6 @@ export async function startGate(
     const answer = answerTo(outgoing, pageHeaders);
     if (method === 'POST' || admission.rpcRefusal(incoming) !== undefined) {
       await take({ headers, path, body: () => read(incoming) }, answer);
-      // What it has not read.
       incoming.resume();
     } else if (method === 'OPTIONS') {
       outgoing.writeHead(204, pageHeaders).end();
@@ -140,7 +128,6 @@ export async function startGate(
         return;
       }
       active.set(id, new ActiveFault(of, clock));
-      // Waiting requests saw the endpoint before the fault.
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },
     ask: (url, text, left) => inProcess.ask(url, text, left),
@@ -156,12 +143,10 @@ export async function startGate(
 
 interface Request extends Asking {
   readonly path: string;
-  /** Undefined: it is too large. */
   body(): Promise<string | undefined>;
 }
 
 interface Answer {
-  /** The client has left. */
   readonly left: AbortSignal;
   text(text: string): void;
   error(status: number, code: number, message: string, more?: Readonly<Record<string, string>>): void;
@@ -181,11 +166,9 @@ function answerTo(outgoing: ServerResponse, more: Readonly<Record<string, string
   };
 }
 
-/** They ask without a connection. */
 function callers(take: (request: Request, answer: Answer) => Promise<void>) {
   const cuts = new Set<() => void>();
   return {
-    /** As if the connections of all broke. */
     cut() {
       for (const cut of cuts) cut();
     },
@@ -216,10 +199,8 @@ function errorText(code: number, message: string): string {
 interface Passing {
   readonly client: string;
   readonly count: GateCount;
-  /** In the order in which they began. */
   readonly faults: readonly ActiveFault[];
   readonly answer: Answer;
-  /** The chain's own answer. */
   readonly ask: (text: string) => Promise<string>;
 }
 
@@ -271,7 +252,6 @@ async function pass(
     // Clients that gave up ask again: their old calls must not all arrive later.
     if (answer.left.aborted) return;
   }
-  // Some may have ended meanwhile.
   const left = faults.filter(({ isOver }) => !isOver);
   const refusing = left.find((one) => one.of.fault.kind === 'error' && one.meets(client));
   if (refusing !== undefined) {
@@ -302,7 +282,6 @@ async function pass(
   }
 }
 
-/** Undefined: no calls, and the client was told. */
 async function callsIn(
   request: Request,
   answer: Answer,
@@ -331,7 +310,6 @@ async function callsIn(
   return undefined;
 }
 
-/** Undefined: it is too large. */
 async function read(incoming: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;

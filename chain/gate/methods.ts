@@ -69,10 +69,8 @@ const OPEN: ReadonlySet<string> = new Set([
   'web3_sha3',
 ]);
 
-/** For no one, not even with the token. */
 const NEVER: readonly { readonly method: RegExp; readonly with?: RegExp; readonly why: string }[] = [
   { method: /_setrpcurl$/i, why: 'this chain forks no other one' },
-  // Its only parameter says where to fork from.
   {
     method: /_reset$/i,
     with: /[^\s[\]{}]/,
@@ -88,14 +86,12 @@ const COMPUTING: ReadonlySet<string> = new Set([
   'eth_estimateGas',
   'eth_simulateV1',
 ]);
-/** Of one request, those to simulate included; as go-ethereum does. */
+/** As in go-ethereum; per request, simulated calls included. */
 const CALLS_MAX = 1000;
 
-/** Of JSON-RPC. */
 export const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_AVAILABLE = -32_601;
 
-/** Undefined: it may run. */
 export function whyNot({ method, params }: Call, withToken: boolean): string | undefined {
   if (OPEN.has(method)) return undefined;
   const given = JSON.stringify(params ?? []).replaceAll('null', '');
@@ -131,13 +127,11 @@ function isAbove(value: unknown, max: bigint): boolean {
   return typeof value === 'string' && /^(0x[\da-f]+|\d+)$/i.test(value) && BigInt(value) > max;
 }
 
-/** Undefined: it does not hold too much. */
 export function whyTooMany(calls: readonly Call[]): string | undefined {
   const count = calls.reduce((sum, call) => sum + Math.max(1, simulated(call)), 0);
   return count > CALLS_MAX ? `a request of ${count} calls, expected at most ${CALLS_MAX}` : undefined;
 }
 
-/** That it simulates. */
 function simulated({ method, params }: Call): number {
   if (method !== 'eth_simulateV1' || !Array.isArray(params)) return 0;
   const [asked] = params as ({ blockStateCalls?: unknown } | null | undefined)[];
@@ -151,7 +145,6 @@ export function mayRewrite({ method }: Call): boolean {
   return !OPEN.has(method);
 }
 
-/** Undefined: it holds none. */
 export function callsOf(asked: unknown): readonly Call[] | undefined {
   const calls: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
   return calls.length > 0 && calls.every(isCall) ? calls : undefined;

@@ -1,9 +1,7 @@
-/** An endpoint that lags, loses events or money, or mixes up answers. */
-
 /** `number`: far ahead. `logs`: none. `balance`: nothing. `other`: another request's answer. */
 export const WRONG_ANSWERS = ['number', 'logs', 'balance', 'other'] as const;
 
-/** Other values, an old head, or a standstill. */
+/** Wrong answers of the endpoint: other values, an old head, or no new blocks. */
 export type WrongAnswer =
   | { readonly kind: 'wrong'; readonly what: (typeof WRONG_ANSWERS)[number] }
   /** It is this many blocks behind. */
@@ -22,15 +20,12 @@ interface Answer {
   readonly result?: unknown;
 }
 
-/** Of a wrong number, in blocks. */
 const AHEAD = 100_000;
-/** For the newest block. */
 const HEAD_METHODS = ['eth_blockNumber', 'eth_getBlockByNumber'];
 const BALANCE_METHOD = 'eth_getBalance';
 
 type Upstream = (body: string) => Promise<string>;
 
-/** What one client is told while its answers are wrong. */
 export class WrongEndpoint {
   readonly fault: WrongAnswer;
   #frozenAt: number | undefined;
@@ -40,7 +35,6 @@ export class WrongEndpoint {
     this.fault = fault;
   }
 
-  /** @param body of a request, one call or several @returns answer text, and its number of wrong answers */
   async answer(body: string, upstream: Upstream): Promise<{ readonly text: string; readonly wrong: number }> {
     const asked = JSON.parse(body) as Call | readonly Call[];
     const calls = isList(asked) ? asked : [asked];
@@ -56,7 +50,6 @@ export class WrongEndpoint {
     return { text: JSON.stringify(isList(asked) ? answers : answers[0]), wrong };
   }
 
-  /** Undefined: the call reaches the chain unchanged. */
   async #told(call: Call, upstream: Upstream): Promise<Answer | undefined> {
     const { fault } = this;
     if (fault.kind === 'wrong' || !HEAD_METHODS.includes(call.method ?? '') || !asksForHead(call))
@@ -64,7 +57,6 @@ export class WrongEndpoint {
     const head = Number((await ask({ method: 'eth_blockNumber' }, upstream)).result);
     this.#frozenAt ??= head;
     const number = fault.kind === 'frozen' ? this.#frozenAt : Math.max(0, head - fault.blocks);
-    // Nothing is wrong while the chain stands still.
     if (number === head) return undefined;
     if (call.method === 'eth_blockNumber') return { ...answerTo(call), result: hex(number) };
     return ask({ ...call, params: [hex(number), ...(call.params ?? []).slice(1)] }, upstream);

@@ -24,7 +24,6 @@ export async function headOf(rpc: RpcClient): Promise<Block> {
   return blockOf((await rpc.call('eth_getBlockByNumber', 'latest', false)) as Answer);
 }
 
-/** Both ends included. */
 export async function blocksBetween(rpc: RpcClient, first: number, last: number): Promise<Block[]> {
   const calls = Array.from({ length: last - first + 1 }, (_, index) => ({
     method: 'eth_getBlockByNumber',
@@ -33,7 +32,6 @@ export async function blocksBetween(rpc: RpcClient, first: number, last: number)
   return ((await rpc.batch(calls)) as Answer[]).map(blockOf);
 }
 
-/** With the signed transactions in place of their hashes. */
 export async function linesOf(rpc: RpcClient, blocks: readonly Block[]): Promise<BlockLine[]> {
   const hashes = blocks.flatMap(({ transactions }) => transactions);
   const calls = hashes.map((hash) => ({ method: 'eth_getRawTransactionByHash', params: [hash] }));

@@ -1,4 +1,3 @@
-/** A state belongs to one chain. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { createAccount } from '../account.ts';
@@ -8,7 +7,6 @@ import { LocalChainError } from '../errors.ts';
 /** Raised when older states can no longer be read. */
 const STATE_VERSION = 1;
 
-/** JSON of properties that must be equal. */
 export type ChainIdentity = Readonly<Record<string, string | number>>;
 
 const DIFFERENCES: Readonly<Record<string, string>> = {

@@ -23,7 +23,6 @@ interface RecorderDeps {
 interface Recorded {
   readonly file: BlockFile;
   readonly head: Block;
-  /** Since the dump. */
   readonly blocks: number;
   readonly transactionSize: number;
 }
@@ -31,7 +30,6 @@ interface Recorded {
 /** Methods must not overlap each other or our mining. */
 export class StateRecorder {
   readonly #deps: RecorderDeps;
-  /** Undefined: only a new dump can follow. */
   #recorded: Recorded | undefined;
 
   /** A change in no block is coming: only a dump can follow. */
@@ -46,7 +44,6 @@ export class StateRecorder {
     this.#isRewritten = true;
   }
 
-  /** Since the last call. */
   async record(): Promise<void> {
     const { rpc } = this.#deps;
     const head = await headOf(rpc);
@@ -58,7 +55,6 @@ export class StateRecorder {
     }
     const blocks = count === 1 ? [head] : await blocksBetween(rpc, before.head.number + 1, head.number);
     if (blocks[0]?.parentHash !== before.head.hash) {
-      // The blocks on disk have been replaced.
       await this.dump();
       return;
     }
@@ -79,7 +75,6 @@ export class StateRecorder {
 
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
-    // Concurrent changes may be in it or not.
     this.#isRewritten = false;
     const { head, dump } = await dumpOf(rpc);
     this.close();

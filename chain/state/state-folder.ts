@@ -17,29 +17,24 @@ import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
 
-/** On the same parent a block gets the same hash. */
 export interface BlockLine {
   readonly number: number;
   /** Unix seconds. */
   readonly time: number;
   readonly hash: string;
-  /** Signed, 0x-hex, in their order. */
   readonly transactions: readonly string[];
 }
 
 interface StateDocument {
   readonly identity: ChainIdentity;
   readonly deployment: Deployment;
-  /** Name of the dump's files. */
   readonly id: string;
 }
 
 export interface SavedState {
   readonly identity: ChainIdentity;
   readonly deployment: Deployment;
-  /** Anvil's state as JSON. */
   readonly dump: Uint8Array;
-  /** Since the dump, ascending. */
   readonly blocks: readonly BlockLine[];
 }
 

@@ -26,7 +26,6 @@ export function closerTo(target: Uint8Array, a: Uint8Array, b: Uint8Array): numb
   return 0;
 }
 
-/** @param storageRadius of the node's neighbourhood, bits */
 export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageRadius: number): boolean {
   return proximityOrder(overlay, address) >= storageRadius;
 }

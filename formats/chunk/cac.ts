@@ -31,7 +31,6 @@ export function cacWithAddress(data: Uint8Array, address: Uint8Array): Chunk {
   return chunk;
 }
 
-/** Never throws. */
 export function isCac(address: Uint8Array, data: Uint8Array): boolean {
   return data.length >= SPAN_SIZE && data.length <= CAC_SIZE_MAX && equalBytes(cacAddress(data), address);
 }

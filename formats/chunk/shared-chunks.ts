@@ -2,7 +2,6 @@
 import { SharedResults } from '../shared-results.ts';
 import type { Chunk } from './chunk.ts';
 
-/** First byte of a result. */
 const KINDS = { cac: 0, soc: 1 } as const;
 
 /** @param address 32 bytes @returns the chunk, made of the given bytes; undefined: not verified yet */
@@ -13,7 +12,6 @@ export function sharedChunk(address: Uint8Array, data: Uint8Array): Chunk | unde
   return { address, data, kind: 'soc', identity: found.subarray(1) };
 }
 
-/** @param chunk verified */
 export function shareChunk({ address, data, kind, identity }: Chunk): void {
   const shared = SharedResults.current()?.chunks;
   if (shared === undefined) return;

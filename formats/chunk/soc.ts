@@ -8,7 +8,6 @@ import { CHUNK_STORED_SIZE_MAX, type Chunk, SPAN_SIZE } from './chunk.ts';
 export const OWNER_SIZE = 20;
 const ID_SIZE = 32;
 const SIGNATURE_SIZE = 65;
-/** Offset of the wrapped chunk. */
 const WRAPPED_OFFSET = ID_SIZE + SIGNATURE_SIZE;
 const SOC_SIZE_MIN = WRAPPED_OFFSET + SPAN_SIZE;
 /** Anyone can sign as the owner of dispersed replicas, so their ids are bound to what they wrap (`data-formats.md` 3.6). */
@@ -20,7 +19,7 @@ export interface SocParts {
   readonly id: Uint8Array;
   /** 65 bytes, over H(id ‖ wrapped address). */
   readonly signature: Uint8Array;
-  /** Span and payload. */
+  /** Span and payload of the wrapped chunk. */
   readonly wrapped: Uint8Array;
 }
 

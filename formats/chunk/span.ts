@@ -15,7 +15,6 @@ export function decodeSpan(data: Uint8Array): bigint {
   return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** Little-endian. */
 function uint32(data: Uint8Array, at: number): number {
   return (data[at]! | (data[at + 1]! << 8) | (data[at + 2]! << 16) | (data[at + 3]! << 24)) >>> 0;
 }

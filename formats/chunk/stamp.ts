@@ -14,7 +14,6 @@ export const STAMP_SIZE = SIGNATURE_OFFSET + SIGNATURE_SIZE;
 
 /** What is attached to one chunk. Layout: `data-formats.md` 6.2. */
 export interface Stamp {
-  /** 32 bytes. */
   readonly batchId: Uint8Array;
   /** 8 bytes: bucket BE4 ‖ index in bucket BE4. */
   readonly index: Uint8Array;
@@ -64,7 +63,6 @@ export function stampDigest(
   return keccak256(chunkAddress, batchId, index, timestamp);
 }
 
-/** The top bits. @param bucketDepth 0..32 */
 export function bucketOf(address: Uint8Array, bucketDepth: number): number {
   if (bucketDepth === 0) return 0;
   return new DataView(address.buffer, address.byteOffset, 4).getUint32(0) >>> (32 - bucketDepth);

@@ -7,7 +7,6 @@ import { type Stamp, stampHash } from './stamp.ts';
 export const CHUNK_SUM_SIZE = 16;
 const NOTHING = new Uint8Array();
 
-/** @returns 16 bytes */
 export function sumOfStamped({ kind, data }: Pick<Chunk, 'kind' | 'data'>, stamp: Stamp): Uint8Array {
   return chunkSum(stamp.batchId, stampHash(stamp), kind === 'soc' ? wrappedAddressOf(data) : NOTHING);
 }

@@ -1,7 +1,6 @@
-/** With the alphabet of Bitcoin: the text form of libp2p peer ids. */
+/** Bitcoin's alphabet, as libp2p writes peer ids. */
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const BASE = 58;
-/** They fit an exact number, so the costly long numbers are few. */
 const GROUP_DIGITS = 8;
 const GROUP = BigInt(BASE ** GROUP_DIGITS);
 

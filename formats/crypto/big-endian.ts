@@ -8,7 +8,6 @@ export function toBigEndian(value: bigint): Uint8Array {
   return fromHex(digits.length % 2 === 0 ? digits : `0${digits}`);
 }
 
-/** @param bytes any number; none mean zero */
 export function fromBigEndian(bytes: Uint8Array): bigint {
   return BigInt(`0x0${toHex(bytes)}`);
 }

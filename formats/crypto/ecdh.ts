@@ -28,7 +28,6 @@ export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
   }
 }
 
-/** 32 bytes. */
 export function ephemeralKey(random: Random): Uint8Array {
   for (;;) {
     const key = random.bytes(KEY_SIZE);

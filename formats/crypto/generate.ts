@@ -10,7 +10,6 @@ import { main as compile } from 'assemblyscript/asc';
 interface WasmModule {
   readonly source: URL;
   readonly artefact: URL;
-  /** In the artefact. */
   readonly constant: string;
 }
 

@@ -1,4 +1,4 @@
-/** Lower case without prefix. */
+/** Lower-case hex without prefix. */
 export function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }

@@ -4,7 +4,6 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** Without imports; the caller knows the exports' types. @param module base64 */
 export function instantiate(module: string): unknown {
   return new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module, 'base64'))).exports;
 }

@@ -3,7 +3,6 @@ import { absorb, CAPACITY, finish, INPUT, MEMORY, OUTPUT } from './bmt/wasm.ts';
 
 const HASH_SIZE = 32;
 
-/** Of the concatenated parts. @returns 32 bytes */
 export function keccak256(...parts: Uint8Array[]): Uint8Array {
   let filled = 0;
   for (const part of parts) {

@@ -39,7 +39,6 @@ export class KeystoreError extends CodedError<KeystoreErrorCode> {}
 interface EncryptOptions {
   readonly password: string;
   readonly random: Pick<Random, 'bytes'>;
-  /** Hex. */
   readonly address: string;
   /** Below the default only where the key protects nothing. */
   readonly scrypt?: ScryptCost;
@@ -70,9 +69,8 @@ export function encryptKey(secret: Uint8Array, options: EncryptOptions): string 
 
 /**
  * @param json text of a key file @returns the secret
- * @throws KeystoreError PASSWORD_INVALID for a wrong password or an altered file; the other codes for files of an
- *   unsupported
- * kind. Checked in the order version, cipher, hex fields, KDF, MAC.
+ * @throws KeystoreError PASSWORD_INVALID for a wrong password or an altered file; the other codes for unsupported files.
+ * Checked in the order version, cipher, hex fields, KDF, MAC.
  */
 export function decryptKey(json: string, password: string): Uint8Array {
   const file = parse(json);
@@ -172,7 +170,6 @@ function malformed(field: string, cause?: unknown): KeystoreError {
   return new KeystoreError('KEY_FILE_MALFORMED', `key file: invalid ${field}`, { cause });
 }
 
-/** Version 4, variant 1. */
 function uuid(bytes: Uint8Array): string {
   const b = bytes.slice();
   b[6] = (b[6]! & 0x0f) | 0x40;

@@ -12,7 +12,6 @@ import { keccak256 } from './keccak.ts';
 import { pooled } from './pooled.ts';
 
 const SIGNATURE_SIZE = 65;
-/** And the value of `v` for recovery id 0. */
 const V_OFFSET = 64;
 const V_BASE = 27;
 /** Recovery ids 0..3 occur twice: 31..34 are aliases of 27..30 that real nodes accept. */
@@ -63,7 +62,6 @@ export function createSigner(privateKey: Uint8Array): Signer {
   };
 }
 
-/** By EIP-191. @returns chain address, 20 bytes @throws SignatureError SIGNATURE_INVALID */
 export function recoverSigner(data: Uint8Array, signature: Uint8Array): Uint8Array {
   return recoverDigestSigner(eip191Digest(data), signature);
 }

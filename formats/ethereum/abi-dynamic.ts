@@ -19,12 +19,10 @@ export function bytes(value: Uint8Array): Encoded {
   return { data: joined([encodeWord(value.length), padded]), dynamic: true };
 }
 
-/** The same for its UTF-8 bytes. */
 export function text(value: string): Encoded {
   return bytes(new TextEncoder().encode(value));
 }
 
-/** Of one type. */
 export function list(values: readonly Encoded[]): Encoded {
   return { data: joined([encodeWord(values.length), tuple(...values).data]), dynamic: true };
 }

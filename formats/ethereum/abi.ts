@@ -21,12 +21,10 @@ export function selectorOf(signature: string): string {
   return `0x${toHex(signatureHash(signature).subarray(0, SELECTOR_SIZE))}`;
 }
 
-/** First topic of an event, `0x` and 64 hex digits. */
 export function topicOf(signature: string): string {
   return `0x${toHex(signatureHash(signature))}`;
 }
 
-/** Of a function whose arguments are all static. */
 export function encodeCall(selector: string, ...values: AbiValue[]): string {
   return selector + values.map((value) => toHex(encodeWord(value))).join('');
 }
@@ -51,15 +49,13 @@ export function encodeWord(value: AbiValue): Uint8Array {
   return word;
 }
 
-/** Of returned data or of an event. Every method throws ChainError RPC_ERROR when the data lacks the word. */
+/** Every method throws ChainError RPC_ERROR when the data lacks the word. */
 export interface WordReader {
-  /** Whole words. */
   readonly count: number;
   uint(index: number): bigint;
   /** It must fit `Number` exactly. */
   small(index: number): number;
   bool(index: number): boolean;
-  /** 20 bytes. */
   address(index: number): Uint8Array;
   bytes32(index: number): Uint8Array;
 }

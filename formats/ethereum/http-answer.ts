@@ -3,9 +3,9 @@
  * cause: answers to HEAD, and compressed ones.
  */
 
-/** Status line and headers. */
+/** The status line and headers. */
 const HEAD_SIZE_MAX = 64 * 1024;
-/** Size of one part of a chunked body, with its extensions, and each line after the last part. */
+/** Also for the lines after the last part. */
 const LINE_SIZE_MAX = 1024;
 const HEAD_END = '\r\n\r\n';
 const LINE_END = '\r\n';
@@ -13,18 +13,15 @@ const LINE_END = '\r\n';
 export interface HttpAnswer {
   readonly status: number;
   readonly body: Buffer;
-  /** The connection can carry another request. */
   readonly reusable: boolean;
 }
 
-/** Not an answer, or too long. */
 export class HttpAnswerError extends Error {
   override readonly name = 'HttpAnswerError';
 }
 
 interface Head {
   readonly status: number;
-  /** Its connections stay open unless a header says otherwise. */
   readonly persistent: boolean;
   readonly fields: ReadonlyMap<string, string>;
 }
@@ -32,11 +29,9 @@ interface Head {
 export class HttpAnswerReader {
   readonly #bodySizeMax: number;
   #head: Head | undefined;
-  /** Received but not yet read. */
   #pending: Buffer = Buffer.alloc(0);
   readonly #parts: Buffer[] = [];
   #size = 0;
-  /** Of the body, or of the running part of a chunked one. */
   #missing = 0;
   #state: 'head' | 'length' | 'until-end' | 'part-size' | 'part' | 'part-end' | 'trailer' = 'head';
 
@@ -51,7 +46,6 @@ export class HttpAnswerReader {
       const before = this.#state;
       const left = this.#pending.length;
       if (this.#step()) return this.#answer({ open: true });
-      // Nothing was read: more must come.
       if (this.#state === before && this.#pending.length === left) return undefined;
     }
   }
@@ -69,7 +63,6 @@ export class HttpAnswerReader {
     return { status, body: Buffer.concat(this.#parts), reusable };
   }
 
-  /** @returns whether the answer is complete */
   #step(): boolean {
     switch (this.#state) {
       case 'head':

@@ -5,19 +5,16 @@ import { ChainError } from './chain-error.ts';
 import { malformed } from './hex.ts';
 import { decodeRevert } from './revert.ts';
 
-/** Of Anvil and Geth for a reverted call. */
 const REVERT_CODE = 3;
 /** Rate limits: -32005 (EIP-1474), -32016 (clients of the Parity family), the HTTP status. */
 const BUSY_CODES: readonly unknown[] = [-32_005, -32_016, 429];
 const HEX_DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
 /** Characters from which on it pays to look whether another node has read the answer. */
 const LONG = 500;
-/** Characters of an endpoint's own words in our errors. */
 const MESSAGE_LIMIT = 300;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** @returns `result` @throws ChainError, or the signal's reason */
 export type Send = (method: string, params: readonly unknown[], signal?: AbortSignal) => Promise<unknown>;
 
 export function encodeRequest(id: number, method: string, params: readonly unknown[]): string {
@@ -27,8 +24,7 @@ export function encodeRequest(id: number, method: string, params: readonly unkno
 /**
  * @param text body of the HTTP answer @param request its id, and its method for the error texts
  * @returns the `result`; null is a result
- * @throws ChainError `REVERTED` with the contract's reason, `RPC_ERROR` for every other refusal, for broken answers and
- *   for those to other requests
+ * @throws ChainError `REVERTED` with the contract's reason, else `RPC_ERROR`
  */
 export function decodeAnswer(
   text: string,

@@ -3,7 +3,6 @@
 import { selectorOf } from './abi.ts';
 import type { Revert } from './chain-error.ts';
 
-/** Of the contracts, and of the library's token, ownership and access control. */
 const CUSTOM_ERRORS = [
   'ZeroAddress()',
   'InvalidDepth()',
@@ -86,10 +85,8 @@ export const ERROR_OF_SELECTOR: ReadonlyMap<string, string> = new Map(
 
 const ERROR_STRING = selectorOf('Error(string)');
 const PANIC = selectorOf('Panic(uint256)');
-/** `0x` and a selector. */
 const SELECTOR_END = 10;
 const WORD_DIGITS = 64;
-/** A contract may return anything. */
 const REASON_LIMIT = 256;
 
 /**

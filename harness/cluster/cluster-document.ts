@@ -1,5 +1,3 @@
-/** The document of `up --json` and `ps --json` (architecture.md, Commands). */
-
 import type { Chain } from '../chain/chain.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
@@ -12,24 +10,21 @@ export interface ClusterDocument {
   /** A decimal string when a JSON number cannot hold it; `null`: it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
-  /** Without user, query and keys. */
+  /** The endpoint is shown without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
     readonly flavour: string;
     readonly mode: string;
-    /** Names and values of its API. */
     readonly dialect: string;
-    /** Path, for flavours that need one. */
+    /** Path of its program, for flavours that need one. */
     readonly binary?: string | undefined;
-    /** URLs. */
     readonly api: string;
     readonly debug: string;
-    /** Multiaddress. */
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
-    /** `null` while it does not run. */
+    /** Process of this machine; `null` while it does not run. */
     readonly pid?: number | null;
     /** Name of its container, running or not. */
     readonly container?: string;

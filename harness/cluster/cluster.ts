@@ -68,7 +68,6 @@ const USABLE_BLOCKS_MAX = 30;
 /** Most blocks left unread behind the head with production values: four, and up to four of a group of five. */
 const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
-/** The slowest neighbourhood bounds pushing. */
 const SYNCED_TIMEOUT_MS = 300_000;
 
 /** Both default to a limit that suits the wait. */
@@ -87,7 +86,6 @@ export interface SyncedLimits extends WaitLimits {
 export interface SaveOptions extends WaitLimits {
   /** Replace a snapshot of that name. */
   readonly force?: boolean;
-  /** Called with what happens to the cluster meanwhile. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -105,12 +103,12 @@ export class Cluster implements AsyncDisposable {
   readonly prepared: PreparedRecord;
   /** Duration of the phases of its start; zeros when svcnet did not start it. */
   readonly timings: Timings;
-  /** Ms since the epoch; reports, `tap` and `trace` show times since then. */
+  /** When it began, or was attached to, ms since the epoch; reports, `tap` and `trace` show times since then. */
   readonly startedAt: number;
   /** The time of its waits, faults and records. */
   readonly clock: Clock;
+  /** What happens to its nodes and its chain, other than by this process. */
   readonly membership: Membership;
-  /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
   /** @internal */
   readonly simulation: SimulationView | undefined;
@@ -144,6 +142,7 @@ export class Cluster implements AsyncDisposable {
     };
     this.faults = new Faults({
       name: this.name,
+      /** Folder of logs, keys and data. */
       folder: this.folder,
       clock,
       seed: parts.record.seed,
@@ -160,7 +159,6 @@ export class Cluster implements AsyncDisposable {
       context: () => this.#growing,
       onNew: (nodes) => this.faults.watch(nodes),
     });
-    // Only this process changes a simulation.
     const refresh = DRIVER_FACTS[this.driver].simulated ? {} : { refresh: () => this.#members.look() };
     this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched, ...refresh });
   }
@@ -205,7 +203,7 @@ export class Cluster implements AsyncDisposable {
     return Cluster.attach(name, { stateDir, clock });
   }
 
-  /** Without those that its nodes have bought since it was opened. */
+  /** Batches of its nodes, without those bought since it was opened. */
   get batches(): readonly BatchRecord[] {
     return this.#members.record.batches;
   }
@@ -305,8 +303,7 @@ export class Cluster implements AsyncDisposable {
    * @param group as in a cluster file; default: one full node. Its flavour may be what `readFlavour` returns
    * @returns the new nodes; no number is given twice
    * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID`, `NODE_STATE` before anything changes, or what a start
-   *   throws:
-   * then nothing of the new nodes is left
+   * throws: then nothing of the new nodes is left
    */
   async add(group: AddInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
     await this.#members.look();
@@ -344,8 +341,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * Restarts a node with another program or mode, but the same keys, ports and data. What is left out stays.
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `GROWTH_REFUSED`, `DEFINITION_INVALID`, `BINARY_INVALID`,
-   * `PORT_IN_USE`, `CANNOT_WRITE`, and then it is as it was; what `node.start` throws, and then it is upgraded and does not
-   * run
+   * `PORT_IN_USE`, `CANNOT_WRITE`, and then it is as it was; or what `node.start` throws after the upgrade
    */
   async upgrade(which: number | string, to: UpgradeInput, options: UpgradeOptions = {}): Promise<void> {
     await this.#members.look();
@@ -394,17 +390,20 @@ export class Cluster implements AsyncDisposable {
     await this.stop();
   }
 
+  /** Lets go of a cluster that keeps running. */
   async detach(): Promise<void> {
     this.membership.close();
     await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
     await this.#parts.driver.close();
   }
 
+  /** The document of `ps --json`. */
   toJSON(): ClusterDocument {
     return clusterDocument(this);
   }
 
   /**
+   * The log of a node, of the chain, or of the link proxy.
    * @param part name of a node, `chain` or `link-proxy`
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started here
    */
@@ -412,7 +411,6 @@ export class Cluster implements AsyncDisposable {
     return partLog(this.#parts, part, (name) => this.node(name));
   }
 
-  /** Brings logs kept elsewhere into its folder. */
   gatherLogs(): Promise<void> {
     return this.#parts.driver.gatherLogs();
   }
@@ -436,7 +434,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Of all that its nodes have sent each other, with the times: equal in equal runs of a simulated cluster, undefined
+   * All that its nodes have sent each other, with the times: equal in equal runs of a simulated cluster, undefined
    * elsewhere.
    */
   get digest(): string | undefined {

@@ -1,4 +1,3 @@
-/** What parts of a cluster write, and what nodes say while somebody listens. */
 import type { Clock } from '../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../base/errors.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
@@ -10,6 +9,7 @@ import { type ClusterRecord, clusterFolder, readRecord, readRun } from './state/
 
 /** Options of `cluster.tap`. */
 export interface TapOptions {
+  /** One: what it says and hears. Two: what they say to each other. Default: all. */
   readonly nodes?: readonly string[] | undefined;
   /** Name, such as `pushsync`, or a whole id. Default: all. */
   readonly protocol?: string | undefined;
@@ -24,7 +24,6 @@ export interface TapOptions {
 }
 
 const PAUSE_MS = 100;
-/** Its nodes have to stop between the end of a cluster's proxy and that of its folder. */
 const REMOVED_WITHIN_MS = 3000;
 const NEVER = new AbortController().signal;
 

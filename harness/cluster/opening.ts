@@ -1,5 +1,3 @@
-/** A failed start leaves nothing. */
-
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
@@ -39,7 +37,7 @@ import { defaultStateDir } from './state/state-folder.ts';
 
 /** Options of `Cluster.start`. */
 export interface ClusterOptions extends DefinitionInput {
-  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
@@ -47,9 +45,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly clock?: Clock;
   /** Write down every frame, a line each, in `frames.log` among the logs. Only with driver `simulated`. */
   readonly frames?: boolean;
-  /** Name; of the definition, only `name` and `ports` can be given with it. */
+  /** Name of a snapshot to start from; of the definition, only `name` and `ports` can be given with it. */
   readonly snapshot?: string | undefined;
-  /** For messages about the definition. */
   readonly source?: string | undefined;
   /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
@@ -59,7 +56,7 @@ export interface ClusterOptions extends DefinitionInput {
 
 /** Options of `Cluster.startAgain`. */
 export interface AgainOptions {
-  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
@@ -73,7 +70,6 @@ export interface ClusterParts {
   readonly clock: Clock;
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  /** Added and removed in place. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly driver: Driver;
@@ -81,7 +77,6 @@ export interface ClusterParts {
   readonly forgetAtExit: () => void;
 }
 
-/** `Cluster.start` */
 export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const {
     stateDir: given,
@@ -136,7 +131,6 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   }
 }
 
-/** `Cluster.startAgain` */
 export async function openAgain(name: string | undefined, options: AgainOptions): Promise<ClusterParts> {
   const { signal, timeoutMs, onProgress = () => undefined, clock = MACHINE_CLOCK } = options;
   throwIfInterrupted(signal);
@@ -159,7 +153,6 @@ export async function openAgain(name: string | undefined, options: AgainOptions)
   }
 }
 
-/** `Cluster.attach` */
 export async function openRunning(
   name: string | undefined,
   options: { readonly stateDir?: string; readonly clock?: Clock },
@@ -207,7 +200,6 @@ async function observed(parts: ClusterParts): Promise<ClusterParts> {
   await Promise.all(
     parts.nodes.map(async (node) => {
       const sight = await node.observe();
-      // Known for what this process launched.
       if (node.wanted === undefined) node.accept(sight);
     }),
   );

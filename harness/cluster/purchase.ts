@@ -9,12 +9,11 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 
-/** A purchase, two transactions, then takes a few of them. */
+/** A purchase is two transactions, which then take a few blocks. */
 const MINE_PAUSE_MS = 40;
 
 /** A batch to buy. `amount`: token units per chunk; `depth`: logarithm of its chunks. */
 export interface BatchRequest {
-  /** Per chunk. */
   readonly amount: bigint;
   readonly depth: number;
   readonly label?: string;
@@ -65,7 +64,6 @@ export interface ForeignBatchRequest {
   readonly immutable: boolean;
 }
 
-/** Of every batch. */
 const BUCKET_DEPTH = 16;
 const PAYER_COINS = 10n ** 18n;
 const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const;

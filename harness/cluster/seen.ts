@@ -98,7 +98,6 @@ function expectPossible(cluster: Cluster, { protocol, message, from, to }: ToSee
 
 class Counts {
   readonly #protocol: string;
-  /** Of the protocol: messages with ends; of others: names. */
   readonly #own = new Map<string, number>();
   readonly #others = new Map<string, number>();
 

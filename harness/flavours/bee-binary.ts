@@ -1,14 +1,12 @@
 /** A Bee exits on an unknown key, so its options are read from `start --help`. */
 import { checkRunnable, expectOptions, optionsListed, programOutput, remembered } from './program.ts';
 
-/** No other program has all of these. */
 const BEE_OPTIONS = ['full-node', 'blockchain-rpc-endpoint', 'postage-stamp-address', 'staking-address'];
 
 const START_HELP = ['start', '--help'];
 
 const known = new Map<string, Promise<ReadonlySet<string>>>();
 
-/** Of `start`. @param where how messages name the program @throws HarnessError `BINARY_INVALID` */
 export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
   return remembered(known, { program: binary, where: `${where}.binary` }, async () => {
     checkRunnable(binary);

@@ -13,11 +13,9 @@ const UNCOMPRESSED_SIZE = 65;
 export interface P256Identity {
   /** SEC1 structure in DER: what the key file encrypts. */
   readonly secret: Uint8Array;
-  /** PKCS #8. */
   readonly pem: string;
   /** Uncompressed public key, hex. */
   readonly address: string;
-  /** `Qm…` */
   readonly peerId: string;
 }
 

@@ -19,7 +19,6 @@ const PASSWORD = 'svcnet';
 /** The cheapest that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** UDP, of a Jaeger agent. */
 const JAEGER_PORT = 6831;
 /** Its API closes within 15 s, its workers within 10 s. */
 const STOP_GRACE_MS = 30_000;
@@ -29,7 +28,6 @@ const REDIAL_MS = 35_000;
 /** From the first peer to the first check of the network; Bee's default: five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
-/** A definition may choose otherwise. */
 const DEFAULTS = {
   // Loopback counts as private: without this it would announce no address.
   'allow-private-cidrs': true,
@@ -95,7 +93,6 @@ export const beeFlavour: Flavour = {
   stopGraceMs: STOP_GRACE_MS,
 
   async check({ where, binary, image, options, runImage }) {
-    // An image's options are asked for where it runs.
     if (image !== undefined && runImage === undefined) return;
     const known =
       image === undefined || runImage === undefined
@@ -124,7 +121,6 @@ export const beeFlavour: Flavour = {
     env: existsSync(`${dataDir}/${AUTHORITY_FILE}`) ? { SSL_CERT_FILE: `${dataDir}/${AUTHORITY_FILE}` } : {},
   }),
 
-  // Its image defines the program and the health check.
   containerCommand: ({ dataDir }) => ({ args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`], env: {} }),
 
   linkKey: ({ keys }) => p256Identity(keys.libp2p).pem,

@@ -6,19 +6,18 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { Credit, Profile } from './profiles.ts';
 import type { TamperSettings } from './tampered/settings.ts';
 
-/** They keep to the rules and can be compared with each other. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
 /** Flavours that this package knows. */
 export type OwnFlavour = (typeof FLAVOUR_NAMES)[number];
-/** One that this package knows, or the name that a flavour file gives. */
+/** Implementation of a node: one that this package knows, or the name that a flavour file gives. */
 export type FlavourName = OwnFlavour | (string & {});
 
 export function isOurs({ flavour }: { readonly flavour: FlavourName }): boolean {
   return flavour === 'svc' || flavour === 'dishonest';
 }
 
-/** The network can rely on it. */
+/** Whether the network can rely on it. */
 export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolean {
   return flavour !== 'dishonest';
 }
@@ -60,7 +59,6 @@ export interface NodePorts {
   readonly debug: number;
 }
 
-/** Written or named by a flavour. */
 export interface NodeKeys {
   readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
   /** 40 lower-case hex digits. */
@@ -75,11 +73,9 @@ export interface NodePlan {
   readonly name: string;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
-  /** Path, for flavours that need one. */
   readonly binary?: string | undefined;
-  /** Instead of this package's. */
   readonly image?: string | undefined;
-  /** Of its container; memory in bytes. */
+  /** Limits of its container; memory in bytes. */
   readonly resources?:
     | { readonly cpus?: number | undefined; readonly memory?: number | undefined }
     | undefined;
@@ -89,7 +85,6 @@ export interface NodePlan {
   /** `host:port`; undefined: its interfaces' addresses. */
   readonly advertised?: string | undefined;
   readonly profile: Profile;
-  /** Besides addresses and localhost; options may name more. */
   readonly allowedHosts: readonly string[];
   /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];
@@ -105,7 +100,6 @@ export interface NodePlan {
   readonly network: NetworkFacts;
 }
 
-/** Its path is relative to the data directory. */
 export interface PlannedFile {
   readonly path: string;
   readonly content: string;
@@ -115,12 +109,10 @@ export interface PlannedFile {
 
 export interface EmbeddedSettings {
   readonly options: Readonly<Record<string, unknown>>;
-  /** 32 bytes each. */
   readonly keys: NodeKeys['keys'];
 }
 
 export interface ContainerCommand {
-  /** Undefined: the image defines it. */
   readonly entrypoint?: readonly string[];
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -130,7 +122,6 @@ export interface ContainerCommand {
 
 export interface Flavour {
   readonly name: FlavourName;
-  /** Undefined: the one chosen for the cluster. */
   readonly dialect?: DialectName;
   readonly modes: readonly NodeMode[];
   /** The testbed sets these itself, so a definition cannot. */
@@ -142,18 +133,14 @@ export interface Flavour {
   readonly debugApi: boolean;
   /** If it finds no peers through bootnodes, it is told them over its API. */
   readonly bootstraps: boolean;
-  /** Its peers can be restricted to a list. */
   readonly takesLinks: boolean;
   readonly takesRecords: boolean;
   /** It may dial where a peer listens, not where it advertises. */
   readonly learnsListeners: boolean;
-  /** It accepts a chequebook deployed for it. */
   readonly adoptsChequebook: boolean;
-  /** It stops when its parent process is gone. */
   readonly watchesParent: boolean;
   /** Folders of its data directory, without keys and configuration. */
   readonly stored: readonly string[];
-  /** Pause before it dials an unreachable peer again, if longer than a common start takes. */
   readonly redialMs?: number | undefined;
   readonly stopGraceMs: number;
   /** A line each, found without the program. */
@@ -164,7 +151,6 @@ export interface Flavour {
     binary: string | undefined;
     image: string | undefined;
     options: Readonly<Record<string, unknown>>;
-    /** To its end. @returns its output */
     runImage?: ((image: string, args: readonly string[]) => Promise<string>) | undefined;
   }): Promise<void>;
   /** Loads what a node loads, and ends; for programs compiled when loaded. */
@@ -178,13 +164,11 @@ export interface Flavour {
   containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;
   /** Private libp2p key: PKCS #8 in PEM. */
   linkKey(identity: NodeKeys): string;
-  /** @param plan.host IPv4 address or name */
   underlay(plan: {
     identity: NodeKeys;
     port: number;
     host: string;
     underlays: readonly CarrierName[];
   }): string;
-  /** What a connected node lacks before it can serve. */
   lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

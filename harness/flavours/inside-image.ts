@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { NodePorts } from './flavour.ts';
 
-/** With its group; unprivileged. It suits other images too: they write only below the data folder. */
+/** Unprivileged; suits other images too, which write only below the data folder. */
 export const USER_ID = 1000;
 /** A volume of the image, owned by its user. */
 export const DATA_FOLDER = '/data';
@@ -10,18 +10,15 @@ export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfi
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** Has a folder for each container's volume, owned by the image's user. */
 export const VOLUMES_FOLDER = '/volumes';
-/** Requests come from outside the container. */
 export const LISTEN = '0.0.0.0';
 /** Succeeds, without a token, once the contracts are deployed. */
 export const CHAIN_HEALTH_PATH = '/health';
 export const NODE_READINESS_PATH = '/readiness';
 
-/** A server answers to every address; names it must be told. */
 export function hostNames(...hosts: readonly string[]): string[] {
   return hosts.filter((host) => !isIPv4(host));
 }
 
-/** @param allowed host names in requests */
 export function chainOptions(hosts: readonly string[], allowed: readonly string[]) {
   return {
     port: CHAIN_PORTS.rpc,
@@ -32,7 +29,6 @@ export function chainOptions(hosts: readonly string[], allowed: readonly string[
   };
 }
 
-/** The image has no HTTP client. */
 export function probe(port: number, path: string): string[] {
   const url = `http://127.0.0.1:${port}${path}`;
   return [

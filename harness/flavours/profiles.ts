@@ -1,4 +1,3 @@
-/** `fast` for tests, `production` as on the public network. */
 export const PROFILES = ['fast', 'production'] as const;
 /** Timing of the nodes. */
 export type Profile = (typeof PROFILES)[number];

@@ -1,4 +1,3 @@
-/** A program that others built. */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -8,7 +7,6 @@ import { inheritedEnvironment } from '../base/machine/processes.ts';
 const ANSWER_TIMEOUT_MS = 60_000;
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
-/** `e_machine` of an ELF header. */
 const ELF_MACHINES: Readonly<Record<number, string>> = {
   0x03: 'ia32',
   0x28: 'arm',
@@ -38,7 +36,6 @@ export function checkRunnable(binary: string, isScript = false): void {
   }
 }
 
-/** Undefined: its header does not say. */
 function machineOf(binary: string): string | undefined {
   const header = Buffer.alloc(ELF_MACHINE_AT + 2);
   const file = openSync(binary, 'r');

@@ -6,7 +6,6 @@ import { checkRunnable, expectOptions, optionsListed, programOutput, remembered 
 import { startArguments, svcFiles, svcFlavour } from './svc.ts';
 import { interpreterOf, otherProgram } from './svc-program.ts';
 
-/** No other program has all of these. */
 const SVC_OPTIONS = ['full-node', 'swap-endpoint', 'postage-stamp-address', 'api-dialect', 'debug-api-addr'];
 
 const known = new Map<string, Promise<ReadonlySet<string>>>();
@@ -47,7 +46,6 @@ function pathOf(binary: string | undefined): string {
   return binary;
 }
 
-/** @throws HarnessError `BINARY_INVALID` */
 function optionsOf(binary: string, where = 'svc'): Promise<ReadonlySet<string>> {
   return remembered(known, { program: binary, where: `${where}.binary` }, async () => {
     const interpreter = interpreterOf(binary);

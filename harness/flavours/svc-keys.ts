@@ -2,13 +2,12 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { toBase58 } from '../../formats/crypto/base58.ts';
 
-/** Before the 32 bytes of an Ed25519 seed. */
+/** The PKCS #8 header before the 32 bytes of an Ed25519 seed. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** Identity multihash of 36 bytes with a protobuf key: type Ed25519, 32 bytes. */
 const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
 
 export interface Ed25519Identity {
-  /** PKCS #8. */
   readonly pem: string;
   readonly peerId: string;
 }

@@ -21,7 +21,6 @@ export function svcProgram(...args: string[]): Command {
   return program('node/main', args);
 }
 
-/** With faults or dishonest behaviour. */
 export function tamperedProgram(...args: string[]): Command {
   return program('harness/flavours/tampered/main', args);
 }
@@ -32,7 +31,6 @@ function program(name: string, args: readonly string[]): Command {
 
 const SCRIPTS: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.cjs']);
 
-/** This Node.js for a script, else nothing. */
 export function interpreterOf(path: string): readonly string[] {
   return SCRIPTS.has(extname(path)) ? [process.execPath, ...NODE_FLAGS] : [];
 }
@@ -47,7 +45,6 @@ export function isOwnProgram(path: string): boolean {
   try {
     return realpathSync(path) === realpathSync(own);
   } catch {
-    // Whether it exists is checked before it runs.
     return path === own;
   }
 }

@@ -1,4 +1,3 @@
-/** Our own node, configured by a file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
@@ -17,10 +16,8 @@ import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underla
 
 /** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/** A node stops in some 10 ms, on a busy machine in seconds. */
 const STOP_GRACE_MS = 10_000;
 
 export const svcFlavour = {
@@ -144,7 +141,6 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
   };
 }
 
-/** A group's options may name further hosts. */
 function allowedHosts({ allowedHosts: known, options }: NodePlan): { 'allowed-hosts'?: readonly unknown[] } {
   const hosts = [...known, ...[options['allowed-hosts'] ?? []].flat()];
   return hosts.length === 0 ? {} : { 'allowed-hosts': hosts };

@@ -5,7 +5,6 @@ import type { Flavour, FlavourName, OwnFlavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 import { svcBinaryFlavour } from './svc-binary.ts';
 
-/** A boot node has nothing to be dishonest about. */
 const dishonestFlavour: Flavour = { ...svcFlavour, name: 'dishonest', modes: ['full', 'light'] };
 
 export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
@@ -16,9 +15,7 @@ export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
 
 export interface Flavoured {
   readonly flavour: FlavourName;
-  /** Absent: this package knows it. */
   readonly declared?: FlavourInput | undefined;
-  /** Absent: the flavour's own, or none is known yet. */
   readonly binary?: string | undefined;
 }
 

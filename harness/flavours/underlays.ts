@@ -7,9 +7,9 @@ import { type Authority, createAuthority } from '../base/machine/certificates.ts
 import { p256Identity } from './bee-keys.ts';
 import type { NodePlan, PlannedFile } from './flavour.ts';
 
-/** Reserved for tests (RFC 2606). */
+/** A domain reserved for tests (RFC 2606). */
 const DOMAIN = 'nodes.test';
-/** No one asks it: its name is part of a path. */
+/** No one asks this authority: its name is part of a path. */
 const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
 const FILES = {
   certificate: 'tls/certificate.pem',
@@ -41,7 +41,6 @@ function domainOf(peerId: string): string {
   return `${peerId.toLowerCase()}.${DOMAIN}`;
 }
 
-/** None for plain TCP. */
 export function carrierOptions({
   dataDir,
   listen,
@@ -80,7 +79,6 @@ export function carrierFiles({ identity, network: { underlays, seed } }: Planned
   ];
 }
 
-/** A Bee cannot turn plain TCP off. */
 export function beeCarrierOptions({ listen, network: { underlays } }: Planned): Record<string, unknown> {
   return {
     ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),
@@ -114,7 +112,6 @@ export function beeCarrierFiles({ identity, network: { underlays, seed } }: Plan
   ];
 }
 
-/** As CID version 1, codec libp2p-key. */
 function base36(peerId: string): string {
   const cid = Buffer.concat([Buffer.of(0x01, 0x72), fromBase58(peerId)]);
   return `k${BigInt(`0x${cid.toString('hex')}`).toString(36)}`;

@@ -7,12 +7,10 @@ import type { Disposed, Driver, Handle, Observed, Stats } from './driver.ts';
 /** Clusters observe members several times a second; remote endpoints are asked less often. */
 const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
-/** A block number is a few dozen bytes. */
 const BLOCK_ANSWER_MAX = 65_536;
 /** A restart or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
-/** Of a node's API, or of the chain's JSON-RPC. */
 interface AttachedHandle {
   readonly api?: string;
   readonly rpc?: string;

@@ -36,12 +36,10 @@ export interface Capabilities {
     kill(handle: Handle): Promise<void>;
   };
   readonly pause?: {
-    /** @returns false when it was gone */
     pause(handle: Handle): Promise<boolean>;
     resume(handle: Handle): Promise<boolean>;
   };
   readonly data?: {
-    /** Not its keys and configuration. */
     wipe(part: StoredPart): Promise<void>;
     /** Flips a bit in this many chunks of a stopped node. @returns chunks damaged */
     damage(part: StoredPart, chunks: number): Promise<number>;
@@ -57,7 +55,6 @@ export interface Capabilities {
     | undefined;
   readonly tap?:
     | {
-        /** @param proxy where it runs */
         tap(proxy: Handle | undefined): TapControl;
       }
     | undefined;
@@ -81,7 +78,6 @@ export function capabilitiesOf({ can }: Pick<Driver, 'can'>): ReadonlySet<Capabi
   return new Set(CAPABILITIES.filter((name) => can[name] !== undefined));
 }
 
-/** An option of `up`. */
 const LINK_FAULTS = {
   needed: 'link faults',
   start: 'svcnet up --link-faults',
@@ -105,7 +101,6 @@ export function startedWithout(driver: DriverName, lacking: Capability): typeof 
   if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
   const ofMachines = lacking === 'clock' || lacking === 'disk' || (lacking === 'power' && simulated);
   if (!ofMachines || !owned || images) return undefined;
-  // `up` starts no simulation.
   return simulated ? { ...MACHINE_FAULTS, start: 'machineFaults: true' } : MACHINE_FAULTS;
 }
 
@@ -117,7 +112,6 @@ export interface Exit {
   readonly signal: string | null;
   /** The error it died of, if seen. */
   readonly reason?: string;
-  /** Known only of containers. */
   readonly outOfMemory?: true;
 }
 
@@ -130,17 +124,15 @@ export type PartState = 'running' | 'paused' | 'silent' | 'gone';
 
 export interface Observed {
   readonly state: PartState;
-  /** Process on this machine. */
   readonly pid?: number;
-  /** Known only to its starter. */
   readonly exit?: Exit;
   readonly silence?: string;
 }
 
-/** Since its start; absent: the driver cannot tell the part's usage apart from other parts'. */
+/** Counted since the part's start; absent: the driver cannot tell the part's usage apart from other parts'. */
 export interface Stats {
   readonly cpuMs?: number;
-  /** Not shared with anything else. */
+  /** Bytes not shared with anything else. */
   readonly memoryBytes?: number | undefined;
   readonly receivedBytes?: number;
   readonly sentBytes?: number;
@@ -189,24 +181,20 @@ export interface Address {
 export interface Site {
   readonly name: string;
   readonly ports: NodePorts;
-  /** Of a node behind a link proxy, which has the p2p port in `ports`. */
+  /** The port of a node behind a link proxy, which has the p2p port in `ports`. */
   readonly behind?: number;
   readonly dataDir: string;
 }
 
-/** For this machine, its peers and itself. */
 export interface Place {
   readonly api: string;
   readonly debug: string;
-  /** That this machine and other nodes dial. */
   readonly p2p: Address;
   readonly peers: Address;
   readonly behind?: Address;
-  /** For the node itself. */
   readonly listen: string;
   readonly ports: NodePorts;
   readonly dataDir: string;
-  /** In requests to its API; absent: addresses only. */
   readonly hosts?: readonly string[];
   readonly container?: string;
 }
@@ -217,13 +205,12 @@ export interface ChainUrls {
   readonly gate?: string | undefined;
 }
 
-/** Of the preparation of images, before any container is created. */
+/** Watches the preparation of images, before any container is created. */
 export interface ImageWatch {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress: (detail: string) => void;
 }
 
-/** By its records. */
 export interface ClusterParts {
   /** Every part was started under it, also those that no record names. */
   readonly token: string;
@@ -241,7 +228,6 @@ export interface SaidMessage {
   readonly at: number;
   readonly from: string;
   readonly to: string;
-  /** Whole id. */
   readonly protocol: string;
   readonly bytes: number;
 }
@@ -252,17 +238,14 @@ export interface SimulationView {
   setPace(pace: Pace | undefined): void;
   /** Names of nodes that are connected. */
   pairs(): readonly (readonly [string, string])[];
-  /** Until disposed. */
   onMessage(listener: (message: SaidMessage) => void): Disposable;
 }
 
 export interface Driver {
   readonly name: DriverName;
-  /** If not the machine's. */
   readonly clock?: Clock;
-  /** Of all frames so far, where equal runs send equal ones. */
+  /** A digest of all frames so far, where equal runs send equal ones. */
   readonly digest?: string | undefined;
-  /** A line each, oldest first, where visible. */
   readonly lastFrames?: readonly string[];
   readonly simulation?: SimulationView | undefined;
   readonly can: Capabilities;
@@ -270,13 +253,10 @@ export interface Driver {
   readonly routes?: ((proxy: Handle | undefined) => RouteControl) | undefined;
   /** @throws HarnessError when this machine could not reach it there */
   place(site: Site): Place;
-  /** @param reported URLs, by the chain */
   placeChain(reported: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
-  /** Only of drivers whose parts are containers. */
   readonly images?: {
     /** @returns what is available, in words @throws HarnessError `ENGINE_FAILED`, `IMAGE_FAILED` */
     readonly ready: (names: readonly string[], watch: ImageWatch) => Promise<string>;
-    /** To its end. @returns its output */
     readonly run: (image: string, args: readonly string[]) => Promise<string>;
   };
   /** What each node would do at its first start. A failure shows at those starts. */
@@ -312,11 +292,9 @@ export interface Driver {
   remove?(node: string): Promise<void>;
   /** `dispose` by force, for a process that is about to end. */
   disposeNow(cluster: ClusterParts): void;
-  /** Parts keep running. */
   close(): Promise<void>;
 }
 
-/** They keep their data. */
 export function haltAll(driver: Driver, cluster: ClusterParts, graceMs: number): Promise<Disposed> {
   return driver.halt?.(cluster, graceMs) ?? driver.dispose(cluster, graceMs);
 }
@@ -325,34 +303,25 @@ export interface DriverOptions {
   readonly clock: Clock;
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folder of compiled code. */
   readonly compileCache: (of: 'nodes' | 'embedded' | 'tools') => string;
   /** Existing parts are not made anew. */
   readonly isAgain?: boolean;
-  /** The cluster's; every process is started under it. */
   readonly token: string;
   readonly seed: string;
   readonly name: string;
-  /** A simulation writes down every frame. */
   readonly frames: boolean;
   readonly folder: string;
-  /** Of this machine, for nodes and chain. */
   readonly listen: string;
-  /** Our nodes' clocks and disks can fail. */
   readonly machineFaults: boolean;
-  /** Nodes with sockets use a link proxy. */
   readonly linkFaults: boolean;
   /** Messages are seen, by the proxy or in memory. */
   readonly tap: boolean;
-  /** Of simulated nodes. Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
-  /** About simulated nodes. Default: nothing. */
   readonly odd?: readonly KnobName[] | undefined;
   readonly embedded: {
     /** TCP if a peer is a process. */
     readonly transport: 'memory' | 'tcp';
     readonly store: 'memory' | 'disk';
-    /** Whether nodes share results computed from the same bytes. */
     readonly shareResults: boolean;
   };
 }

@@ -1,5 +1,3 @@
-/** Of each driver, before it exists. Records keep the name; nothing else compares it. */
-
 export const DRIVER_NAMES = ['process', 'embedded', 'docker', 'simulated'] as const;
 /** A driver that a definition can choose. */
 export type StartingDriver = (typeof DRIVER_NAMES)[number];
@@ -12,13 +10,11 @@ interface DriverFacts {
   readonly owned: boolean;
   /** Nodes are this machine's programs with files in the cluster's folder. */
   readonly local: boolean;
-  /** Nodes are containers. */
   readonly images: boolean;
   /** Our nodes share a process and can keep data in memory. */
   readonly shared: boolean;
   /** Nodes and chain live in virtual time in their starter's process. */
   readonly simulated: boolean;
-  /** A tap can see what nodes say to each other. */
   readonly tappable: boolean;
 }
 

@@ -50,7 +50,6 @@ import { type ProxyControl, remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 
-/** Between asking an orphan to stop and killing it. */
 const ORPHAN_GRACE_S = 5;
 
 type ProcessDriverOptions = Pick<
@@ -58,14 +57,12 @@ type ProcessDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults' | 'tap'
 >;
 
-/** For helpers of killed programs to end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {
   readonly name: DriverName = 'process';
   readonly routes: Driver['routes'];
   readonly #options: ProcessDriverOptions;
-  /** Of paused processes, by pid. */
   readonly #guards = new Map<number, ChildProcess>();
   readonly #exits = new Map<string, Exit>();
   #bundle: Bundle | undefined;
@@ -201,7 +198,6 @@ export class ProcessDriver implements Driver {
     return labelled(this.#options.token, node).map(({ pid, startedAt }) => ({ pid, startedAt }));
   }
 
-  /** Everything is in the data directory. */
   async completeCopy(_handle: Handle, _dataDir: string): Promise<void> {}
 
   async wipe({ dataDir, flavour }: StoredPart): Promise<void> {
@@ -257,7 +253,6 @@ export class ProcessDriver implements Driver {
     return launchOf(command, this.#bundle);
   }
 
-  /** No longer resumed when this process ends. */
   #unguarded(handle: Handle): ProcessId {
     const id = processOfHandle(handle);
     this.#guards.get(id.pid)?.kill('SIGKILL');

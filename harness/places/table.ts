@@ -15,7 +15,6 @@ const DRIVERS: Readonly<Record<DriverName, (options: () => DriverOptions, clock:
   attached: (_options, clock) => new AttachedDriver(clock),
 };
 
-/** @param options asked for only by a driver that starts nodes */
 export function createDriver(name: DriverName, clock: Clock, options: () => DriverOptions): Driver {
   return DRIVERS[name](options, clock);
 }

@@ -91,7 +91,6 @@ function knownAt([key]: readonly PropertyKey[]): string[] {
   return Object.keys(key === 'needs' || key === 'cluster' ? shape[key].shape : shape);
 }
 
-/** Undefined: built in. */
 export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
@@ -140,18 +139,15 @@ export async function loadScenario(name: string): Promise<Scenario> {
 const MODULE_HINT =
   'A scenario is an ES module, and the package.json above it says otherwise: name the file .mts or .mjs, or set "type": "module" there';
 
-/** In a package of CommonJS. */
 function isNoModule(error: unknown): boolean {
   return (
     error instanceof SyntaxError && /import statement outside a module|token 'export'/.test(error.message)
   );
 }
 
-/** Makes the imports of a scenario's file work. */
 export const PACKAGE_HINT =
   "A scenario imports 'svcnet/scenario' from a folder above its own, and an installation for all projects (npm install --global) is none: npm install --save-dev svcnet";
 
-/** Installed above the folder, or this one. */
 export function findsPackage(folder: string): boolean {
   if (existsSync(join(folder, 'node_modules', 'svcnet'))) return true;
   const manifest = join(folder, 'package.json');

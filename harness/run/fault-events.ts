@@ -28,7 +28,6 @@ export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[
 interface MendedScenario {
   readonly name: string;
   readonly fromMs: number;
-  /** Ms since the epoch. */
   readonly began: number;
   readonly folder: string;
   readonly removed?: boolean;

@@ -49,7 +49,6 @@ export function isTapped(
   return asksFor('tap', ['tap'], scenario, parameters);
 }
 
-/** Always, or with these parameters. */
 function asksFor(
   key: 'linkFaults' | 'machineFaults' | 'tap',
   capabilities: readonly Capability[],
@@ -60,7 +59,6 @@ function asksFor(
   return parameters !== undefined && cluster[key]?.(parameters) === true;
 }
 
-/** The most that a scenario of the run wants which can share it. */
 export function nodesWanted(
   { scenario, parameters }: PlannedScenario,
   planned: readonly PlannedScenario[],

@@ -1,4 +1,3 @@
-/** Nodes of given flavours and modes, and what the driver can do to them. */
 import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -54,7 +53,6 @@ export function unmetNeed(
   return `needs a node of flavour ${lacking}: ${how}`;
 }
 
-/** @returns why this scenario cannot run on the driver, if so */
 export function lackingCapability(driver: Present['driver'], capability: Capability): string | undefined {
   if (driver.capabilities.has(capability)) return undefined;
   const without = startedWithout(driver.name, capability);

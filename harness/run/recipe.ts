@@ -20,7 +20,6 @@ import { driverNameOf } from './run-clusters.ts';
 import type { FreshDefinition, NodesInput, PlannedScenario, RunOptions } from './run-options.ts';
 import { keepSource } from './source.ts';
 
-/** Subfolder of a run's folder. */
 const INPUTS = 'inputs';
 
 /** Raised when the meaning of a field changes. */
@@ -37,15 +36,13 @@ const recipeSchema = z.strictObject({
         name: text,
         /** `package`: built in. `file`: kept here. `program`: given by a program only. */
         from: z.enum(['package', 'file', 'program']),
-        /** Relative to the folder. */
         file: text.optional(),
-        /** A file of checks may have set it. */
         timeoutMs: z.int().min(1).optional(),
         parameters: z.record(z.string(), z.unknown()),
       }),
     )
     .min(1),
-  /** Running cluster; absent: fresh ones. */
+  /** A running cluster; absent: fresh ones. */
   cluster: text.optional(),
   driver: text,
   nodes: z.unknown().optional(),
@@ -91,7 +88,6 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
   return recipe;
 }
 
-/** Made here; the folder is made if missing. */
 export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
   const folder = dirname(file);
   makeFolder(folder);
@@ -129,7 +125,6 @@ export function readRecipeFile(file: string): Recipe {
   throw new HarnessError('RUN_INVALID', mistakeLines(mistakes, file));
 }
 
-/** Between where the run was made and here, a line each. */
 export async function differences({ versions: then }: Pick<Recipe, 'versions'>): Promise<string[]> {
   const now = await versions();
   return (['svcnet', 'commit', 'node'] as const).flatMap((what) =>
@@ -155,13 +150,11 @@ function withPrograms(nodes: NodesInput): NodesInput {
   });
 }
 
-/** That of a flavour file is in the definition beside it. */
 function flavourOf(group: GroupInput): OwnFlavour {
   const { flavour } = group as { flavour?: string };
   return FLAVOUR_NAMES.find((name) => name === flavour) ?? 'svc';
 }
 
-/** Amounts become decimal digits. */
 function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? item.toString() : item)),

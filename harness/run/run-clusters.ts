@@ -1,4 +1,3 @@
-/** A running cluster, or fresh ones by kind, whose remains are kept with the report. */
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -22,10 +21,9 @@ import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
-/** Follows each cluster of a run while it exists. */
+/** What follows each cluster of a run while it exists. */
 export interface ClusterWatch {
   watch(cluster: Cluster): Promise<void> | void;
-  /** For the last time, before the nodes are stopped. */
   release(): Promise<void>;
 }
 
@@ -63,7 +61,6 @@ export class Clusters implements AsyncDisposable {
     if (this.#options.attachTo === undefined) await this.close();
   }
 
-  /** Keeps what the cluster leaves behind. */
   async close(): Promise<void> {
     const { cluster } = this.#current ?? {};
     this.#current = undefined;
@@ -76,7 +73,6 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /** Of an uninterrupted run. @returns name of the cluster that keeps running */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {
@@ -111,7 +107,6 @@ export function kindOf(
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
   const { cluster } = scenario;
-  // Without them the scenario is skipped.
   const { images } = DRIVER_FACTS[definition.driver ?? DRIVER_DEFAULT];
   const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
@@ -144,7 +139,6 @@ export function kindOf(
   };
 }
 
-/** A group that places its nodes itself stays as it is. */
 function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
   const { count = 1, mode = 'full' } = group;
   if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
@@ -169,7 +163,6 @@ function optionsOf({ options = {} }: GroupInput): NonNullable<GroupInput['option
   return options;
 }
 
-/** @throws HarnessError `CLUSTER_NOT_FOUND` */
 export function driverNameOf({ attachTo, stateDir, definition = {} }: RunOptions): DriverName {
   return attachTo === undefined
     ? (definition.driver ?? DRIVER_DEFAULT)

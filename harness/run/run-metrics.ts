@@ -1,5 +1,3 @@
-/** Series in the run's folder, and metrics for Prometheus. */
-
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { orLate } from '../base/wait.ts';
@@ -18,7 +16,6 @@ const SILENT_NAMED = 3;
 
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
-  /** A line each; the run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #name: string;
@@ -39,7 +36,6 @@ export class RunMetrics implements AsyncDisposable {
     this.#endpoint = endpoint;
   }
 
-  /** @throws HarnessError `PORT_IN_USE` */
   static async open({ name, report, signal, metricsPort, watcher }: RunOptions): Promise<RunMetrics> {
     const testbed = new TestbedMetrics(name);
     const file = new SeriesFile(report);
@@ -55,15 +51,12 @@ export class RunMetrics implements AsyncDisposable {
     return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
   }
 
-  /** Of the run's folder; undefined: there was no cluster to read. */
   get file(): string | undefined {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** Dashboards that run for the cluster show the run. */
   async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
-    // Zero for a cluster started by something else.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
     this.#scraper.watch(cluster);
     this.#watched = true;
@@ -78,7 +71,6 @@ export class RunMetrics implements AsyncDisposable {
     }
   }
 
-  /** Before the nodes are stopped. */
   async release(): Promise<void> {
     try {
       await this.#scraper.release();
@@ -88,7 +80,6 @@ export class RunMetrics implements AsyncDisposable {
     this.#nameSilent();
   }
 
-  /** That have never answered, by cluster. */
   #nameSilent(): void {
     const { failures, answered } = this.#scraper;
     const silent = [...failures].filter(([name]) => !answered.has(name));

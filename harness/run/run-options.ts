@@ -13,7 +13,7 @@ export type NodesInput = NonNullable<DefinitionInput['nodes']>;
 /** What a run does not choose itself. */
 export type FreshDefinition = Omit<DefinitionInput, 'name' | 'seed' | 'nodes'>;
 
-/** Its parameters are resolved. */
+/** A scenario whose parameters are resolved. */
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly parameters: ScenarioContext['parameters'];
@@ -22,9 +22,7 @@ export interface PlannedScenario {
 /** Looks at a run's clusters without changing their course. */
 export interface RunWatcher {
   follow(cluster: Cluster): void;
-  /** That the run has read of it. */
   scraped(scrape: Scrape, ids: readonly SeriesId[]): void;
-  /** It is about to be stopped. */
   leave(): void;
 }
 
@@ -32,7 +30,7 @@ export interface RunOptions {
   readonly planned: readonly PlannedScenario[];
   readonly attachTo?: string | undefined;
   readonly seed: bigint;
-  /** Of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
+  /** Nodes of a fresh cluster; default: the most that a scenario of its kind asks for. */
   readonly nodes?: NodesInput | undefined;
   /**
    * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group that names
@@ -41,18 +39,15 @@ export interface RunOptions {
   readonly ownCounts?: boolean | undefined;
   /** These nodes and no others; otherwise a scenario adds its light nodes. */
   readonly exactNodes?: boolean;
-  /** Of a fresh cluster; the scenarios decide the rest. */
+  /** What a fresh cluster is; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
-  /** Of the definition, for messages. */
   readonly source?: string;
   /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
-  /** Of the run and its clusters. Default: the machine's. */
   readonly clock?: Clock;
   /** Simulated clusters write down every frame. */
   readonly frames?: boolean;
-  /** Folder; created. */
   readonly report: string;
   readonly name: string;
   readonly command: string;
@@ -71,7 +66,6 @@ export interface RunOptions {
   readonly onInterrupted?: (run: RunResult) => void;
 }
 
-/** Of all its scenarios. */
 export function askedOf({ planned }: Pick<RunOptions, 'planned'>): unknown[] {
   return planned.flatMap(({ parameters }) => Object.values(parameters));
 }

@@ -104,7 +104,6 @@ interface RunBook {
   readonly startMs: number;
   readonly results: ScenarioResult[];
   readonly events: RunEvent[];
-  /** With the series; absent: none was begun. */
   series?: string;
 }
 
@@ -120,7 +119,6 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     const { name } = planned.scenario;
     options.onScenario?.({ name });
     const cluster = await clusters.of(planned);
-    // What happens in virtual time is measured in it.
     const { clock = book.clock } = cluster ?? {};
     const result = await runOne(planned, { clock, cluster, options, events, testbed });
     if (cluster !== undefined) {
@@ -177,7 +175,6 @@ async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> 
 
 interface Surroundings {
   readonly clock: Clock;
-  /** Undefined: none was started, because it would not suit. */
   readonly cluster: Cluster | undefined;
   readonly options: RunOptions;
   readonly events: RunEvent[];
@@ -209,7 +206,6 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
 }
 
-/** A fresh cluster that nothing uses any more. @param result undefined: it was interrupted */
 function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {
   if (attachTo !== undefined) return false;
   return result === undefined || (result.result === 'error' && keep !== true);
@@ -326,7 +322,6 @@ async function runObserved(
   await ended?.();
 }
 
-/** @param lateMs its time, when that was over */
 function brokenOff(
   error: unknown,
   { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
@@ -366,7 +361,6 @@ async function pictureAfter(
 
 interface StepSurroundings {
   readonly clock: Clock;
-  /** Ms since the epoch. */
   readonly began: number;
   readonly display: StepDisplay | undefined;
   readonly events: RunEvent[];
@@ -413,12 +407,10 @@ function classOf(error: unknown): string {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // With the words of what failed: k6's, or the last lines of a log.
   if (error instanceof HarnessError) return [error.message, error.hint].filter(Boolean).join('\n');
   return error instanceof ClientError ? error.message : (error.stack ?? error.message);
 }
 
-/** With its effect and the members' last log lines. */
 async function lost(
   watch: MemberWatch,
   cluster: Cluster,

@@ -21,7 +21,7 @@ import type { OperationKey, Recorder } from '../metrics/recorder.ts';
 import type { Capability } from '../places/driver.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
-/** As written on the command line. */
+/** Kinds of parameters, as written on the command line. */
 export type ParameterKind =
   | 'integer'
   | 'number'
@@ -46,11 +46,11 @@ export interface ParameterValue {
   boolean: boolean;
   list: readonly string[];
   sizes: readonly number[];
-  /** Of a full or light node, checked before the run; empty: the scenario chooses. */
+  /** A full or light node, checked before the run; empty: the scenario chooses. */
   node: string;
 }
 
-/** Made by `parameter`. */
+/** A row of a parameter table; made by `parameter`. */
 export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly kind: K;
   readonly default: ParameterValue[K];
@@ -77,7 +77,7 @@ export type VaryBounds<K extends ParameterKind> = K extends 'list'
     ? readonly [least: number, most: number]
     : never;
 
-/** By name. */
+/** Parameters of a scenario by name. */
 export type ParameterTable = Readonly<Record<string, ParameterSpec>>;
 /** Values of a parameter table. */
 export type ParametersOf<T extends ParameterTable> = {
@@ -94,14 +94,11 @@ export function parameter<K extends ParameterKind>(
   return { kind, default: fallback, help, ...limits };
 }
 
-/** What it needs, the cluster that it gets, and what it does there. */
+/** A scenario: what it needs, the cluster that it gets, and what it does there. */
 export interface Scenario<T extends ParameterTable = ParameterTable> {
-  /** Kebab case. */
   readonly name: string;
   readonly group: 'functional' | 'economics' | 'load' | 'durability' | 'chaos';
-  /** For choosing it, besides its group. */
   readonly tags?: readonly string[];
-  /** One sentence. */
   readonly about: string;
   readonly parameters: T;
   /** Without these the scenario is skipped, whatever its parameters. */
@@ -117,22 +114,17 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     /** It runs a program of its own against the nodes, which must be at addresses of this machine. */
     readonly reachable?: true;
   };
-  /** Started when none is running. */
   readonly cluster: {
-    /** Full ones of our own. */
     readonly nodes: number;
-    /** Of other flavours, when there is a program for them. */
+    /** Nodes of other flavours, when there is a program for them. */
     readonly with?: Readonly<Partial<Record<OwnFlavour, number>>>;
     /** Light nodes of our own besides them. */
     readonly light?: number;
-    /** Further groups. */
     groups?(parameters: ParametersOf<T>): readonly GroupInput[];
     /** First bits (`0` and `1`) of the overlays of our own full nodes, assigned in turn. */
     readonly neighbourhoods?: readonly string[];
     readonly credit?: Credit;
-    /** Replaces `credit`. */
     creditFor?(parameters: ParametersOf<T>): Credit | undefined;
-    /** Of every node of our own. */
     readonly options?: NodeOptionsInput;
     /** Its links must be able to fail. */
     linkFaults?(parameters: ParametersOf<T>): boolean;
@@ -168,7 +160,7 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   /** Seeded by run seed, scenario and stream name. */
   random(stream: string): SeededRandom;
   readonly ledger: Ledger;
-  /** Of the run; files put there stay with its report. */
+  /** Folder of the run; files put there stay with its report. */
   readonly folder: string;
   /** Aborts at the scenario's deadline and on Ctrl-C. */
   readonly signal: AbortSignal;
@@ -204,10 +196,9 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   always(condition: AlwaysCondition): void;
 }
 
-/** It must hold at every moment. */
+/** A condition that must hold at every moment. */
 export interface AlwaysCondition {
   readonly name: string;
-  /** From one look to the next. */
   readonly everyMs: number;
   /**
    * @returns what is wrong, a line each; undefined, like an error of a node: that cannot be told now

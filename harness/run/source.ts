@@ -37,7 +37,6 @@ export async function keepSource(path: string, folder: string): Promise<string> 
   return join('inputs', copy);
 }
 
-/** @param path of a copy @returns path of a file to load, beside it */
 export function resolvedSource(path: string): string {
   if (!path.endsWith('.mjs')) return path;
   const text = readFileSync(path, 'utf8');
@@ -46,7 +45,6 @@ export function resolvedSource(path: string): string {
   return loadable;
 }
 
-/** Resolved when the copy is loaded. */
 const REFERENCES: Plugin = {
   name: 'references',
   setup(build) {

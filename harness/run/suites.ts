@@ -5,7 +5,6 @@ import { bundledScenarios, loadScenario } from './catalogue.ts';
 import { kindWanted } from './kinds.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Parameters replace its defaults. */
 interface Member {
   readonly name: string;
   readonly set?: Readonly<Record<string, string>>;
@@ -35,7 +34,6 @@ const QUICK: readonly Member[] = [
   { name: 'postage' },
 ];
 
-/** Of functions and money. */
 const CHECKS: readonly Member[] = [
   ...CONNECTIONS,
   { name: 'act' },
@@ -118,7 +116,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-/** With the defaults, except for what takes long by itself. */
+/** Defaults, except for what takes long by itself. */
 function patient({ name, set }: Member): Member {
   return name === 'pushsync' && set !== undefined ? { name, set } : { name };
 }
@@ -161,13 +159,11 @@ export async function scenariosWithTag(tag: string): Promise<Chosen[]> {
   return byCluster(chosen.map((scenario) => ({ scenario, set: {} })));
 }
 
-/** Groups too; sorted. */
 export async function tagsOfAll(): Promise<string[]> {
   const all = await Promise.all(bundledScenarios().map(loadScenario));
   return [...new Set(all.flatMap(tagsOf))].toSorted();
 }
 
-/** Including its group. */
 export function tagsOf({ group, tags = [] }: Pick<Scenario, 'group' | 'tags'>): string[] {
   return [group, ...tags];
 }

@@ -8,7 +8,6 @@ import { INTERNET } from '../cluster/plan/options/network.ts';
 import { KNOB_NAMES, type KnobName } from '../places/simulated/odd/knobs.ts';
 import type { ParameterSpec, Scenario } from './scenario.ts';
 
-/** Many more small networks are run in the same time. */
 const NODES_LEAST = 3;
 const NODES_DRAWS = 2;
 const NODES_SHARE = 1.5;
@@ -19,7 +18,6 @@ const RATE_MOST_MBIT = 100;
 /** From none to three of four. */
 const ODD_SHARES = 4;
 
-/** Absent: as without `--vary`. */
 interface Drawn {
   readonly nodes?: number;
   readonly light?: number;
@@ -32,7 +30,6 @@ interface Varied<T> {
   readonly draw: (random: Random, scenarios: readonly Scenario[]) => T | undefined;
 }
 
-/** By the option that says it as well. */
 export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Drawn[Name]>> } = {
   nodes: {
     bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times that, small more often, never below what it needs`,
@@ -73,7 +70,6 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
 interface Variation {
   readonly scenarios: readonly Scenario[];
   readonly simulated: boolean;
-  /** Their values stay. */
   readonly given: ReadonlySet<string>;
 }
 

@@ -1,7 +1,5 @@
-/** As Anvil tells them, with the contract's bytes. */
 import { decodeRevert } from '../../../formats/ethereum/revert.ts';
 
-/** Of a reverted call. */
 const REVERTED = 3;
 const NOT_SUPPORTED = -32_004;
 const METHOD_NOT_FOUND = -32_601;
@@ -28,7 +26,6 @@ export class Refusal extends Error {
   }
 }
 
-/** @param failure of the provider, which wraps what a contract returns */
 export function refusalOf({ code, message, data }: RpcFailure): Refusal {
   if (isObject(data) && isObject(data['reason']) && typeof data['reason']['Revert'] === 'string') {
     const { reason, data: bytes } = decodeRevert(data['reason']['Revert'], 'no reason');
@@ -37,7 +34,6 @@ export function refusalOf({ code, message, data }: RpcFailure): Refusal {
   return new Refusal({ code: code === NOT_SUPPORTED ? METHOD_NOT_FOUND : code, message });
 }
 
-/** Of a method that this chain lacks on purpose. */
 export function unavailable(method: string, why: string): Refusal {
   return new Refusal({ code: METHOD_NOT_FOUND, message: `${method} is not available: ${why}` });
 }

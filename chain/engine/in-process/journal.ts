@@ -1,7 +1,5 @@
-/** All changes in order; repeating them gives the same chain. So it is the dump, and the way back. */
 import { gzipSync } from 'node:zlib';
 
-/** A block, or a change that is in no block yet. */
 export type Entry =
   | { readonly mined: number }
   | { readonly method: string; readonly params: readonly unknown[] };
@@ -29,13 +27,11 @@ export class Journal {
     return index === -1 ? undefined : index + 1;
   }
 
-  /** Compressed, as Anvil's own dumps. */
   dump(): Uint8Array {
     return gzipSync(JSON.stringify(this.#entries));
   }
 }
 
-/** @param text of a dump, uncompressed */
 export function entriesIn(text: Uint8Array): readonly Entry[] {
   return JSON.parse(Buffer.from(text).toString('utf8')) as readonly Entry[];
 }

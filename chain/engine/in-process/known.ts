@@ -1,7 +1,6 @@
 /** Answers that hold until the chain changes: nodes ask the same of each head. */
 import type { Call } from './answers.ts';
 
-/** More than nodes ask about one head. */
 const ANSWERS_MAX = 1000;
 
 /** Their answer follows from the chain alone, not from time or filters. */
@@ -24,10 +23,8 @@ const READS: ReadonlySet<string> = new Set([
 ]);
 
 export class KnownAnswers {
-  /** JSON of an object with result or error. */
   readonly #answers = new Map<string, string>();
 
-  /** Undefined: nothing is known. */
   answerOf(call: Call): string | undefined {
     return this.#answers.get(keyOf(call));
   }

@@ -1,4 +1,3 @@
-/** What the provider computes follows from its calls and their times alone. */
 import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
@@ -23,9 +22,7 @@ export class Machine {
   readonly #options: MachineOptions;
   #provider: Provider;
   #journal = new Journal();
-  /** By their hash. */
   #raws = new Map<string, string>();
-  /** Of the blocks' time, from the clock's. */
   #offsetS = 0;
   #nextTimeS: number | undefined;
   #lastTimeS = GENESIS_TIMESTAMP_S;
@@ -37,14 +34,12 @@ export class Machine {
     this.#provider = provider;
   }
 
-  /** @param entries that lead to its first state */
   static async open(options: MachineOptions, entries: readonly Entry[]): Promise<Machine> {
     const machine = new Machine(options, await openProvider(options.chainId));
     await machine.#replay(entries);
     return machine;
   }
 
-  /** Without its transactions, if nothing has changed since it was mined. */
   get head(): unknown {
     return this.#head;
   }
@@ -53,17 +48,14 @@ export class Machine {
     return this.#journal;
   }
 
-  /** 0x-hex. */
   raw(hash: string): string | undefined {
     return this.#raws.get(hash);
   }
 
-  /** @throws Refusal */
   async ask(method: string, params: readonly unknown[]): Promise<unknown> {
     return this.#answer({ jsonrpc: '2.0', id: 0, method, params });
   }
 
-  /** @param request one, or several that are answered by a list @throws Refusal */
   async #answer(request: object): Promise<unknown> {
     const { data } = await this.#provider.handleRequest(JSON.stringify(request));
     const answer = (typeof data === 'string' ? JSON.parse(data) : data) as {
@@ -104,12 +96,10 @@ export class Machine {
     this.#nextTimeS = seconds;
   }
 
-  /** Blocks count from this time. */
   setTime(seconds: number): void {
     this.#offsetS = seconds - this.#clockS();
   }
 
-  /** @returns seconds by which blocks are ahead of the clock */
   advance(seconds: number): number {
     this.#offsetS += seconds;
     return this.#offsetS;
@@ -149,12 +139,10 @@ export class Machine {
     await this.#begin([]);
   }
 
-  /** In no block. */
   async waiting(): Promise<number> {
     return (await this.#waiting()).length;
   }
 
-  /** Hashes, in their order. */
   async #waiting(): Promise<readonly string[]> {
     const transactions = (await this.ask('eth_pendingTransactions', [])) as readonly { hash: string }[];
     return transactions.map(({ hash }) => hash);
@@ -178,7 +166,7 @@ export class Machine {
   }
 
   async #mineAt(timeS: number): Promise<void> {
-    // What everyone asks next comes along: the way to the provider and back costs more than the answer.
+    // The way to the provider and back costs more than the answer, so what everyone asks next comes along.
     const mine = { jsonrpc: '2.0', id: 0, method: 'evm_mine', params: [quantity(timeS)] };
     const look = { jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] };
     [, this.#head] = (await this.#answer([mine, look])) as readonly unknown[];
@@ -187,7 +175,6 @@ export class Machine {
     this.#nextTimeS = undefined;
   }
 
-  /** Never before the head. */
   #timeS(): number {
     return this.#nextTimeS ?? Math.max(this.#lastTimeS, this.#clockS() + this.#offsetS);
   }

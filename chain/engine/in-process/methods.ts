@@ -5,7 +5,6 @@ import type { Machine } from './machine.ts';
 
 type Method = (machine: Machine, params: readonly unknown[]) => unknown;
 
-/** By Anvil's name and by the provider's; the answer is Anvil's. */
 const SETTERS: ReadonlyMap<string, string> = new Map(
   [
     'setBalance',
@@ -20,10 +19,8 @@ const SETTERS: ReadonlyMap<string, string> = new Map(
   ].flatMap((name) => ['anvil_', 'hardhat_'].map((prefix) => [prefix + name, `hardhat_${name}`] as const)),
 );
 
-/** Calls that change the chain, and whose answer counts. */
 const CHANGES: ReadonlySet<string> = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 
-/** Between blocks of one call. */
 const SPACING_S = 1;
 const OWN_PACE = 'blocks come at the block time, or by evm_mine';
 

@@ -5,20 +5,18 @@ import { dirname, join } from 'node:path';
 import { LocalChainError } from '../../errors.ts';
 import { BLOCK_GAS, GENESIS_TIMESTAMP_S } from '../engine.ts';
 
-/** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
+/** The newest hardfork hashes an ever longer history in each block. */
 const HARDFORK = 'cancun';
 /** The first block's parent used no gas, so the first block asks an eighth less: 10^9, as Anvil's does. */
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;
-/** Anvil starts with this account. */
 const OWNED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const OWNED_WEI = 10_000n * 10n ** 18n;
 
 const require = createRequire(import.meta.url);
 
-/** What is used of it. */
 interface Edr {
   readonly EdrContext: new () => EdrContext;
   readonly ContractDecoder: new () => object;
@@ -41,14 +39,11 @@ interface EdrContext {
   ): Promise<Provider>;
 }
 
-/** On a thread of its own. */
 export interface Provider {
-  /** @returns `data` is JSON, as text if long */
   handleRequest(request: string): Promise<{ readonly data: unknown }>;
 }
 
 export function inProcessVersion(): string {
-  // Its exports do not name its manifest.
   const manifest = join(dirname(require.resolve('@nomicfoundation/edr')), 'package.json');
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

@@ -10,7 +10,6 @@ const SPAN_SIZE = 8;
 const SEGMENT_SIZE = 32;
 const PAYLOAD_SIZE = 4096;
 const HALF = PAYLOAD_SIZE / 2;
-/** At once. */
 export const FIRSTS_MAX = 256;
 
 export interface Ends {
@@ -33,7 +32,6 @@ export function createEnds(span: Uint8Array, payload: Uint8Array): Ends {
     afterFirst.push(subtree(payload.subarray(size, 2 * size)));
     beforeLast.push(subtree(payload.subarray(PAYLOAD_SIZE - 2 * size, PAYLOAD_SIZE - size)));
   }
-  // All callers share the module, so the state of these chunks is kept here.
   const [onTheLeft, onTheRight] = [Buffer.concat(afterFirst), Buffer.concat(beforeLast)];
   let lefts = new Uint8Array(0);
 
@@ -61,7 +59,6 @@ export function createEnds(span: Uint8Array, payload: Uint8Array): Ends {
   };
 }
 
-/** @param bytes a power of two of segments */
 function subtree(bytes: Uint8Array): Uint8Array {
   if (bytes.length === SEGMENT_SIZE) return bytes;
   const half = bytes.length / 2;

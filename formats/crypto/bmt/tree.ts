@@ -8,10 +8,8 @@ import { ANCHOR, hashKeyed, INPUT, KEYED_ZEROS, MEMORY, OUTPUT } from './wasm.ts
 
 const SEGMENT_SIZE = 32;
 const SEGMENTS = 128;
-/** From the segments up to the root. */
 const LEVELS = 7;
 const SPAN_SIZE = 8;
-/** Of the keys that the network uses. */
 const ANCHOR_SIZE = 32;
 const PAYLOAD_SIZE_MAX = SEGMENTS * SEGMENT_SIZE;
 const NO_PREFIX: Uint8Array = new Uint8Array(0);
@@ -47,7 +45,6 @@ export interface KeyedHasher {
 
 /** @param key of any length, before the input of every hash */
 export function createKeyedHasher(key: Uint8Array): KeyedHasher {
-  // A short chunk consists of little else.
   const zeros: Uint8Array[] = [new Uint8Array(SEGMENT_SIZE)];
   for (let level = 0; level < LEVELS; level++) {
     const below = zeros[level]!;
@@ -56,7 +53,6 @@ export function createKeyedHasher(key: Uint8Array): KeyedHasher {
   return key.length === ANCHOR_SIZE ? wholeChunks(key, zeros) : nodeByNode(key, zeros);
 }
 
-/** Every chunk of a reserve is hashed under the anchor of a round, which has this size. */
 function wholeChunks(key: Uint8Array, zeros: readonly Uint8Array[]): KeyedHasher {
   const anchor = key.slice();
   const roots = Buffer.concat(zeros.slice(0, LEVELS));
@@ -93,7 +89,6 @@ function segmentsOf(payload: Uint8Array): Uint8Array[] {
   });
 }
 
-/** @param zero node of this level above zeros alone */
 function levelAbove(level: readonly Uint8Array[], zero: Uint8Array, prefix: Uint8Array): Uint8Array[] {
   return Array.from({ length: Math.ceil(level.length / 2) }, (_, index) =>
     keccak256(prefix, level[2 * index]!, level[2 * index + 1] ?? zero),

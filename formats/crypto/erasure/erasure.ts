@@ -26,7 +26,6 @@ export const SHARD_SIZE = 4104;
 
 /** x^8 + x^4 + x^3 + x^2 + 1, whose root is 2. */
 const POLYNOMIAL = 0x11d;
-/** Of non-zero elements, all of them powers of 2. */
 const ORDER = 255;
 const POWERS = new Uint8Array(ORDER);
 const LOGARITHMS = new Uint8Array(ORDER + 1);
@@ -37,7 +36,6 @@ for (let exponent = 0, power = 1; exponent < ORDER; exponent++) {
   if (power > ORDER) power ^= POLYNOMIAL;
 }
 
-/** Nothing can be recovered. */
 class ErasureError extends Error {
   readonly code = 'TOO_FEW_SHARDS';
 
@@ -48,9 +46,8 @@ class ErasureError extends Error {
 }
 
 /**
- * @param data at most 127 shards of at most 4104 bytes @param count at least 1; 128 shards in all @returns `count` times
- *   4104
- * bytes
+ * @param data at most 127 shards of at most 4104 bytes @param count at least 1; 128 shards in all
+ * @returns `count` times 4104 bytes
  */
 export function encodeParities(data: readonly Uint8Array[], count: number): Uint8Array[] {
   const points = [...data.keys()];
@@ -120,7 +117,6 @@ function interpolate(
   });
 }
 
-/** Of their product. */
 function logarithmOfDifferences(point: number, points: readonly number[]): number {
   let sum = 0;
   for (const other of points) if (other !== point) sum += logarithmOf(point ^ other);

@@ -1,7 +1,7 @@
 /** What `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
 import type { Contracts } from '../../chain/contracts.ts';
 
-/** The token of nodes, or of the chain, that require one; give one of the two. */
+/** The token of nodes, or of the chain; give one of the two. */
 export interface TokenInput {
   readonly token?: string | undefined;
   /** Relative to the network file, and below its folder. Of an object: of any folder. */
@@ -34,6 +34,7 @@ export interface NetworkNodeInput extends TokenInput {
 export interface NetworkBatchInput {
   /** 64 hex digits. */
   readonly id: string;
+  /** Name of the node that owns it. */
   readonly node: string;
 }
 

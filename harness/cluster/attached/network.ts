@@ -193,7 +193,6 @@ function recordOf({ node, seen }: Found): NodeRecord {
   };
 }
 
-/** Those named in the file, or else all that the nodes have. */
 function batchesOf({ batches }: NetworkFile, found: readonly Found[]): BatchRecord[] {
   return found.flatMap(({ node, seen }) =>
     seen.batches

@@ -179,7 +179,6 @@ async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise
   return known.filter((_, index) => codes[index] === '0x');
 }
 
-/** Milliseconds; a chain that mines on demand has no pace. */
 async function paceOf(chain: Chain, latest: Header): Promise<number> {
   const height = Number(latest.number);
   const first = Math.max(0, height - PACE_BLOCKS);

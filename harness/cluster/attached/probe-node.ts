@@ -11,7 +11,6 @@ import type { Addresses, ChainState, Stamp } from '../../client/types.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** For all requests to a node. */
 const ANSWER_LIMIT_MS = 15_000;
 /** Our own nodes have Ed25519 keys; a Bee's are on other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
@@ -33,16 +32,13 @@ export interface ProbedNode {
   readonly ethereum: string;
   readonly p2p: string;
   readonly peers: readonly string[];
-  /** Undefined: it has no chain. */
   readonly chain: NodeChain | undefined;
-  /** Batches that it may stamp with now. */
   readonly batches: readonly Stamp[];
 }
 
 export interface NodeChain {
   readonly wallet: Wallet;
   readonly state: ChainState;
-  /** 40 hex digits; undefined: it has none. */
   readonly chequebook: string | undefined;
 }
 
@@ -132,7 +128,6 @@ function fieldsOf(body: string): string[] {
   }
 }
 
-/** Nodes without a chain refuse these requests. */
 async function chainOf(client: NodeClient, signal: AbortSignal): Promise<NodeChain | undefined> {
   try {
     const [wallet, state] = await Promise.all([client.wallet.balances(signal), client.chainState(signal)]);
@@ -157,7 +152,6 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && error.status !== undefined;
 }
 
-/** Without the node's name, which the caller prepends. */
 function inWords(error: unknown): string {
   return messageOf(error).replace(/^[\w.-]+: /, '');
 }

@@ -6,7 +6,6 @@ import { findNetwork } from './network.ts';
 import type { NetworkInput } from './network-input.ts';
 import { parseNetwork, readNetworkFile } from './schema.ts';
 
-/** Nothing was started. */
 const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs: 0, totalMs: 0 };
 
 /** Options of `Cluster.attachNetwork`. */
@@ -15,14 +14,13 @@ export interface AttachOptions {
   readonly name?: string | undefined;
   /** File with the token of all nodes, in any folder; instead of what the document says. */
   readonly tokenFile?: string | undefined;
-  /** Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
 
-/** @returns its name, for `Cluster.attach` */
 export async function recordNetwork(
   network: string | NetworkInput,
   options: AttachOptions & { readonly stateDir: string; readonly clock: Clock },

@@ -14,7 +14,6 @@ const NODES_MAX = 1000;
 const BATCHES_MAX = 10_000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
-/** Without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
   .refine(isOrigin, { error: ORIGIN_EXPECTED })
@@ -79,7 +78,6 @@ const node = z.strictObject(
 const batch = z.strictObject({ id: batchId, node: nodeName }, { error: 'a map with id and node' });
 
 const NODES_EXPECTED = 'a list of nodes, each with its api';
-/** `NetworkInput` declares the type of its input. */
 export const schema = z.strictObject(
   {
     name: clusterName,
@@ -92,7 +90,6 @@ export const schema = z.strictObject(
 );
 
 type Parsed = z.output<typeof schema>;
-/** Names are filled in. */
 export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile' | 'chain'> {
   readonly chain: Omit<Parsed['chain'], 'token' | 'tokenFile'> & TokenSource;
   readonly nodes: readonly (Parsed['nodes'][number] & { readonly name: string; readonly debug: string })[];
@@ -166,7 +163,6 @@ function tokenSource({ token, tokenFile }: TokenSource, folder = '.'): TokenSour
   return token === undefined ? {} : { token };
 }
 
-/** Adds the name to the document, so that it is checked like any other value. */
 function withName(document: unknown, name: string | undefined, fallback: string): unknown {
   if (document === null || typeof document !== 'object' || Array.isArray(document)) return document;
   return { name: fallback, ...document, ...(name === undefined ? {} : { name }) };
@@ -223,7 +219,6 @@ function contradictions(document: Parsed): Mistake[] {
   ];
 }
 
-/** Keys allowed at a path of the document. */
 function keysAt([top, second]: readonly PropertyKey[]): string[] {
   if (top === 'nodes') return Object.keys(node.shape);
   if (top === 'batches') return Object.keys(batch.shape);

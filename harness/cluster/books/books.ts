@@ -1,16 +1,17 @@
 /** What nodes count about each other, and the chain about them (scenarios.md 3.8). */
 
+/** What a node counts about one peer. */
 export interface Link {
-  /** Its overlay. */
+  /** Overlay of the peer. */
   readonly peer: string;
   /** Accounting units; positive: the peer owes. */
   readonly balance: bigint;
   /** Debt at which the node disconnects the peer, with the current allowance; undefined while not connected. */
   readonly limit: bigint | undefined;
-  /** By time, in accounting units, like the next. */
+  /** Accounting units. */
   readonly timeSent: bigint;
   readonly timeReceived: bigint;
-  /** By cheques: cumulative payouts in token units, like the next. */
+  /** Token units. */
   readonly chequeSent: bigint;
   readonly chequeReceived: bigint;
 }
@@ -31,7 +32,6 @@ export interface NodeBooks {
 /** A chequebook as the contract keeps it, token units. */
 export interface ChequebookBooks {
   readonly address: string;
-  /** Token units. */
   readonly balance: bigint;
   readonly totalPaidOut: bigint;
   /** By account of the beneficiary. */
@@ -42,13 +42,12 @@ export interface ChequebookBooks {
 export interface ChainBooks {
   readonly block: number;
   readonly supply: bigint;
-  /** Of nodes and of all others known to have been paid, by address. */
   readonly wallets: ReadonlyMap<string, bigint>;
   readonly chequebooks: readonly ChequebookBooks[];
   /** What the staking contract holds, and owes each account. */
   readonly staked: bigint;
   readonly stakes: ReadonlyMap<string, bigint>;
-  /** The pot, what batches have left, and remainders of divisions. */
+  /** It includes the pot, what batches have left, and remainders of divisions. */
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
@@ -59,7 +58,6 @@ export interface ChainBooks {
 /** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
-  /** Absent where not every account is known. */
   readonly chain?: ChainBooks;
 }
 

@@ -1,6 +1,5 @@
 export interface ReportedBalance {
   readonly peer: string;
-  /** Accounting units, positive when the peer owes. */
   readonly balance: bigint;
 }
 

@@ -3,7 +3,6 @@ import { ClientError } from '../../client/errors.ts';
 import type { NodeClient } from '../../client/node-client.ts';
 import { type Link, linkViolations, type NodeBooks } from './books.ts';
 
-/** Disagreeing links. */
 const LINKS_SHOWN = 3;
 
 /** A node of a cluster, as far as its books need it. */

@@ -20,7 +20,7 @@ export async function readBooks(
     readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
-    /** Of nodes that are joining, or have left for good: they got tokens too. */
+    /** Nodes that are joining or have left for good: they got tokens too. */
     readonly otherAccounts?: () => readonly string[];
   },
   others: readonly string[] = [],
@@ -117,7 +117,6 @@ async function readChequebooks(chain: Chain, block: number): Promise<ChequebookB
   );
 }
 
-/** Every batch that has not expired. */
 async function readBatches(chain: Chain, block: number): Promise<ChainBooks['batches']> {
   const { postageStamp } = chain.contracts;
   const created = await chain.events('BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)', {

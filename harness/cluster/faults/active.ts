@@ -31,7 +31,6 @@ export class ActiveFaults {
     this.#journal = join(cluster, FAULT_JOURNAL);
   }
 
-  /** Takes the next free id. */
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
     this.expectCluster();
     makeFolder(this.#folder, 0o700);

@@ -14,6 +14,7 @@ export interface Breakage {
   readonly at: number;
   /** Absent: it took no time, or still lasts. */
   readonly endAt?: number | undefined;
+  /** Names of nodes, or `chain`; none: the whole cluster. */
   readonly targets: readonly string[];
   /** `node-2 was killed`, or what a fault does: `kills node-2`. */
   readonly text: string;
@@ -33,7 +34,6 @@ function isLasting({ fault, endAt }: Breakage): boolean {
 export class Broken implements BreakWitness {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #list: Breakage[] = [];
-  /** Lasting entries, by target and effect. */
   readonly #open = new Map<string, Breakage>();
   readonly #cause = new AsyncLocalStorage<NonNullable<Breakage['cause']>>();
 

@@ -12,7 +12,6 @@ const TARGET = ['chain'] as const;
 const PACE = 'the pace of the chain';
 /** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
-/** For transactions in the blocks to be replaced. */
 const LOAD_WAIT_MS = 60_000;
 
 interface Pace {
@@ -51,7 +50,6 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   async begin(context, _request, { hold }) {
     hold(await paceOf(context));
     await context.chain.pause();
-    // A block before the pause was not withheld.
     return paceOf(context);
   },
   effect: (context, handle) => missing(context, handle, 'blocks withheld'),

@@ -22,7 +22,6 @@ interface EndpointRow<R extends { node?: string | undefined }> {
   readonly fields?: readonly FaultField[];
   readonly what: (request: R) => string;
   readonly fault: (request: R) => RpcFault;
-  /** Name of the counter. */
   readonly counts: string;
 }
 
@@ -49,7 +48,6 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
   };
 }
 
-/** So far. @throws HarnessError `FAULT_REFUSED` without a gate's count */
 async function metBy(chain: Chain, id: string): Promise<number> {
   const met = await chain.rpcCallsMet();
   if (met !== undefined) return met[id] ?? 0;

@@ -35,11 +35,9 @@ export interface FaultContext {
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
   readonly driver: Driver;
-  /** Where it runs. */
   linkProxy(): Handle | undefined;
   /** @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
   node(name: string): ClusterNode;
-  /** Lets nodes join, and leave. */
   readonly members: {
     add(group: GroupInput, options: { readonly signal: AbortSignal }): Promise<readonly ClusterNode[]>;
     remove(name: string, options: { readonly forGood: boolean }): Promise<void>;
@@ -59,7 +57,6 @@ export interface FaultKind<R = unknown> {
   /** Kebab case, as on the command line. */
   readonly name: string;
   readonly layer: FaultLayer;
-  /** In the imperative. */
   readonly about: string;
   readonly capability?: Capability;
   /** Nothing is drawn later: equal requests are equal faults. */
@@ -100,6 +97,7 @@ export interface Fault {
   readonly request: FaultRequest;
   readonly text: string;
   readonly targets: readonly string[];
+  /** What it could not do on this cluster. */
   readonly note?: string | undefined;
   /** Ms since the epoch. */
   readonly at: number;
@@ -112,21 +110,18 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.entries(effect).some(([what, count]) => what !== MESSAGES_MET && count > 0);
 }
 
-/** In which nodes may lack connections after a fault. */
+/** Nodes may lack connections for as long after a fault. */
 const REDIAL_MS = 10_000;
 /** A node without work may write nothing for as long: it records several blocks at once. */
 const QUIET_DISK_MS = 10_000;
 /** Nodes without work may say nothing for as long. */
 const QUIET_LINK_MS = 2_000;
-/** The same of what a fault of messages means. */
 const QUIET_MESSAGES_MS = 10_000;
 const SPARED_CHANCE_MIN = 1e-9;
-/** Whose effect depends on what follows the message. */
+/** Their effect depends on what follows the message. */
 const FOLLOWED = ['reorder', 'replay', 'cut'];
 const SELECTING = ['kind', 'from', 'to', 'oneWay', 'share'];
-/** Of a link fault that only resets. */
 const RESETTING = new Set([...SELECTING, 'reset']);
-/** Of a link fault that only acts on what passes. */
 const SHAPING = new Set([...SELECTING, 'profile', 'latency', 'jitter', 'bandwidth', 'loss']);
 
 /**
@@ -150,7 +145,6 @@ function isBrief(fault: Fault): boolean {
     : (isLink(fault, SHAPING) || drops(fault)) && lasted < QUIET_LINK_MS;
 }
 
-/** @param meet whether faults of messages meet any on this cluster */
 function isSpared(fault: Fault, meet: boolean): boolean {
   const { share = 1, drop = 1, every = 1, ...request } = fault.request;
   const met = metBy(fault);
@@ -167,18 +161,15 @@ function lastedMs({ at, endAt = Infinity }: Fault): number {
   return endAt - at;
 }
 
-/** Whether it only loses what passes between nodes. */
 function drops({ kind, request }: Fault): boolean {
   return (kind === 'partition' || kind === 'isolate') && request['mode'] === 'drop';
 }
 
-/** Whether it is a fault of links with no other fields. */
 function isLink({ kind, request }: Fault, fields: ReadonlySet<string>): boolean {
   const asked = Object.keys(request).filter((field) => request[field] !== undefined);
   return kind === 'link' && asked.every((field) => fields.has(field));
 }
 
-/** Whether the first may have ended the second's connections. */
 function parted(other: Fault, { at, targets }: Fault): boolean {
   const isBefore = other.at < at && (other.endAt ?? at) + REDIAL_MS >= at;
   return isBefore && other.targets.some((target) => targets.includes(target));

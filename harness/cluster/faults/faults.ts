@@ -14,9 +14,8 @@ import { MESSAGE, type MessageInput } from './links/message.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
 
-/** For beginning faults to stop. */
 const BEGIN_WAIT_MS = 10_000;
-/** Most start a node, which keeps a core busy for a moment. */
+/** Ending most faults starts a node, which keeps a core busy for a moment. */
 const ENDED_AT_ONCE = 8;
 
 /** The faults of a cluster: `cluster.faults`. */
@@ -30,7 +29,6 @@ export class Faults {
   readonly #abandoned = new AbortController();
   #begun = 0;
 
-  /** @param kinds default: all kinds @internal */
   constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
     this.#context = context;
     this.#broken = new Broken(context.clock);
@@ -76,7 +74,6 @@ export class Faults {
     }
   }
 
-  /** @param given.signal the caller's @param given.stop all faults are being healed, or abandoned */
   async #begin(
     request: FaultRequest,
     given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
@@ -119,7 +116,6 @@ export class Faults {
     return kind.momentary === true ? this.#end(active) : fault;
   }
 
-  /** @param why it failed @returns that error, with what is left of the fault */
   async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
     const { handle, ...claimed } = active;
     if (handle === undefined) {
@@ -175,6 +171,7 @@ export class Faults {
     return this.begin({ kind: MESSAGE.name, ...ends, ...selection });
   }
 
+  /** All active faults, from any process, with their effect so far. */
   async list(): Promise<Fault[]> {
     return Promise.all(
       this.#active.list().map(async (active) => {
@@ -185,7 +182,7 @@ export class Faults {
     );
   }
 
-  /** From disk, without their effect. */
+  /** The same without their effect, from disk alone. */
   get active(): readonly Omit<Fault, 'effect'>[] {
     return this.#active.list().map(withoutHandle);
   }
@@ -370,7 +367,6 @@ function atLeast(before: Effect, after: Effect): Effect {
   return { ...after, ...Object.fromEntries(counted) };
 }
 
-/** @param issue its message says what is expected, except for unknown fields */
 function mistakeText(
   { code, message, path }: z.core.$ZodIssue,
   fields: Readonly<Record<string, unknown>>,

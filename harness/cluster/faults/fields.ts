@@ -1,4 +1,3 @@
-/** As a schema reads them and as a command line writes them. */
 import { z } from 'zod';
 import {
   parseRate,
@@ -22,7 +21,6 @@ export interface FaultField {
   readonly parse?: (text: string) => unknown;
 }
 
-/** For kinds that affect one node. */
 export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'name of the node' };
 
 export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });
@@ -34,7 +32,6 @@ export const duration = textOr(FAULT_TIME_EXPECTED, parseWaitMs).refine((value) 
   error: FAULT_TIME_EXPECTED,
 });
 
-/** Of faults that are only slow. */
 export const delay = duration.refine((value) => value > 0, { error: `${FAULT_TIME_EXPECTED}, above 0` });
 
 export const size = textOr(SIZE_EXPECTED, parseSizeBytes);
@@ -51,7 +48,6 @@ export const bandwidth = textOr(`${RATE_EXPECTED}, or bytes per second`, parseRa
   { error: 'a rate above 0' },
 );
 
-/** `node-0,node-1` */
 export function parseNames(text: string): string[] {
   return text
     .split(',')

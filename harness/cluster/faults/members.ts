@@ -5,7 +5,6 @@ import type { FaultKind } from './fault.ts';
 import { NODE_FIELD, parseNames } from './fields.ts';
 import { flag, type OneNode, oneNode, whole } from './machines/fields.ts';
 
-/** At once: each starts a program. */
 const ADDED_MAX = 100;
 const BITS = 'the first bits of an overlay, such as 0110';
 const BEHAVIOURS = `behaviours of dishonest nodes: ${BEHAVIOUR_NAMES.join(', ')}`;
@@ -60,7 +59,6 @@ export const ADD: FaultKind<z.infer<typeof arrival>> = {
   async end({ members, nodes: there }, { nodes, stay }) {
     if (stay === 1) return;
     const joined = String(nodes).split(',');
-    // Unless something else has removed them already.
     for (const { name } of there.filter((node) => joined.includes(node.name))) {
       await members.remove(name, { forGood: true });
     }

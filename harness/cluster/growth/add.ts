@@ -37,7 +37,6 @@ import { expectElastic, expectSameKind, refusal } from './refused.ts';
 const SETTLING_BLOCKS = 13;
 const GRACE_MS = 500;
 
-/** A cluster that gets or loses nodes. */
 export interface GrowthContext extends OpenContext {
   readonly chain: Chain;
   readonly all: () => readonly ClusterNode[];
@@ -62,11 +61,6 @@ export interface Joined {
   readonly record: ClusterRecord;
 }
 
-/**
- * @param onJoined called when the record has them
- * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID` and `NODE_STATE` before anything changes; what a start
- * throws, and then the new nodes are gone
- */
 export async function addNodes(
   context: GrowthContext,
   group: AddInput,
@@ -135,7 +129,6 @@ function expectSameFile({ flavours }: Definition, added: readonly UsedGroup[]): 
   }
 }
 
-/** @throws HarnessError `GROWTH_REFUSED` if another addition brought another file of that name */
 function lastGroup({ nodes }: Definition): UsedGroup[] {
   return nodes.slice(-1).map((group) => ({ where: 'add', group }));
 }

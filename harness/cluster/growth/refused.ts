@@ -1,11 +1,9 @@
-/** Checked before anything changes. */
 import { HarnessError } from '../../base/errors.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { hasPublicNode, isEmbeddable } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 
-/** @param action such as `add nodes to` @throws HarnessError `GROWTH_REFUSED` */
 export function expectElastic(
   action: string,
   { name, definition, driver }: { name: string; definition: Definition; driver: Driver },
@@ -23,7 +21,6 @@ export function expectElastic(
   }
 }
 
-/** @param action such as `remove` */
 export function refusal(action: string, why: string, options: { readonly hint?: string } = {}): HarnessError {
   return new HarnessError('GROWTH_REFUSED', `${action}: ${why}`, options);
 }

@@ -31,7 +31,6 @@ export interface UpgradeInput {
   readonly flavour?: FlavourName | FlavourInput | undefined;
   /** Path of the program. `svc` without one is the node of this package. */
   readonly binary?: string | undefined;
-  /** The same for driver `docker`. */
   readonly image?: string | undefined;
   readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
   /** Node options, instead of those that it has. */
@@ -40,7 +39,6 @@ export interface UpgradeInput {
 
 /** How a node is upgraded. */
 export interface UpgradeOptions {
-  /** For the start with the new program. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -49,11 +47,9 @@ interface Upgrade {
   readonly to: UpgradeInput;
   readonly faults: readonly ActiveFault[];
   readonly options: UpgradeOptions;
-  /** Called before the start, when the record has the node as it is now. */
   readonly onChanged: (record: ClusterRecord) => void;
 }
 
-/** @throws HarnessError before anything changes, or with everything restored; or what the start throws */
 export async function upgradeNode(
   context: GrowthContext,
   node: ClusterNode,
@@ -124,7 +120,6 @@ export async function upgradeNode(
   await startUpgraded(node, options);
 }
 
-/** A node that is not ready in time is not left running. */
 async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promise<void> {
   try {
     await node.startInTurn(options);
@@ -192,7 +187,6 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
   }
 }
 
-/** What a node is now, without what its number says. */
 function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
 }
@@ -225,7 +219,6 @@ function withUpgrade(definition: Definition, index: number, { group, flavour }: 
   };
 }
 
-/** Writes keys and configuration, on the old ports if free. */
 async function rewrite(
   context: GrowthContext,
   node: ClusterNode,

@@ -19,7 +19,6 @@ import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
 import { driverOf, expectNotElsewhere, partsOf } from './drivers.ts';
 
-/** For nodes that outlived their chain: they flush what they have. */
 const GRACE_MS = 1500;
 
 /** Why a cluster cannot start from its folder; undefined: nothing is known to be missing. */
@@ -74,9 +73,7 @@ export function downLines(stateDir: string, record: ClusterRecord): string[] {
 }
 
 export interface TakenAgain {
-  /** To write back when the cluster cannot be started. */
   readonly before: ClusterRecord;
-  /** Says that this process starts it. */
   readonly record: ClusterRecord;
 }
 
@@ -104,10 +101,8 @@ export async function takeAgain(stateDir: string, name: string | undefined): Pro
   return { before: { ...before, phase: 'running' }, record };
 }
 
-/** Without these the nodes are no cluster. */
 const NEEDED_BY_ALL: readonly string[] = ['chain', LINK_PROXY];
 
-/** Nodes without chain or proxy are no running cluster: they are stopped. */
 async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
   const { name, phase, owner } = record;
   if (!DRIVER_FACTS[record.driver].owned) {

@@ -81,18 +81,15 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   // Its folder is its last record: containers survive a reboot.
   if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
-  // Another process removed it between our check and our move.
   if (aside === undefined) return;
   const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {
-    // Another process took the name: leave it.
     moveInto(aside, path);
     throw takenError(stateDir, name);
   }
   removeFolder(aside);
 }
 
-/** Also removes what no record names. */
 async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {

@@ -39,7 +39,6 @@ export function driverOf(
   }: { stopWithParent: boolean; isAgain?: boolean; clock?: Clock; frames?: boolean },
 ): Driver {
   return createDriver(driver, clock, () => {
-    // Written from a parsed definition, by this version.
     const planned = definition as Definition;
     return {
       clock,
@@ -72,7 +71,6 @@ export function plannedCapabilities(definition: Definition): ReadonlySet<Capabil
   return capabilitiesOf(driverOf('', record, { stopWithParent: false }));
 }
 
-/** Recorded parts, not those of a later cluster of that name. */
 export function partsOf(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,

@@ -14,7 +14,6 @@ import {
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
-/** Tied to a process that is gone, or never fully started. */
 function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
@@ -37,7 +36,6 @@ function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
     : `process ${owner.pid} ended before it had started it`;
 }
 
-/** @returns their names */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];

@@ -14,7 +14,6 @@ const real = runInThisContext('process') as NodeJS.Process;
 
 /** `down` promises two seconds in total. Slower parts have nothing to save: their data is removed. */
 const GRACE_MS = 1500;
-/** Flavours that may take longer make no promise. */
 const PROMISED_STOP_MS = 10_000;
 
 export interface Teardown {
@@ -23,7 +22,6 @@ export interface Teardown {
   readonly forced: readonly string[];
 }
 
-/** Removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   // A copy has the token of the original, whose processes must run on.
   if (!isOwnCluster(stateDir, record.name)) {
@@ -51,7 +49,6 @@ interface Doomed {
   readonly driver: Driver;
 }
 
-/** @returns takes the cluster off the list again */
 export function removeAtExit(cluster: Doomed): () => void {
   if (ephemeral.size === 0) real.once('exit', removeAll);
   ephemeral.add(cluster);

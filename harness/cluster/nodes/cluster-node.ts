@@ -30,7 +30,6 @@ import {
 } from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** Of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 
@@ -40,11 +39,9 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly batch: () => string | undefined;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   readonly all: () => readonly ClusterNode[];
-  /** Called after the cluster or the node is gone. */
+  /** Called once the cluster or the node is gone. */
   readonly removed: () => void;
-  /** Why this process must not start nodes. */
   readonly mayStart: () => HarnessError | undefined;
-  /** Why nobody may change the data of stopped nodes. */
   readonly mayChange: () => HarnessError | undefined;
 }
 
@@ -55,7 +52,6 @@ export class ClusterNode extends KnownNode {
   #retired = false;
   #gone = false;
   #wipes = 0;
-  /** Where its log ended at its last launch. */
   #launchedAt: LogPosition | undefined;
 
   /** @internal */
@@ -65,12 +61,12 @@ export class ClusterNode extends KnownNode {
     this.#run = new NodeRun(record.name, deps);
   }
 
-  /** Its default batch. */
+  /** Its default batch: the first one it got. */
   get batch(): string | undefined {
     return this.#deps.batch();
   }
 
-  /** As last seen; undefined when no process of this machine runs it. */
+  /** Process on this machine, as last seen; undefined when it runs in none. */
   get pid(): number | undefined {
     return this.#run.sight.pid;
   }
@@ -80,7 +76,7 @@ export class ClusterNode extends KnownNode {
     return this.#run.sight.state;
   }
 
-  /** As last seen. */
+  /** Whether it takes part in the network, as last seen. */
   get running(): boolean {
     return this.state === 'running';
   }
@@ -222,12 +218,12 @@ export class ClusterNode extends KnownNode {
     return until(`${this.name} ${what}`, probeRunning, { clock: this.#deps.clock, timeoutMs, signal });
   }
 
-  /** With the end of its log; undefined: it has a process. @internal */
+  /** @internal */
   async whyEnded(): Promise<HarnessError | undefined> {
     return isThere(await this.observe()) ? undefined : this.#ended();
   }
 
-  /** @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
+  /** Asks it to stop and waits. @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
   stop(): Promise<{ forced: boolean }> {
     const { driver } = this.#deps;
     return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.program.stopGraceMs));
@@ -255,7 +251,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Freezes it: connections stay open. @throws HarnessError `NODE_STATE` */
+  /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
     return this.#run.change(async () => {
       const driver = this.#able('pause', 'pause');
@@ -279,7 +275,6 @@ export class ClusterNode extends KnownNode {
   async wipe(): Promise<void> {
     const driver = this.#able('wipe', 'data');
     const stored = await this.#stored('wipe');
-    // First: it may fail half-way.
     this.#wipes++;
     await driver.wipe(stored);
   }
@@ -305,7 +300,6 @@ export class ClusterNode extends KnownNode {
     return driver.limitMemory(run.handle, bytes);
   }
 
-  /** Its log. */
   get output(): PartLog {
     return this.#deps.driver.logs(this);
   }
@@ -315,7 +309,7 @@ export class ClusterNode extends KnownNode {
     return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
-  /** Since `since`, a `said.end()`; by default all. */
+  /** Errors that it has logged since `since`, a `said.end()`; by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
     return (await this.output.since(since)).flatMap((line) => {
       const entry = logEntry(line);
@@ -333,7 +327,6 @@ export class ClusterNode extends KnownNode {
     }
   }
 
-  /** A node without others has nothing to wait for. */
   async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };
@@ -347,7 +340,6 @@ export class ClusterNode extends KnownNode {
     return endOf(this, this.#run.sight, this.#launchedAt);
   }
 
-  /** @throws HarnessError `NODE_STATE` */
   async #requireRunning(action: string): Promise<RunRecord> {
     this.#expectOurs(action);
     const sight = await this.observe();
@@ -366,7 +358,6 @@ export class ClusterNode extends KnownNode {
     return { name: this.name, dataDir: this.dataDir, flavour: this.program, handle: run.handle };
   }
 
-  /** @throws HarnessError `NODE_STATE` */
   #able<C extends Capability>(action: string, needed: C): NonNullable<Capabilities[C]> {
     this.#expectOurs(action);
     const { can, name } = this.#deps.driver;
@@ -374,7 +365,6 @@ export class ClusterNode extends KnownNode {
     throw this.#wrongState(action, `the ${name} driver cannot do that`);
   }
 
-  /** @throws HarnessError `NODE_STATE`, `CLUSTER_GONE` */
   #expectOurs(action: string): void {
     if (this.#gone) throw clusterGone(this.#deps.cluster);
     if (!DRIVER_FACTS[this.#deps.driver.name].owned)

@@ -10,7 +10,6 @@ import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { someNames } from './mesh.ts';
 
-/** Older uploads are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
 interface Net {
@@ -42,7 +41,6 @@ export async function awaitUsable(
   );
 }
 
-/** The node, or the batch's block when no node owns it. */
 async function ownerOf(
   batch: string,
   net: Parameters<typeof awaitUsable>[0],
@@ -66,7 +64,6 @@ async function ownerOf(
   }
 }
 
-/** @param uploads of this process */
 export async function awaitSynced(
   net: Net,
   target: string | { readonly node: number | string; readonly tag: number },
@@ -104,7 +101,6 @@ export class UploadMemory {
     }
   }
 
-  /** @returns `direct`: synced when acknowledged, without tag */
   find(reference: string): TagTarget | 'direct' | undefined {
     return this.#uploads.get(reference);
   }
@@ -159,7 +155,6 @@ async function probeForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** One request per node; reports what the first batch lacks. */
 export async function probeBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -190,7 +185,6 @@ export interface TagTarget {
   readonly tag: number;
 }
 
-/** Called at every poll with the chunks that reached their neighbourhood, and those of the upload. */
 type SyncProgress = (synced: number, split: number) => void;
 
 /** Every chunk was seen before or has reached its neighbourhood (4.5). */
@@ -271,14 +265,12 @@ export async function findOwner(
   });
 }
 
-/** `silent` says why a node could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
   { clock, signal }: Search,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
-  // A hanging node must not hold up others.
   using limit = clock.deadline(SEARCH_LIMIT_MS, signal);
   const results = await Promise.all(
     running.map((node) =>

@@ -25,7 +25,7 @@ function understand(one: Acquaintance, other: Acquaintance): boolean {
   return isSame || isOurs(one) || one.flavour !== other.flavour;
 }
 
-/** By flavour and program, full nodes of the cluster between which no link is awaited; ours link to all. */
+/** Groups of full nodes between which no link is awaited; ours link to all. */
 export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonly N[])[][] {
   const full = nodes.filter((node) => node.mode === 'full' && !isOurs(node));
   return [...Map.groupBy(full, ({ flavour }) => flavour).values()]
@@ -33,7 +33,6 @@ export function strangers<N extends Acquaintance>(nodes: readonly N[]): (readonl
     .filter((programs) => programs.length > 1);
 }
 
-/** Those with bootnodes first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
   const own = (one: Acquaintance) => Number(flavourOf(one).bootstraps);
   return others

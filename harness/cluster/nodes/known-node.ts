@@ -15,16 +15,15 @@ interface KnownNodeDeps {
 
 /** The part of a node that follows from its record. */
 export class KnownNode {
-  /** Number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
+  /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
   readonly name: string;
   /** 64 hex digits. */
   readonly overlay: string;
   /** 40 hex digits. */
   readonly ethereum: string;
-  /** 64 hex digits; undefined: unknown. */
+  /** Key of its account, 64 hex digits; undefined: unknown. */
   readonly privateKey: string | undefined;
-  /** Name, if it has one. */
   readonly container: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
@@ -66,7 +65,6 @@ export class KnownNode {
   get binary(): string | undefined {
     return this.#record.binary;
   }
-  /** Unless it is this package's own. */
   get image(): string | undefined {
     return this.#record.image;
   }
@@ -145,7 +143,6 @@ export class KnownNode {
     const { api, debug, dialect } = this.#record;
     const isSame = record.api === api && record.debug === debug && record.dialect === dialect;
     this.#record = record;
-    // Old connections end with the old program.
     if (!isSame) this.#client = clientOf(record, this.#deps);
   }
 }

@@ -42,7 +42,6 @@ export interface Incident {
   readonly at: number;
 }
 
-/** `node-1 died (SIGKILL)` */
 export function incidentText({ part, what, how }: Incident): string {
   return `${part} ${what}${how === undefined ? '' : ` (${how})`}`;
 }
@@ -50,16 +49,14 @@ export function incidentText({ part, what, how }: Incident): string {
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** Absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
   readonly linkProxy?: () => Handle | undefined;
-  /** Adds and removes what another process did; absent: none can. */
   readonly refresh?: () => Promise<void>;
 }
 
 type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
 
-/** `cluster.membership`. */
+/** Watches the members of a cluster: `cluster.membership`. */
 export class Membership {
   readonly #nodes: readonly Watched[];
   readonly #deps: MembershipDeps;
@@ -87,7 +84,6 @@ export class Membership {
 
   /** When it resolves, every incident until then has been reported. */
   async observe(): Promise<void> {
-    // A round may have passed the member already.
     await this.#observing;
     await this.#observeOnce();
   }
@@ -120,7 +116,6 @@ export class Membership {
     ]);
   }
 
-  /** A member that cannot be seen is reported once. */
   async #guarded(part: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -142,7 +137,6 @@ export class Membership {
     // One that left for good was stopped on purpose.
     await this.#deps.refresh?.();
     if (!this.#nodes.includes(node)) return;
-    // This state is accepted; only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
     this.#tell({ part: node.name, what, ...howText(how), at: this.#deps.clock.now() });

@@ -18,7 +18,9 @@ const NAMES_SHOWN = 3;
 
 /** Directed links between nodes of the cluster. */
 export interface Mesh {
+  /** Links that exist. */
   readonly links: number;
+  /** Links that should. */
   readonly expected: number;
 }
 
@@ -38,7 +40,6 @@ export async function probeMesh(
 ): Promise<
   ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart | undefined }
 > {
-  // Rule breakers are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   // Boot nodes fill no bin of others.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
@@ -150,7 +151,6 @@ function linksOf(
   return { links, expected, missing, apart: { node, other } };
 }
 
-/** Whether its bin has room for a node that is not among its peers. */
 function accepts(
   other: ClusterNode,
   node: ClusterNode,
@@ -185,7 +185,6 @@ function expectedPeers(
   return met.length > 0 ? met : full.slice(0, 1);
 }
 
-/** Light nodes see to their own links. */
 function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
   return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
 }

@@ -6,7 +6,6 @@ import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } fro
 
 const LOG_LINES_SHOWN = 15;
 
-/** To see what the others do without the node. */
 const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
   killed: 'was killed',
   paused: 'was paused',
@@ -23,7 +22,6 @@ export interface NodeSight {
   readonly pid: number | undefined;
   /** Known only to the process that started it. */
   readonly exit: Exit | undefined;
-  /** Why it is silent. */
   readonly silence?: string | undefined;
 }
 
@@ -39,9 +37,7 @@ export interface NodeRunDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly stateDir: string;
   readonly cluster: string;
-  /** Rather than another one of the same name. */
   readonly exists: () => boolean;
-  /** For good, by any process. */
   readonly hasLeft: () => boolean;
 }
 
@@ -49,7 +45,6 @@ export class NodeRun {
   readonly #name: string;
   readonly #deps: NodeRunDeps;
   #sight: NodeSight = NEVER_STARTED;
-  /** The state that this process put it into. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #witness: BreakWitness | undefined;
   #done: { readonly state: RunState | undefined; readonly changes: number } = {
@@ -67,7 +62,6 @@ export class NodeRun {
     return this.#sight;
   }
 
-  /** On disk; undefined before the first start. */
   get record(): RunRecord | undefined {
     return readRun(this.#deps.stateDir, this.#deps.cluster, this.#name);
   }
@@ -158,7 +152,6 @@ function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, sil
   return { state: seen, handle, pid, exit, silence };
 }
 
-/** @param launchedAt where its log ended at its last launch */
 export async function endOf(
   node: Pick<NodeRecord, 'name' | 'flavour' | 'binary' | 'image' | 'log'> & { readonly output: PartLog },
   { exit }: NodeSight,

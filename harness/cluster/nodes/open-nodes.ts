@@ -25,7 +25,6 @@ export interface OpenContext {
   readonly record: ClusterRecord;
   readonly driver: Driver;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
-  /** Absent: those to open. */
   readonly all?: (() => readonly ClusterNode[]) | undefined;
 }
 
@@ -44,7 +43,6 @@ export function openNodes(
   return nodes;
 }
 
-/** From now on each should stay as seen. */
 export async function acceptAll(nodes: readonly ClusterNode[]): Promise<void> {
   await Promise.all(nodes.map(async (node) => node.accept(await node.observe())));
 }
@@ -92,10 +90,8 @@ interface Membership {
   readonly hasLeft: (node: string) => boolean;
 }
 
-/** By the record on disk, read again only when changed. */
 function membershipOf({ stateDir, record: { name, token } }: OpenContext): Membership {
   let read: { readonly identity: string; readonly names: ReadonlySet<string> | undefined } | undefined;
-  /** Undefined: it is not this cluster's. */
   const names = () => {
     const identity = recordIdentity(stateDir, name);
     if (identity === undefined) return undefined;

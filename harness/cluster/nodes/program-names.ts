@@ -2,7 +2,6 @@ import type { FlavourName } from '../../flavours/flavour.ts';
 
 interface Running {
   readonly flavour: FlavourName;
-  /** Absent: the flavour's own. */
   readonly binary?: string | undefined;
 }
 

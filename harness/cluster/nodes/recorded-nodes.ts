@@ -4,7 +4,6 @@ import type { ClusterNode } from './cluster-node.ts';
 import { acceptAll, type OpenContext, openNodes } from './open-nodes.ts';
 
 interface RecordedNodesDeps {
-  /** Added and removed in place. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly context: () => OpenContext;
@@ -25,7 +24,6 @@ export class RecordedNodes<R extends ClusterRecord> {
     return this.#record;
   }
 
-  /** Reads the record again if it has changed. */
   async look(): Promise<void> {
     await acceptAll(this.refresh());
   }

@@ -63,7 +63,6 @@ export function chainOptions(
   };
 }
 
-/** @returns 64 hex digits each */
 export function plannedBatches({
   nodes,
   chain,
@@ -88,7 +87,6 @@ function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'i
   return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 
-/** Undefined: the chain deploys none for it. */
 export function chequebookOf(
   definition: Definition,
   node: Pick<PlannedNode, 'index' | 'flavour' | 'declared'>,

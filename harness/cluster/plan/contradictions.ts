@@ -1,4 +1,3 @@
-/** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/names.ts';
@@ -15,9 +14,8 @@ import { expectedTries } from './seed.ts';
 import { topologyMistakes } from './topology.ts';
 
 const PORT_MAX = 65_535;
-/** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
-/** That mining a cluster's overlays may take on average: about ten seconds. */
+/** Mining a cluster's overlays may take as many keys on average: about ten seconds. */
 const MINED_KEYS_MAX = 200_000;
 
 /** @returns a line each, with key, value and expectation */
@@ -59,7 +57,6 @@ function storeContradictions({ driver, store }: Definition): string[] {
     : [];
 }
 
-/** The image lacks it. */
 function engineContradictions({ driver, chain }: Definition): string[] {
   return DRIVER_FACTS[driver].images && chain.engine !== 'anvil'
     ? [
@@ -68,7 +65,6 @@ function engineContradictions({ driver, chain }: Definition): string[] {
     : [];
 }
 
-/** The image lacks the program of tampered nodes. */
 function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
   if (!DRIVER_FACTS[driver].images) return [];
   const lines = nodes.flatMap(({ flavour }, index) =>

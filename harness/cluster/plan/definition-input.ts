@@ -12,14 +12,14 @@ import type { Credit, Profile } from '../../flavours/profiles.ts';
 import type { StartingDriver } from '../../places/facts.ts';
 import type { KnobName } from '../../places/simulated/odd/knobs.ts';
 
-/** In the smallest unit, at least 0: a whole number, decimal text or bigint. */
+/** An amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */
 export type AmountInput = bigint | number | string;
 
 /** A postage batch that a node owns from the start. */
 export interface BatchInput {
   /** Logarithm of the number of chunks, 17 to 40. Default: 20. */
   readonly depth?: number | undefined;
-  /** Default: `24h`. */
+  /** How long the batch lasts. Default: `24h`. */
   readonly ttl?: string | undefined;
   /** A full bucket refuses more chunks; false: it overwrites its oldest. Default: true. */
   readonly immutable?: boolean | undefined;
@@ -38,16 +38,17 @@ export interface ResourcesInput {
 
 /** Keys of every kind of group. */
 export interface GroupKeys {
+  /** Default: `full`. */
   readonly mode?: NodeMode;
-  /** 1 to 1000, of other drivers than `simulated` at most 200. Default: 1. */
+  /** Number of nodes, 1 to 1000, of other drivers than `simulated` at most 200. Default: 1. */
   readonly count?: number;
   /** Private keys, 64 hex digits each, instead of those that follow from the seed. */
   readonly keys?: readonly string[];
   /** First bits of the overlays, 1 to 16 digits `0` and `1`: one text for all nodes, or one for each. */
   readonly neighbourhoods?: string | readonly string[];
-  /** Of each node, instead of those of the cluster. */
+  /** Batches of each node, instead of those of the cluster. */
   readonly batches?: BatchesInput | undefined;
-  /** Of each node; only with the docker driver. */
+  /** Limits of each node; only with the docker driver. */
   readonly resources?: ResourcesInput | undefined;
 }
 
@@ -56,7 +57,6 @@ export interface SvcGroupInput extends GroupKeys {
   readonly flavour?: 'svc';
   /** Path of another program of our node: a script for Node.js, such as `node/main.ts` of a clone, or an executable. */
   readonly binary?: string;
-  /** Instead of the one that this package builds. */
   readonly image?: string;
   readonly options?: NodeOptionsInput;
 }
@@ -72,20 +72,19 @@ export interface DishonestGroupInput extends GroupKeys {
 /** Real Bees. */
 export interface BeeGroupInput extends GroupKeys {
   readonly flavour: 'bee';
-  /** Path. Default: `SVCNET_BEE_BINARY`. */
+  /** Path of the program. Default: `SVCNET_BEE_BINARY`. */
   readonly binary?: string;
   readonly image?: string;
-  /** As the program defines them. */
+  /** Options as the program defines them. */
   readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
 /** Nodes of a program that a flavour file describes. */
 export interface DeclaredGroupInput extends GroupKeys {
-  /** Name in the flavour file. */
   readonly flavour: string;
-  /** Path. Default: `SVCNET_NAME_BINARY`, else the one of the flavour file. */
+  /** Path of the program. Default: `SVCNET_NAME_BINARY`, else the one of the flavour file. */
   readonly binary?: string;
-  /** If the flavour file says where they go. */
+  /** Options by name, if the flavour file says where they go. */
   readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
@@ -94,38 +93,38 @@ export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput | D
 
 /** The chain of a cluster. */
 export interface ChainInput {
-  /** Anvil, or an EVM in the chain's own process. Default: `anvil`. */
+  /** What computes the blocks: Anvil, or an EVM in the chain's own process. Default: `anvil`. */
   readonly engine?: EngineName | undefined;
-  /** `0s`: blocks are mined on demand only. Default: `1s`. */
+  /** Time between two blocks; `0s`: they are mined on demand only. Default: `1s`. */
   readonly blockTime?: string | undefined;
-  /** Not that of a public chain. Default: 31337. */
+  /** Must not be that of a public chain. Default: 31337. */
   readonly chainId?: number | undefined;
-  /** Not that of a public network. Default: 4020. */
+  /** Must not be that of a public network. Default: 4020. */
   readonly networkId?: number | undefined;
-  /** Of the JSON-RPC endpoint; 0: a free one. Default: 0. */
+  /** Port of the JSON-RPC endpoint; 0: a free one. Default: 0. */
   readonly port?: number | undefined;
   /** Puts a fault-injecting proxy in front of the endpoint. Default: false. */
   readonly gate?: boolean | undefined;
-  /** Of one chunk for one block, token units, 24,000 to 4,194,303. Default: 24,000. */
+  /** Price of one chunk for one block, token units, 24,000 to 4,194,303. Default: 24,000. */
   readonly storagePrice?: number | undefined;
 }
 
 /** A fixed range of ports. */
 export interface PortsInput {
-  /** Of the first node's API, 1024 to 65,000; its p2p listener is one above. */
+  /** Port of the first node's API, 1024 to 65,000; its p2p listener is one above. */
   readonly first: number;
-  /** From one node to the next, 2 to 1000. Default: 10. */
+  /** Distance from one node to the next, 2 to 1000. Default: 10. */
   readonly stride?: number | undefined;
-  /** Two above the API, or any free one. Default: `range`. */
+  /** Port of the debug API: two above the API, or any free one. Default: `range`. */
   readonly debug?: 'range' | 'free' | undefined;
 }
 
-/** `mesh` leaves connections to the nodes; the others fix them exactly. */
+/** Which nodes are connected. `mesh` leaves it to the nodes; the others fix the links exactly. */
 export type TopologyInput =
   | 'mesh'
   | 'ring'
   | 'star'
-  /** Least peers of each node, drawn from the seed. */
+  /** Each node has at least this many peers, drawn from the seed. */
   | { readonly random: number }
   /** Pairs of node names. */
   | { readonly links: readonly (readonly [string, string])[] };
@@ -140,7 +139,7 @@ export type PreparedUploadInput =
 /** History that a cluster gets before its start completes. */
 export interface PrepareInput {
   readonly uploads?: readonly PreparedUploadInput[] | undefined;
-  /** By node name. */
+  /** Cheques that one node sends to another, by node name. */
   readonly cheques?: readonly { readonly from: string; readonly to: string }[] | undefined;
   /** Least block height: mined after everything else, or before the nodes start if one is a Bee. */
   readonly height?: number | undefined;
@@ -148,7 +147,6 @@ export interface PrepareInput {
 
 /** Regions of the world, their shares of the nodes, and how far they are from each other. */
 export interface RegionsInput {
-  /** Source of the figures. */
   readonly about?: string | undefined;
   /** By name, relative to the sum of all. */
   readonly shares: Readonly<Record<string, number>>;
@@ -168,22 +166,22 @@ export interface NetworkShapeInput {
   readonly bandwidth?: string | undefined;
 }
 
-/** `{}` is five nodes, a chain, and a batch for each node. */
+/** Definition of a cluster: `{}` is five nodes, a chain, and a batch for each node. */
 export interface DefinitionInput {
   /** Default of every other key: `factory` is the ecosystem's five-node stack. */
   readonly preset?: 'factory' | undefined;
   /** At most 40 lower-case letters, digits and hyphens. Default: `net-` and eight random digits. */
   readonly name?: string | undefined;
-  /** Of every random choice, 0 to 2^64 - 1: keys, overlays, batch ids. Default: random. */
+  /** Seed of every random choice, 0 to 2^64 - 1: keys, overlays, batch ids. Default: random. */
   readonly seed?: bigint | number | string | undefined;
-  /** Number, 1 to 1000, or groups; of other drivers than `simulated` at most 200 nodes. Default: 5. */
+  /** Number of nodes, 1 to 1000, or groups of them; of other drivers than `simulated` at most 200. Default: 5. */
   readonly nodes?: number | readonly GroupInput[];
   /** Further node programs: what `readFlavour` returns. */
   readonly flavours?: readonly FlavourInput[] | undefined;
   readonly chain?: ChainInput | undefined;
   /** Where the nodes run: a process each, all in this process, or a container each. Default: `process`. */
   readonly driver?: StartingDriver | undefined;
-  /** Of nodes of this package. Default: `memory` for embedded nodes, which alone support it, else `disk`. */
+  /** Where our nodes keep their data. Default: `memory` for embedded nodes, which alone support it, else `disk`. */
   readonly store?: 'memory' | 'disk' | undefined;
   /** Embedded nodes verify the same bytes once for all of them. Default: true. */
   readonly shareResults?: boolean | undefined;
@@ -191,7 +189,7 @@ export interface DefinitionInput {
   readonly machineFaults?: boolean | undefined;
   /** Timing of the nodes: `fast` for tests, `production` as on the public network. Default: `fast`. */
   readonly profile?: Profile | undefined;
-  /** Of our nodes' HTTP: names and values; `swarm` is a Bee's. Default: `svc`. */
+  /** Names and values that our nodes use on HTTP; `swarm` is a Bee's. Default: `svc`. */
   readonly dialect?: DialectName | undefined;
   /** IPv4 address of the APIs and the chain. Default: `127.0.0.1`. */
   readonly listen?: string | undefined;
@@ -219,11 +217,11 @@ export interface DefinitionInput {
   readonly allowedHosts?: readonly string[] | undefined;
   /** URL of a receiver for the nodes' traces, OTLP over HTTP. Default: the nodes do not trace. */
   readonly otlp?: string | undefined;
-  /** Of each node. Default: one of depth 20 for 24 hours. */
+  /** Batches of each node. Default: one of depth 20 for 24 hours. */
   readonly batches?: BatchesInput | undefined;
   /** Debts are paid by cheques; false: by time alone. `deposit`: token units in each chequebook, default 5×10^17. */
   readonly swap?: boolean | { readonly deposit?: AmountInput | undefined } | undefined;
-  /** Of each account at the start: base units of the native coin, default 10^19, and token units, default 10^20. */
+  /** What each account starts with: base units of the native coin, default 10^19, and token units, default 10^20. */
   readonly funds?:
     | { readonly native?: AmountInput | undefined; readonly tokens?: AmountInput | undefined }
     | undefined;

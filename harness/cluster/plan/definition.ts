@@ -1,5 +1,3 @@
-/** Mistakes name key, value, expectation and nearest word. */
-
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { shownUrl, withShownUrls } from '../../../formats/shown-url.ts';
@@ -50,7 +48,6 @@ export function withGroup(
   throw new HarnessError('DEFINITION_INVALID', lines);
 }
 
-/** A group per node, without what follows from the node's place in its original group. */
 function singleGroups(definition: Definition): NodeGroup[] {
   return groupsByNumber(definition).map((group) => ({
     ...group,
@@ -60,7 +57,6 @@ function singleGroups(definition: Definition): NodeGroup[] {
   }));
 }
 
-/** @returns the definition, or all mistakes @param given with or without a preset */
 export function checkDefinition(
   given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly Mistake[] } {
@@ -75,7 +71,6 @@ export function checkDefinition(
   return { mistakes: [...mistakes, ...(rest.success ? mistakesIn(rest.data) : [])] };
 }
 
-/** What is wrong between valid keys. */
 function mistakesIn(definition: Definition): readonly string[] {
   const known = [...FLAVOUR_NAMES, ...definition.flavours.map(({ name }) => name)];
   const others =
@@ -120,7 +115,6 @@ function withPrograms(definition: Definition): Definition {
     const binary = entry.binary ?? (fallback === '' || fallback === undefined ? declared?.program : fallback);
     if (binary === undefined) return entry;
     const path = resolve(binary);
-    // Our own node needs no path.
     return { ...entry, binary: entry.flavour === 'svc' && isOwnProgram(path) ? undefined : path };
   });
   return { ...definition, nodes };
@@ -167,10 +161,8 @@ function got(issue: Issue, input: unknown): string {
   return `${at === '' ? 'document' : at}: got ${given}, expected ${issue.message}${near}`;
 }
 
-/** Their values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
 
-/** Of values that are URLs, or texts that were meant to be one. */
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
 /** A contract is called `token`, and `keys` of a flavour file says how a node reads them. */

@@ -5,7 +5,6 @@ import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
-/** Or else what suits profile, nodes and cheques. */
 export function creditOf(definition: Definition): Credit {
   const { credit, profile, prepare } = definition;
   const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
@@ -21,12 +20,10 @@ export function nodeCount(definition: Definition): number {
   return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
 }
 
-/** Of all nodes that it started or got, by number; what a node has become since is left out. */
 export function groupsByNumber({ nodes }: Pick<Definition, 'nodes'>): NodeGroup[] {
   return nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
 }
 
-/** Also the number of the next one. */
 export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);
 }
@@ -36,7 +33,7 @@ export interface UsedGroup {
   readonly group: NodeGroup;
 }
 
-/** Whose programs nodes run now: some may have left, or have got another program. */
+/** Some nodes may have left, or have got another program. */
 export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGroup[] {
   let first = 0;
   const asStarted = nodes.flatMap((group, index): UsedGroup[] => {
@@ -58,12 +55,10 @@ export function storeOf({
   return store ?? (DRIVER_FACTS[driver].shared ? 'memory' : 'disk');
 }
 
-/** A simulation's chain is always in its process. */
 export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>): EngineName {
   return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
 }
 
-/** Without faults; undefined: all arrives at once. */
 export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
   if (network === undefined) return undefined;
   const { latency, jitter, regions, bandwidth } = network;
@@ -74,7 +69,6 @@ export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every((group) => flavourOf(group).embedded !== undefined);
 }
 
-/** A boot node has none. */
 export function batchesOf(
   definition: Pick<Definition, 'batches'>,
   { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,

@@ -1,4 +1,3 @@
-/** Each with a message of what was expected. */
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 
@@ -61,7 +60,7 @@ export const amount = z
   .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
-/** Of secp256k1: private keys are below. */
+/** Order of secp256k1: private keys are below. */
 const GROUP_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 /** 64 lower-case hex digits. */
 export const privateKey = z
@@ -74,7 +73,6 @@ export const privateKey = z
 
 const PREFIX_BITS_MAX = 16;
 const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;
-/** Leading bits of overlays. */
 export const prefix = z
   .string({ error: PREFIX_EXPECTED })
   .regex(new RegExp(`^[01]{1,${PREFIX_BITS_MAX}}$`), { error: PREFIX_EXPECTED });

@@ -15,7 +15,6 @@ import type { Definition, NodeGroup } from './schema.ts';
 import { deriveNode } from './seed.ts';
 import { type Link, linksOf } from './topology.ts';
 
-/** Gossip reaches the others. */
 const BOOTNODES_MAX = 3;
 
 export interface ClusterPlan {
@@ -77,12 +76,10 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
 
 type Member = Omit<PlannedNode, 'identity' | 'peers'>;
 
-/** Without what follows from the seed, which may take a while to mine. */
 export function plannedMembers(definition: Definition): Member[] {
   return allMembers(definition).filter(({ index }) => definition.grown?.gone.includes(index) !== true);
 }
 
-/** Includes those removed for good. */
 function allMembers(definition: Definition): Member[] {
   return groupsByNumber(definition).map((asStarted, index) => {
     const group = definition.upgraded?.[index] ?? asStarted;
@@ -120,10 +117,9 @@ function peersOf(index: number, links: readonly Link[]): string[] {
 
 export interface NodePlace {
   readonly ports: NodePorts;
-  /** That peers dial: IPv4 address or name, and port. */
+  /** Where peers dial: IPv4 address or name, and port. */
   readonly reached: { readonly host: string; readonly port: number };
   readonly listen: string;
-  /** In requests to its API; absent: addresses only. */
   readonly hosts?: readonly string[];
   readonly dataDir: string;
 }
@@ -211,7 +207,6 @@ function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | u
   return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
-/** Or else the first full nodes: all other nodes ask these for more peers. */
 function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter((node) => node.mode === 'full' && flavourOf(node).bootstraps && isHonest(node));

@@ -17,19 +17,15 @@ export interface PlannedNode {
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
-  /** Undefined: a known flavour. */
   readonly declared: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   readonly binary: string | undefined;
   readonly image: string | undefined;
   readonly options: NodeGroup['options'];
-  /** If they differ from those of the cluster. */
   readonly batches: NodeGroup['batches'];
   readonly resources: NodeGroup['resources'];
-  /** Undefined: an ordinary node. */
   readonly tampered: TamperSettings | undefined;
   readonly identity: NodeKeys;
-  /** Names of its only peers; undefined: any. */
   readonly peers: readonly string[] | undefined;
 }

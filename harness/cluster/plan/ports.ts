@@ -4,7 +4,6 @@ import { flavourOf } from '../../flavours/table.ts';
 import { groupsByNumber } from './facts.ts';
 import type { Definition } from './schema.ts';
 
-/** In the first node's range, if it is that wide. */
 const CHAIN_PORT_OFFSET = 9;
 
 export type PortRange = Exclude<Definition['ports'], 'free'>;
@@ -20,7 +19,6 @@ export function fixedPorts({ first, stride, debug }: PortRange, index: number): 
   return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
 }
 
-/** 0: any free one. */
 export function chainPort({ chain, ports }: Definition): number {
   if (chain.port !== 0 || ports === 'free') return chain.port;
   return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;

@@ -14,10 +14,8 @@ const shape = Object.fromEntries(
   ),
 ) as Shape;
 
-/** Input: `DefinitionInput`. */
 export const schema = z.strictObject(shape, { error: 'a map' });
 
-/** Changes since the start. Added nodes are the last groups. */
 export interface Growth {
   /** Nodes at the start, which its chain was made with. */
   readonly from: number;
@@ -29,13 +27,12 @@ export interface Growth {
 export type Definition = Omit<Written, 'nodes'> & {
   readonly nodes: readonly NodeGroup[];
   readonly grown?: Growth | undefined;
-  /** By number, what nodes are now that got another program or mode. */
+  /** What upgraded nodes are now, by number. */
   readonly upgraded?: Readonly<Record<number, NodeGroup>> | undefined;
   /** What such nodes were under other flavours, the latest first: back there, they have its options again. */
   readonly formerly?: Readonly<Record<number, readonly NodeGroup[]>> | undefined;
 };
 export type NodeGroup = Written['nodes'][number] & {
-  /** Absent: a known flavour. */
   readonly declared?: FlavourInput | undefined;
 };
 type Written = z.output<typeof schema>;
@@ -44,7 +41,6 @@ interface Marked {
   readonly $bigint: string;
 }
 
-/** @returns JSON, with marked bigints */
 export function writtenDefinition(definition: unknown): unknown {
   const text = JSON.stringify(definition, (_key, value: unknown) =>
     typeof value === 'bigint' ? ({ $bigint: value.toString() } satisfies Marked) : value,

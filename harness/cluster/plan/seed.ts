@@ -48,7 +48,6 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   return new Uint8Array(hash.digest());
 }
 
-/** AES-256 in counter mode, per purpose. */
 export function seededBytes(
   length: number,
   seed: bigint,
@@ -67,7 +66,6 @@ export interface NodeOrigin {
   readonly seed: bigint;
   readonly index: number;
   readonly networkId: number;
-  /** 64 hex digits, instead of the one that follows from the seed. */
   readonly privateKey?: string | undefined;
   readonly neighbourhood?: string | undefined;
 }
@@ -126,11 +124,9 @@ function isInside([first = 0, second = 0]: Uint8Array, neighbourhood: string): b
 export interface SpareAccount {
   readonly name: string;
   readonly key: Uint8Array;
-  /** 40 lower-case hex digits. */
   readonly ethereum: string;
 }
 
-/** Two parties of an application, and a payer. */
 const SPARE_ACCOUNTS = 3;
 
 /** Accounts of no node, funded on every chain with this seed. */
@@ -141,7 +137,6 @@ export function spareAccounts(seed: bigint): SpareAccount[] {
   });
 }
 
-/** `0x` and 64 hex digits. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;
 }

@@ -1,11 +1,9 @@
-/** Which nodes are connected, by index. */
 import type { NodeMode } from '../../flavours/flavour.ts';
 import { numberOf } from './planned-node.ts';
 import type { Definition } from './schema.ts';
 import { derive } from './seed.ts';
 
 type Topology = Definition['topology'];
-/** The lower index first. */
 export type Link = readonly [number, number];
 
 /** Undefined: all nodes may connect. */
@@ -15,7 +13,6 @@ export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[]
   return fixedLinks(topology, nodes);
 }
 
-/** Undefined for a mesh and for drawn links. */
 function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
@@ -48,7 +45,6 @@ function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   );
 }
 
-/** A line per mistake. @param modes of all nodes, in order */
 export function topologyMistakes(topology: Topology, modes: readonly NodeMode[]): string[] {
   if (topology === 'mesh') return [];
   const nodes = modes.length;

@@ -30,13 +30,11 @@ function named(entries: unknown, key: string): string[] {
   });
 }
 
-/** Of a file or a recipe, unchecked. */
 export function uploadsIn(definition: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
   return Array.isArray(prepare?.uploads) ? prepare.uploads : [];
 }
 
-/** Undefined: none, or refused. */
 export function uploadedPath(upload: unknown): string | undefined {
   if (typeof upload !== 'object' || upload === null || !('path' in upload)) return undefined;
   return typeof upload.path === 'string' && upload.path !== '' ? upload.path : undefined;
@@ -75,7 +73,6 @@ export function expectTrusted(
   });
 }
 
-/** A file may name any number. */
 const NAMED_MAX = 10;
 
 function someOf(names: readonly string[]): string {

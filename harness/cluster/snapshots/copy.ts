@@ -6,7 +6,6 @@ import { isOfOneRun, TAMPERED_FILE } from '../../flavours/tampered/settings.ts';
 import type { ClusterFolder } from '../state/state.ts';
 import { namesIn } from '../state/state-folder.ts';
 
-/** Locks of a store in use, no data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
 /**
@@ -25,7 +24,6 @@ export async function copyFolder(from: string, to: string, signal?: AbortSignal)
   });
 }
 
-/** Without locks, by path with `/`, and their bytes. */
 export function filesBelow(path: string, prefix = ''): [name: string, bytes: number][] {
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
     const [name, place] = [`${prefix}${entry.name}`, join(path, entry.name)];

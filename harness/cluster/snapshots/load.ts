@@ -9,7 +9,6 @@ import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
-/** Beside a snapshot; everything else is fixed. */
 const CHOOSABLE = new Set(
   Object.entries(CLUSTER_OPTIONS).flatMap(([name, option]) => ('besideSnapshot' in option ? [name] : [])),
 );
@@ -49,7 +48,6 @@ export function openSnapshot(
   throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'));
 }
 
-/** @param cluster its name */
 export async function placeSnapshot(
   { path, record }: Snapshot,
   stateDir: string,

@@ -77,7 +77,6 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       cluster: record.name,
       seed,
       driver: record.driver,
-      // Without programs that no node runs any more.
       definition: writtenDefinition({
         ...readDefinition(record.definition),
         flavours: [],
@@ -201,7 +200,6 @@ async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void>
   throw reason;
 }
 
-/** @throws HarnessError `NODE_STATE` */
 async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
   const after = await Promise.all(nodes.map((node) => node.observe()));
   const started = nodes.filter((_, index) => {

@@ -24,7 +24,6 @@ import { foldersIn, statePath } from '../state/state-folder.ts';
 
 const text = z.string({ error: 'text' });
 const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number from 0' });
-/** Of a date. */
 const MS_MAX = 8.64e15;
 
 /** Raised when older snapshots can no longer be started. */
@@ -33,7 +32,7 @@ const FORMAT = 2;
 /** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
   readonly format: number;
-  /** Of this package; nodes of others may store their data differently. */
+  /** Version of this package, which determines how nodes store their data. */
   readonly version: string;
   readonly anvil: string;
 }
@@ -44,18 +43,16 @@ export interface SnapshotRecord extends SnapshotHead {
   /** Unix milliseconds. */
   readonly savedAt: number;
   readonly cluster: string;
-  /** Decimal. */
   readonly seed: string;
   readonly driver: DriverName;
-  /** By `writtenDefinition`. */
   readonly definition: unknown;
-  /** Also those that nodes without one got later. */
+  /** Batches from its start, and those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
   readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;
   readonly sizeBytes: number;
-  /** Of each file, by its path in the folder: a half-restored copy must not start. */
+  /** Bytes of each file, by its path in the folder: a half-restored copy must not start. */
   readonly files: Readonly<Record<string, number>>;
   readonly nodes: readonly {
     readonly name: string;
@@ -115,7 +112,6 @@ export function findSnapshot(stateDir: string, name: string, argument: string): 
   );
 }
 
-/** Undefined: it can be started. */
 export function whyUnusable({ path, record }: Snapshot): string | undefined {
   const { format, version, anvil } = currentHead();
   if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;
@@ -228,7 +224,6 @@ const startable = z.looseObject({
     .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),
 });
 
-/** @param folder its name @returns what is wrong with the head */
 function headMistake(record: unknown, folder: string): string | undefined {
   const parsed = head.safeParse(record);
   if (!parsed.success) return mistakeOf(parsed.error);

@@ -74,7 +74,7 @@ export function existsError(name: string): HarnessError {
   });
 }
 
-/** Left by processes killed while they saved or removed a snapshot. */
+/** Processes killed while they saved or removed a snapshot left these behind. */
 function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);

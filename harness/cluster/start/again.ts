@@ -1,5 +1,3 @@
-/** What differs when a cluster starts again from its own folder. */
-
 import { takenPorts } from '../../base/machine/ports.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { prefixed } from '../../client/json.ts';
@@ -8,12 +6,10 @@ import type { BatchRecord } from '../state/state.ts';
 import { portOf } from './node-setup.ts';
 import type { StartContext } from './start-context.ts';
 
-/** Whether parts can only have their old ports. */
 export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'driver'>): boolean {
   return before !== undefined && driver.halt !== undefined;
 }
 
-/** If any port will do and the old one is free. */
 export async function chainPortAgain(
   { before, driver, definition }: StartContext,
   { chain: { port } }: ClusterPlan,

@@ -35,7 +35,6 @@ export interface StartChain {
   readonly optionsFile: string;
   readonly log: string;
   readonly stopWithParent: boolean;
-  /** Its log has lines of an earlier run. */
   readonly isAgain?: boolean;
   /** Called as soon as the chain runs, so that an interruption finds it. */
   readonly onStarted: (started: Started) => void;
@@ -45,7 +44,6 @@ export interface StartChain {
 export interface StartedChain {
   readonly record: ChainRecord & { readonly contracts: Contracts };
   readonly nodesUrls: ChainUrls;
-  /** Undefined: it runs. */
   readonly whyEnded: () => Promise<HarnessError | undefined>;
 }
 

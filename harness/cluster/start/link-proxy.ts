@@ -1,4 +1,3 @@
-/** The proxy before all nodes, and what it is told about nodes that come, change and go. */
 import { writeJson } from '../../base/json-file.ts';
 import { type Driver, LINK_PROXY } from '../../places/driver.ts';
 import { proxyError } from '../../places/link-proxy.ts';

@@ -29,7 +29,6 @@ export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
-  /** Its nodes keep those of their ports that are free. */
   readonly before?: ClusterRecord | undefined;
 }
 
@@ -176,11 +175,9 @@ async function choosePorts(
     isFixed,
     isHeld,
   }: {
-    /** Of the nodes. */
     readonly numbers: readonly number[];
     readonly proxied: boolean;
     readonly keeper: string;
-    /** When they ran before. */
     readonly before: readonly NodePorts[] | undefined;
     readonly isFixed: boolean;
     /** Their running proxy listens on their old p2p ports. */
@@ -201,7 +198,6 @@ async function choosePorts(
     return {
       ports: kept.map((each) => {
         if (each === undefined) return { api: next(), p2p: next(), debug: next() };
-        // Its next program may have a debug API.
         return hasDebug(each) ? each : { ...each, debug: next() };
       }),
       behind: fresh,

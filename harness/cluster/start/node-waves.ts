@@ -9,7 +9,6 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-/** Keeps the processors of a usual machine busy. */
 const PILOTS_MIN = 8;
 /** With fewer, the first wave is too large a part of the start to predict anything early. */
 const WAVES_MIN = 4;
@@ -20,7 +19,6 @@ const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
   readonly clock: Clock;
-  /** Any number for nodes that take no time. */
   readonly processors: number;
   readonly limitMs: number;
   readonly launch: (node: ClusterNode) => Promise<void>;
@@ -101,7 +99,6 @@ interface Start {
 interface Pace {
   readonly msPerNode: number;
   readonly expectedMs: number;
-  /** At least one. */
   readonly fits: number;
 }
 
@@ -109,7 +106,6 @@ function atOnce(nodes: number, processors: number): number {
   return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
 }
 
-/** 0: too few nodes to judge. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;

@@ -19,7 +19,6 @@ export class PartWatch {
     void this.#run();
   }
 
-  /** Aborts with the reason when a part has ended. */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
@@ -62,7 +61,6 @@ export interface Launched {
   /** Before this, nothing has been created or reported. */
   begun: boolean;
   readonly parts: { readonly name: string; readonly handle: Handle }[];
-  /** Of parts that were ready once. */
   readonly watch: PartWatch;
   readonly open: { close(): Promise<void> }[];
 }

@@ -21,7 +21,6 @@ import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-/** Pushing is bounded by the slowest neighbourhood. */
 const SYNCED_TIMEOUT_MS = 300_000;
 const MINED_AT_ONCE = 5000;
 const BEHIND_BLOCKS_MAX = 20;

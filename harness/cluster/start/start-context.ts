@@ -5,16 +5,16 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** In their order. */
+/** The steps of the start of a cluster, in their order. */
 export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
 /** A step of the start of a cluster. */
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;
   readonly detail: string;
-  /** Where its detail does not say so. */
+  /** What the step still waits for, where its detail does not say so. */
   readonly missing?: string;
-  /** Of the step, when it is done. */
+  /** Duration of the step, when it is done. */
   readonly ms?: number;
 }
 
@@ -28,7 +28,6 @@ export interface StartContext {
   readonly ephemeral: boolean;
   /** Chain and nodes find their data, from a snapshot or their own, in the cluster's folder. */
   readonly continued: boolean;
-  /** When started from its folder. */
   readonly before?: ClusterRecord | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;

@@ -1,4 +1,3 @@
-/** When the limit expires, the error says which steps were in progress and what was missing. */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
@@ -9,7 +8,6 @@ const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
 
 export interface StartDeadline {
-  /** Aborts with the error. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: StartProgress) => void;
   readonly end: () => void;

@@ -18,7 +18,6 @@ const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
 /** Nodes that start together have found each other by then. */
 const REMIND_MS = 10_000;
-/** The profile sets how many; never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
 type WaitContext = Pick<StartContext, 'clock' | 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;

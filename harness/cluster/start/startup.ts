@@ -67,10 +67,8 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     const isInterrupted = context.signal?.aborted === true;
     const expired = deadline.signal.aborted && !isInterrupted;
     deadline.end();
-    // Before anything is ended here.
     const lost = isInterrupted ? undefined : await watch.reason();
     watch.end();
-    // Running waits have nothing to wait for.
     failed.abort();
     const reason = lost ?? (expired ? deadline.signal.reason : error);
     if (!launched.begun) {
@@ -95,7 +93,6 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
 async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
   const { definition, seed, signal, before } = context;
   const watch = stopwatch(context.clock);
-  // Containers that exist have theirs.
   const groups = groupsInUse(definition);
   if (before === undefined) await awaitImages(context, groups);
   watch.lap();
@@ -105,7 +102,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
-  // In parallel with the chain, which leaves a processor idle.
+  // The chain leaves a processor idle.
   const prepared = prepare(context.driver, groups, signal);
   // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);
@@ -276,7 +273,6 @@ export interface NodeParts {
   readonly batches: readonly BatchRecord[];
   readonly launched: Launched;
   readonly onCreated: (records: readonly NodeRecord[]) => void;
-  /** Of the cluster that the plan's join; absent: the plan's are all. */
   readonly all?: () => readonly ClusterNode[];
 }
 
@@ -298,7 +294,6 @@ export async function startNodes(
         context.definition.ports === 'free' &&
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
-      // The chain stays; nodes start anew on other ports.
       watched.dispose();
       const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
       parts.launched.parts.splice(

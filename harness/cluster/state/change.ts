@@ -15,7 +15,6 @@ import { type ClusterRecord, clusterFolder, expectOwnRecord, readRecord, writeRe
 import { namesIn } from './state-folder.ts';
 import { takeClusterTurn, takeTurn, whoseTurn } from './turn.ts';
 
-/** A change takes milliseconds. */
 const WAIT_MS = 10_000;
 
 export interface RecordContext {
@@ -35,7 +34,6 @@ export async function changeRecord(
   const expectCluster = () => {
     const record = readRecord(stateDir, name);
     if (record?.token !== token) throw clusterGone(name);
-    // What is written has our seal.
     expectOwnRecord(stateDir, name);
     return record;
   };
@@ -64,7 +62,6 @@ function turnOf(folder: string): { readonly done: Disposable } | { readonly miss
   }
 }
 
-/** @returns ends it @throws HarnessError `NODE_STATE` when it is being upgraded, `CLUSTER_GONE` */
 export function beginUpgrading(
   stateDir: string,
   cluster: Pick<ClusterRecord, 'name' | 'token'>,
@@ -73,7 +70,6 @@ export function beginUpgrading(
   return takeClusterTurn(stateDir, cluster, `upgrading-${node}`, ({ pid }) => beingUpgraded(node, pid));
 }
 
-/** If it is being upgraded. */
 export function whyUpgraded(stateDir: string, cluster: string, node: string): HarnessError | undefined {
   const upgrading = whoseTurn(clusterFolder(stateDir, cluster).path, `upgrading-${node}`);
   return upgrading === undefined ? undefined : beingUpgraded(node, upgrading.pid);
@@ -86,8 +82,8 @@ function beingUpgraded(node: string, pid: number): HarnessError {
 }
 
 /**
- * @returns ends it
- * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved, or a node is being upgraded, `CLUSTER_GONE`
+ * @returns ends it @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved, or a node is being upgraded,
+ * `CLUSTER_GONE`
  */
 export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name' | 'token'>): Disposable {
   const { name } = cluster;
@@ -103,7 +99,6 @@ export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name
   throw refuse(`cannot be saved: ${upgraded.message}`);
 }
 
-/** @param folder of the cluster */
 export function savingProcess(folder: string): ProcessId | undefined {
   return whoseTurn(folder, 'saving');
 }

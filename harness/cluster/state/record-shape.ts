@@ -5,7 +5,6 @@ import { FLAVOUR_NAME, flavourFile } from '../../flavours/declared/file.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
-/** They are names of files and folders. */
 const nodeName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'the name of a node' });
 const text = z.string({ error: 'text' });
 
@@ -48,7 +47,6 @@ const node = z
 const drivers = Object.keys(DRIVER_FACTS);
 const shape = z.looseObject({
   name: z.string({ error: 'text' }).regex(NAME_PATTERN, { error: 'the name of a cluster' }),
-  /** Part of the names of files. */
   token: z.string({ error: 'text' }).regex(/^[\w-]{1,64}$/, { error: 'letters, digits and hyphens' }),
   driver: z.enum(drivers, { error: `one of ${drivers.join(', ')}` }),
   phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),

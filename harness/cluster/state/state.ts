@@ -49,22 +49,18 @@ export interface NodeRecord extends Whose {
   readonly image?: string | undefined;
   readonly api: string;
   readonly debug: string;
-  /** For this machine; empty when it reports none. */
+  /** For this machine; empty when the node reports none. */
   readonly p2p: string;
-  /** That other nodes dial, if different. */
   readonly underlay?: string;
   readonly overlay: string;
   readonly ethereum: string;
   /** 64 hex digits; absent: unknown. */
   readonly privateKey?: string | undefined;
-  /** Of its API; both absent: none. */
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** Name, if it has one. */
   readonly container?: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
-  /** Path, or the command that prints it. */
   readonly log: string;
   /** Names of its only peers; absent: any. */
   readonly peers?: readonly string[] | undefined;
@@ -87,19 +83,17 @@ export interface PreparedRecord {
 export interface PreparedUpload {
   readonly node: string;
   readonly reference: string;
-  /** Absent for a file or folder. */
   readonly size?: number;
   readonly path?: string;
 }
 
-/** Phases of a start, real milliseconds. */
+/** Durations of the phases of a start, real milliseconds. */
 export interface Timings {
   readonly chainMs: number;
-  /** Until all were ready. */
   readonly nodesMs: number;
-  /** Beside the batches. */
+  /** Until every node had its peers; beside the batches. */
   readonly meshedMs: number;
-  /** Beside the peers. */
+  /** Until every batch could be used; beside the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
   readonly preparedMs?: number | undefined;
@@ -116,7 +110,6 @@ export interface ClusterRecord {
   readonly driver: DriverName;
   readonly profile: Profile;
   readonly createdAt: number;
-  /** By a simulation's own clock. */
   readonly began?: number;
   readonly phase: 'starting' | 'running';
   /** An ephemeral cluster does not outlive it. */
@@ -133,7 +126,6 @@ export interface ClusterRecord {
 /** What was asked for: a node that is `running` here may have crashed. */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
-  /** For the cluster's driver. */
   readonly handle: Handle;
   readonly state: RunState;
 }
@@ -142,11 +134,9 @@ export interface ClusterFolder {
   readonly path: string;
   dataDir(node: string): string;
   log(part: string): string;
-  /** What nodes know of each other from the start. */
   peerRecords(): string;
   chainOptions(): string;
   linkProxyOptions(): string;
-  /** Of a chain that started from another one's. */
   chainState(): string;
 }
 
@@ -173,12 +163,10 @@ export function listClusters(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
 }
 
-/** Something has written into them after their cluster's end. */
 export function foldersWithoutRecord(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
 
-/** Others were not made by this program. */
 function foldersOf(stateDir: string): string[] {
   return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
 }
@@ -192,7 +180,6 @@ function hasRecord(stateDir: string, name: string): boolean {
   }
 }
 
-/** Moved aside, or not yet in place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   return namesIn(path)
@@ -219,9 +206,7 @@ export function readRecord(stateDir: string, name: string): ClusterRecord | unde
 }
 
 type Written = ClusterRecord & {
-  /** Of its folder, where and when it was made. */
   readonly madeAs?: string;
-  /** `sealOf` all the rest, and the folder. */
   readonly seal?: string;
 };
 
@@ -239,13 +224,11 @@ function readAsOwn(written: Written, folder: ClusterFolder): ClusterRecord {
     ...node,
     // The file's content would be sent to the node.
     ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
-    // In the cluster's folder, wherever that has been moved.
     ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
   }));
   return { ...record, nodes, batches: record.batches ?? [] };
 }
 
-/** By path. */
 const own = new Map<string, string>();
 
 /**
@@ -279,7 +262,6 @@ export function whyRefused(stateDir: string, name: string): HarnessError | undef
   return why === undefined ? undefined : new HarnessError('STATE_INVALID', why, { hint });
 }
 
-/** Undefined: svcnet wrote its files here. */
 export function whyNotOurs(stateDir: string, name: string): string | undefined {
   const what = (happened: string) =>
     `the files of cluster '${name}' ${happened}, so nothing that they name is run or asked`;
@@ -297,7 +279,6 @@ export function recordIdentity(stateDir: string, name: string): string | undefin
   return identityOf(recordFile(stateDir, name));
 }
 
-/** Where one record must not hide others. @param onInvalid gets the reason */
 export function readableRecord(
   stateDir: string,
   name: string,
@@ -366,7 +347,6 @@ export function writeRecord(stateDir: string, record: ClusterRecord): void {
   else writeJson(recordFile(stateDir, record.name), record);
 }
 
-/** @param folder of a cluster in the making, perhaps without its name */
 export function writeFirstRecord(folder: string, record: ClusterRecord): void {
   makeFolder(folder, 0o700);
   writeOwn(folder, record);
@@ -378,7 +358,6 @@ function writeOwn(folder: string, record: ClusterRecord): void {
   writeJson(join(folder, RECORD_FILE), written);
 }
 
-/** By state directory, cluster name and part: one joined key costs more than the rest of a look. */
 const heldRuns = new Map<string, Map<string, Map<string, RunRecord>>>();
 
 /** Run records in memory: only this process changes them, and virtual time observes members thousands of times a second. */
@@ -408,13 +387,11 @@ function removeRun(stateDir: string, cluster: string, part: string): void {
   heldRuns.get(stateDir)?.get(cluster)?.delete(part);
 }
 
-/** But for its logs. */
 export function removeNodeFiles(stateDir: string, cluster: string, node: string): void {
   removeRun(stateDir, cluster, node);
   removeFolder(clusterFolder(stateDir, cluster).dataDir(node));
 }
 
-/** Every part ever started, with the chain. */
 export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
   if (!isOwnCluster(stateDir, cluster)) return [];
   const folder = join(clusterFolder(stateDir, cluster).path, 'run');
@@ -426,7 +403,7 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/** Not another cluster's that has its name now. The folder is moved aside first, to free the name. */
+/** Removes no other cluster that has its name now. The folder is moved aside first, to free the name. */
 export function removeCluster(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -435,17 +412,14 @@ export function removeCluster(
   const aside = setAside(stateDir, name);
   if (aside === undefined) return;
   if (isTheirs(aside, token)) removeFolder(aside);
-  // Another cluster took the name meanwhile.
   else renameSync(aside, clusterFolder(stateDir, name).path);
 }
 
-/** Or to none. */
 function isTheirs(path: string, token: string): boolean {
   const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
   return record === undefined || record.token === token;
 }
 
-/** @returns where it is now; undefined: there is none */
 export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {

@@ -19,7 +19,6 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
   const expectNobody = (owner: ProcessId | undefined) => {
     if (owner !== undefined) throw taken(owner);
   };
-  // Its own file would be replaced.
   expectNobody(whoseTurn(folder, purpose));
   const own = join(folder, `${purpose}-${process.pid}.json`);
   replaceJson(own, ownProcess());
@@ -60,7 +59,6 @@ export function takeClusterTurn(
   return turn;
 }
 
-/** @param except path of a file that does not count */
 export function whoseTurn(folder: string, purpose: Purpose, except?: string): ProcessId | undefined {
   return filesIn(folder, purpose)
     .filter((path) => path !== except)

@@ -19,10 +19,8 @@ const WRITTEN: Readonly<Record<string, (path: string, name: string) => boolean>>
 const SET_ASIDE = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINS_WITH_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d/;
 
-/** Of Git, desktops and file systems. */
 const HARMLESS: ReadonlySet<string> = new Set(['.gitignore', '.gitkeep', '.DS_Store', 'lost+found']);
 
-/** Keys and tokens must never be staged. */
 const IGNORE = '# svcnet: keys, tokens and data of networks\n*\n';
 
 /** @throws HarnessError `STATE_INVALID` naming what svcnet has not made, `CANNOT_READ` */
@@ -49,7 +47,6 @@ export function markState(stateDir: string): void {
   markMadeHere(stateDir);
 }
 
-/** @returns its path in the folder; undefined: everything is known */
 function foreignEntry(stateDir: string): string | undefined {
   for (const entry of entriesOf(stateDir)) {
     const { name } = entry;
@@ -60,7 +57,6 @@ function foreignEntry(stateDir: string): string | undefined {
     const isCache = /^(cache$|\.cache-)/.test(name) && (isMarked(path) || entriesOf(path).length === 0);
     if (!entry.isDirectory() || (isWritten === undefined && !isCache)) return name;
     const odd = entriesOf(path).find(
-      // A link is refused where it is used.
       (part) =>
         !HARMLESS.has(part.name) &&
         !part.isSymbolicLink() &&

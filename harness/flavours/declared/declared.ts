@@ -18,7 +18,6 @@ const VERSION_CHARACTERS_MAX = 4096;
 
 const made = new WeakMap<FlavourInput, Flavour>();
 
-/** Such as `SVCNET_ANT_BINARY`. */
 export function binaryVariable(name: string): string {
   return `SVCNET_${prefixOf(name)}BINARY`;
 }
@@ -80,7 +79,6 @@ function programOf({ program }: DeclaredFlavour, binary: string | undefined): st
 
 const asked = new Map<string, Promise<ReadonlySet<string>>>();
 
-/** Undefined: it cannot be asked. */
 async function knownOptions(
   { name, config }: DeclaredFlavour,
   binary: string,
@@ -106,7 +104,6 @@ export async function valuesLeftOut(given: FlavourInput, binary: string): Promis
   return names.filter((name) => known?.has(name) === false);
 }
 
-/** @throws HarnessError `BINARY_INVALID`, `DEFINITION_INVALID` */
 async function checkProgram(
   file: DeclaredFlavour,
   {

@@ -41,9 +41,7 @@ const VARIABLE_EXPECTED =
   'a variable whose name has 1 to 64 letters, digits and underscores and begins with neither SVCNET_ nor SVC_';
 
 const PATH_EXPECTED = 'a path below the data directory of the node, such as keys/swarm.key';
-/** What starts the node, beside its other files. */
 export const LAUNCH_FILE = 'launch.json';
-/** `./a//b/` is `a/b`. */
 function plain(text: string): string {
   return normalize(text).replace(/\/+$/, '');
 }
@@ -89,7 +87,6 @@ const patternText = z.string({ error: 'a regular expression' }).refine(
   { error: 'a regular expression' },
 );
 const words = list(z.string({ error: 'a text' }), 'a list of texts');
-/** Text, as it is read again as part of a definition. */
 const duration = z
   .string({ error: DURATION_EXPECTED })
   .refine((text) => parseDurationMs(text) !== undefined, { error: DURATION_EXPECTED });
@@ -248,5 +245,4 @@ function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 }
 
-/** Its program is an absolute path. */
 export type DeclaredFlavour = z.output<typeof flavourFile>;

@@ -6,6 +6,7 @@ export type FlavourValue = string | number | boolean | readonly string[];
 
 /** A file with a key of a node. */
 export interface FlavourKeyFile {
+  /** Below the data directory. */
   readonly path: string;
   /** Default: `keystore`, version 3 with the password `{password}`. */
   readonly format?: 'keystore' | 'hex' | 'raw' | 'pem' | undefined;
@@ -13,9 +14,7 @@ export interface FlavourKeyFile {
 
 /** A node program that this package does not know: what `readFlavour` returns. */
 export interface FlavourInput {
-  /** As groups call it. */
   readonly name: string;
-  /** Path. */
   readonly program: string;
   /** Checked before a start. Default of `args`: `--version`. */
   readonly version?: { readonly args?: readonly string[] | undefined; readonly pattern: string } | undefined;
@@ -33,7 +32,7 @@ export interface FlavourInput {
         readonly known?: readonly string[] | undefined;
       }
     | undefined;
-  /** Below the data directory. */
+  /** Further files below the data directory. */
   readonly files?: readonly { readonly path: string; readonly text: string }[] | undefined;
   readonly keys: {
     readonly swarm?: FlavourKeyFile | undefined;
@@ -56,10 +55,11 @@ export interface FlavourInput {
   readonly publicConstants?: boolean | undefined;
   /** It may dial a peer where it listens instead of where it advertises. Default: false. */
   readonly learnsListeners?: boolean | undefined;
+  /** Folders with what it stores. */
   readonly stored?: readonly string[] | undefined;
   /** What else its API must answer before it serves: a line that matches. */
   readonly well?: readonly { readonly path: string; readonly pattern: string }[] | undefined;
-  /** Until it dials an unreachable peer again, such as `30s`. */
+  /** How long until it dials an unreachable peer again, such as `30s`. */
   readonly redial?: string | undefined;
   /** How long it may take to end. Default: `10s`. */
   readonly stop?: string | undefined;

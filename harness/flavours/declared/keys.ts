@@ -1,4 +1,3 @@
-/** In the formats of node programs. */
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -17,7 +16,6 @@ const SECP256K1_PREFIX = Buffer.from('002508021221', 'hex');
 
 type Curve = DeclaredFlavour['keys']['libp2p']['type'];
 
-/** Base58, for a key of that curve. */
 export function peerIdOf({ keys, peerId }: NodeKeys, curve: Curve): string {
   if (curve === 'ed25519') return peerId;
   if (curve === 'p256') return p256Identity(keys.libp2p).peerId;

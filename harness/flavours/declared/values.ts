@@ -17,7 +17,6 @@ export function loopbackNamed(hostAndPort: string): string {
   return hostAndPort.replace(/^127\.[\d.]+(?=:)/, 'LOCALHOST');
 }
 
-/** In the order of their page. */
 export const VALUES = {
   name: { about: 'name of the node in its cluster', of: ({ name }) => name },
   mode: { about: 'full, light or boot', of: ({ mode }) => mode },
@@ -93,7 +92,6 @@ const NAMES = Object.keys(VALUES);
 /** Other braces are text: JSON and TOML have them. */
 const PLACEHOLDER = /\{([a-z][a-z0-9-]*)\}/g;
 
-/** Undefined: nothing is wrong. */
 export function unknownValue(text: string): string | undefined {
   const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = '']) => !NAMES.includes(name))?.[1];
   return unknown === undefined
@@ -107,7 +105,6 @@ export function filled(text: string, plan: NodePlan): Value {
   return alone === undefined ? filledText(text, plan) : valueOf(alone, plan);
 }
 
-/** Lists become texts separated by commas. */
 export function filledText(text: string, plan: NodePlan): string {
   return text.replaceAll(PLACEHOLDER, (_, name: string) => valueText(valueOf(name, plan)));
 }

@@ -7,15 +7,12 @@ import type { HostDeps, HostOptions } from '../../../node/p2p/host-options.ts';
 
 /** What a behaviour acts on. */
 export interface Stage {
-  /** Its streams are not tampered with. */
   readonly host: Host;
   readonly options: HostOptions;
   readonly deps: HostDeps;
   readonly clock: Clock;
   readonly random: Random;
-  /** On the same network, for further identities. */
   readonly newHost: (options: HostOptions, deps: HostDeps) => Host;
-  /** That the node uses. */
   readonly chain: () => ChainEndpoint;
   /** Aborts when the node stops. */
   readonly signal: AbortSignal;
@@ -35,10 +32,9 @@ export interface Behaviour {
   readonly about: string;
   /** Stream handlers by protocol id, instead of the node's. */
   serves?(stage: Stage): Readonly<Record<string, ProtocolHandler>>;
-  /** What is written instead. */
   alters?(stage: Stage): (written: Written) => Written['message'] | Promise<Written['message']>;
   /** Keeps the node from opening a stream of a protocol. */
   withholds?(stage: Stage): (protocol: string) => boolean;
-  /** On its own, until the stage's signal aborts. */
+  /** Acts on its own until the stage's signal aborts. */
   acts?(stage: Stage): Promise<void>;
 }

@@ -1,4 +1,3 @@
-/** Identities around one node hide all other peers. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import type { Host, Peer } from '../../../node/p2p/host.ts';

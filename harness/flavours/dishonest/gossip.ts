@@ -28,7 +28,6 @@ function gossip(what: string, records: RecordsOf): (stage: Stage) => Promise<voi
     );
 }
 
-/** Of an identity that no node has. */
 function nowhere({ random }: Stage): Uint8Array {
   const { peerId } = ownIdentity(random.bytes(32));
   return encodeUnderlays([withPeerId(`/ip4/127.0.0.1/tcp/${1 + random.below(PORTS_BELOW)}`, peerId)]);

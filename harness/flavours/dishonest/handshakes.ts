@@ -88,7 +88,6 @@ async function garbled(
   }
 }
 
-/** Whatever comes back. */
 function onHandshake(say: Say): Way {
   return async (stage, underlay) => {
     const own = ownIdentity(stage.random.bytes(32));

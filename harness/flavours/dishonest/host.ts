@@ -1,4 +1,4 @@
-/** Changes what the honest node above hears and says, after negotiation and encryption. */
+/** A dishonest node's host changes what the honest node above hears and says, after negotiation and encryption. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { type Host, type MessageStream, type ProtocolHandler, StreamError } from '../../../node/p2p/host.ts';
@@ -9,7 +9,6 @@ import type { Behaviour, Stage, Written } from './behaviour.ts';
 import type { BehaviourName } from './names.ts';
 import { BEHAVIOURS } from './table.ts';
 
-/** Older addresses are forgotten. */
 const HEARD_MAX = 1_000;
 
 export interface Dishonesty {

@@ -1,4 +1,3 @@
-/** Each has a key, an overlay and a host. */
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
@@ -15,7 +14,7 @@ export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
   return createSigner(random.bytes(KEY_SIZE));
 }
 
-/** On a free loopback port, not started. The caller handles all but greetings. */
+/** Listens on a free loopback port once started; the caller handles all but greetings. */
 export function newIdentity(
   { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
   differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},

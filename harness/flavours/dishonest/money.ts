@@ -19,7 +19,6 @@ const MORE_THAN_THERE_IS = 10n ** 30n;
 const ADDRESS_SIZE = 20;
 const SIGNATURE_SIZE = 65;
 
-/** Neither by time nor by cheque. */
 function paysNothing({ count }: Stage): (protocol: string) => boolean {
   return (protocol) => {
     if (protocol !== PSEUDOSETTLE.id && protocol !== SWAP.id) return false;
@@ -53,7 +52,6 @@ export const FREELOAD: Behaviour = {
 
 type ChequeFor = (stage: Stage, peer: Peer, chainId: bigint, turn: number) => SignedCheque | undefined;
 
-/** Most cheques are refused, which is ignored. */
 function cheques(what: string, made: ChequeFor): (stage: Stage) => Promise<void> {
   return async (stage) => {
     const chainId = await chainIdOf(stage.chain(), stage.signal);

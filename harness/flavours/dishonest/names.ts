@@ -24,5 +24,4 @@ export const BEHAVIOUR_NAMES = [
 /** What a dishonest node does, as a definition names it. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
 
-/** They need a connection. */
 export const SPOILS_CONNECTIONS: readonly BehaviourName[] = ['handshake-garbage'];

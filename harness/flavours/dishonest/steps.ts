@@ -1,4 +1,3 @@
-/** What behaviours share. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
@@ -19,7 +18,7 @@ export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** On an untampered stream, which is then reset. @returns whether it went well */
+/** The stream is reset afterwards. @returns whether it went well */
 export function withStream(
   { host, signal }: Pick<Stage, 'host' | 'signal'>,
   peer: Peer,
@@ -79,7 +78,6 @@ export function randomChunk(random: Random): Chunk {
   return makeCac(BigInt(PAYLOAD_SIZE), random.bytes(PAYLOAD_SIZE));
 }
 
-/** Of the right length, and of no batch. */
 export function randomStamp(random: Random): Uint8Array {
   return random.bytes(STAMP_SIZE);
 }

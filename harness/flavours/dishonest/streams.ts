@@ -12,7 +12,6 @@ const SLOW_MS = 8_000;
 const SLOW = new Set<string>([PUSHSYNC.id, RETRIEVAL.id, PULLSYNC.id, STATUS.id]);
 const OPENED_EVERY_MS = 20;
 const ENDLESS = [PINGPONG.id, STATUS.id, RETRIEVAL.id, PUSHSYNC.id, PULLSYNC.id] as const;
-/** Per peer. */
 const ENDLESS_MAX = 1_000;
 const FLOOD_EVERY_MS = 50;
 const PINGS_AT_ONCE = 50;

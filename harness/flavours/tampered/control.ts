@@ -1,5 +1,3 @@
-/** Files of faults and counters, and a request to reload. */
-
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { processOf, whileRunning } from '../../base/machine/processes.ts';
@@ -13,10 +11,8 @@ import {
   writeFault,
 } from './settings.ts';
 
-/** By data directory. */
 const controlledHere = new Map<string, Controlled>();
 
-/** No socket, no time. */
 export async function serveHere(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   controlledHere.set(dataDir, controlled);
   return {

@@ -30,9 +30,7 @@ class BadDisk implements Backend {
   readonly slots: Backend['slots'];
   readonly #base: Backend;
   readonly #deps: DiskDeps;
-  /** In call order. */
   #waiting: (() => void)[] = [];
-  /** Until they begin; with the time on the clock. */
   #slow: { readonly timer: Disposable; readonly dueMs: number } | undefined;
   #writes = 0;
 
@@ -133,7 +131,6 @@ export function readsOf(reader: TableReader): TableReader {
   };
 }
 
-/** At its first change; reads do not fail. */
 function refusing(tx: Transaction, error: DiskError, refused: () => void): Transaction {
   const refuse = () => {
     refused();

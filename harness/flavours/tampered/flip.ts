@@ -14,7 +14,6 @@ interface Places {
   readonly size: number;
   read(place: number): Uint8Array | undefined;
   write(place: number, bytes: Uint8Array): void;
-  /** Undefined: the slot is empty. */
   chunkIn(bytes: Uint8Array): { readonly offset: number; readonly length: number } | undefined;
 }
 
@@ -28,7 +27,6 @@ export function flipOnDisk(dataDir: string, chunks: number): number {
     .filter((file) => /^shard_\d+$/.test(file))
     .toSorted();
   let left = chunks;
-  // Chunks are spread over all shards.
   for (const [index, shard] of shards.entries()) {
     const share = Math.ceil(left / (shards.length - index));
     left -= withFile(join(sharky, shard), (file) => flip(shardOf(file), share));

@@ -18,7 +18,7 @@ export interface TamperSettings {
 
 export interface ClockFault {
   readonly layer: 'clock';
-  /** Behind when negative. */
+  /** The clock is behind when it is negative. */
   readonly offsetMs: number;
   /** Parts per million too fast; negative: too slow. */
   readonly driftPpm: number;
@@ -38,7 +38,6 @@ export type NodeFault = ClockFault | DiskFault;
 /** What has been done, by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** Of a running node. */
 export interface ControlAddress {
   readonly port: number;
   readonly token: string;
@@ -46,13 +45,10 @@ export interface ControlAddress {
 }
 
 export interface Controlled {
-  /** What is wrong. */
   reload(): void;
-  /** Writes down what was counted. */
   flush(): void;
 }
 
-/** Until disposed. */
 export type ServeControl = (dataDir: string, controlled: Controlled) => Promise<AsyncDisposable>;
 
 export function isTampered(dataDir: string): boolean {
@@ -78,7 +74,7 @@ export function isOfOneRun(path: string): boolean {
   return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
 }
 
-/** By key, sorted: a folder's order is the machine's. */
+/** Sorted, because a folder's order is the machine's. */
 export function readFaults(dataDir: string): ReadonlyMap<string, NodeFault> {
   const folder = join(dataDir, FOLDER, 'faults');
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];

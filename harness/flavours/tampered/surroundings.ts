@@ -28,7 +28,6 @@ export class Surroundings {
     return this.#disks;
   }
 
-  /** Called after each reload. */
   onReload(reloaded: () => void): void {
     this.#listeners.push(reloaded);
   }

@@ -24,7 +24,6 @@ export class Tally implements Disposable {
     this.#timer ??= this.#clock.timer(FLUSH_MS, () => this.flush(), true);
   }
 
-  /** Including earlier starts of the node. */
   of(name: string): Counts {
     return this.#of(name);
   }

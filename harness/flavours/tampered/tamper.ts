@@ -11,7 +11,6 @@ import { Unsynced } from './unsynced.ts';
 
 export interface TamperedPlatform extends AsyncDisposable {
   readonly platform: Platform;
-  /** @returns what the disk of a node that is off lost */
   losePower(): Counts;
 }
 
@@ -20,7 +19,6 @@ export interface Tampering {
   readonly tampered: TamperSettings;
   readonly options: NodeOptions;
   readonly serve: ServeControl;
-  /** If its power can be cut. */
   readonly disk?: MemoryDisk | undefined;
 }
 

@@ -35,7 +35,6 @@ export function tearInMemory(
   return torn;
 }
 
-/** A copy that was torn before is none. */
 function isReserved(disk: MemoryDisk, address: Uint8Array, at?: number): boolean {
   const record = disk.reader.get('chunks', address);
   const slot = record && decodeNumber(record);

@@ -13,7 +13,6 @@ import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { readsOf } from './disk.ts';
 import type { Counts } from './settings.ts';
 
-/** As most systems do. */
 const WRITTEN_BACK_MS = 30_000;
 /** Bytes that a disk writes wholly or not at all. */
 export const SECTOR = 512;
@@ -27,7 +26,6 @@ interface Step {
   }[];
 }
 
-/** As the disk has it for sure. */
 interface Slot {
   readonly at: number;
   readonly bytes: Uint8Array;
@@ -39,10 +37,8 @@ export class Unsynced {
   readonly #disk: MemoryDisk;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #isDurable: boolean;
-  /** They have not run. */
   readonly #pending = new Set<Change>();
   readonly #steps: Step[] = [];
-  /** The oldest first. */
   readonly #slots = new Map<number, Slot>();
 
   /** @param isDurable each transaction is synced before it is confirmed */
@@ -55,7 +51,6 @@ export class Unsynced {
     this.#isDurable = isDurable;
   }
 
-  /** The same disk, watched. */
   watched(base: Backend): Backend {
     return {
       ...readsOf(base),
@@ -81,7 +76,7 @@ export class Unsynced {
     };
   }
 
-  /** During the next transaction. Call it when the node is off. */
+  /** Call it when the node is off. */
   lose(random: Random): Counts {
     const disk = this.#disk;
     this.#writeBack();
@@ -107,7 +102,6 @@ export class Unsynced {
     return counts;
   }
 
-  /** As one transaction. */
   #beginNext(): void {
     const tx = this.#recorded(this.#disk.transaction());
     for (const change of this.#pending) {
@@ -150,7 +144,6 @@ export class Unsynced {
     this.#sync(this.#clock.monotonic() - WRITTEN_BACK_MS);
   }
 
-  /** @param until what was written before it is synced */
   #sync(until: number): void {
     const young = this.#steps.findIndex(({ at }) => at >= until);
     this.#steps.splice(0, young === -1 ? this.#steps.length : young);
@@ -163,7 +156,6 @@ export class Unsynced {
 
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** With only some of its sectors written. */
 function torn(
   slot: number,
   { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },

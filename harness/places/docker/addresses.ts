@@ -1,4 +1,3 @@
-/** This machine reaches published ports here, or on DOCKER_HOST's machine. */
 import { HarnessError } from '../../base/errors.ts';
 import { LISTEN } from '../../flavours/inside-image.ts';
 import { engineAddress, remoteEngine } from './engine/engine.ts';

@@ -2,7 +2,6 @@ import { type TarEntry, tarStream } from '../../base/tree.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import { USER_ID } from '../../flavours/inside-image.ts';
 
-/** @returns with the folders that they are in */
 export async function archiveOf(files: readonly PlannedFile[]): Promise<Buffer> {
   const folders = new Set(files.flatMap(({ path }) => foldersOf(path)));
   const entries: TarEntry[] = [
@@ -17,7 +16,6 @@ export async function archiveOf(files: readonly PlannedFile[]): Promise<Buffer> 
   return Buffer.concat(await Array.fromAsync(tarStream(entries) as AsyncIterable<Buffer>));
 }
 
-/** `a/b/c` is in `a` and `a/b`. */
 function foldersOf(path: string): string[] {
   const parts = path.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));

@@ -9,7 +9,6 @@ const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } 
 /** They can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
-/** Whatever its image. */
 export const CONFINED = {
   CapDrop: [CONFINEMENT.dropped],
   SecurityOpt: [CONFINEMENT.security],
@@ -17,13 +16,11 @@ export const CONFINED = {
   Tmpfs: { [CONFINEMENT.temporary.folder]: CONFINEMENT.temporary.options },
   PidsLimit: CONFINEMENT.tasksMax,
 } as const satisfies HostConfig;
-/** Owner of the files that a container is given. */
 export const UNPRIVILEGED = `${USER_ID}:${USER_ID}`;
 
 interface PublishedPort {
   readonly inside: number;
   readonly outside: number;
-  /** If different from the other ports'. */
   readonly at?: string | undefined;
 }
 
@@ -33,15 +30,13 @@ export interface PartContainer {
   readonly part: string;
   readonly image?: string | undefined;
   readonly command: ContainerCommand;
-  /** Default: the cluster's. */
   readonly network?: string | undefined;
   readonly ports: readonly PublishedPort[];
   readonly resources?: NodePlan['resources'] | undefined;
-  /** Relative to the root of its volume, which the image's user owns. */
+  /** Paths are relative to the root of the container's volume, which the image's user owns. */
   readonly files: readonly PlannedFile[];
 }
 
-/** @param owner.listen address of its machine */
 export function containerSpec(
   { part, command, ports, resources, network: own }: Omit<PartContainer, 'image' | 'files'>,
   image: string,

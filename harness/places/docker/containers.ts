@@ -9,10 +9,8 @@ import type { ContainerSpec } from './engine/documents.ts';
 import { type Engine, statusOf, unless } from './engine/engine.ts';
 import { type Owner, partName } from './names.ts';
 
-/** Exit code of a process that was killed. */
 const KILLED = 137;
 
-/** Replaces an earlier container of that name. @param files written into its volume */
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec & { readonly name: string },
@@ -78,7 +76,6 @@ export function stopContainer(
   });
 }
 
-/** @returns the previous limit, or the machine's memory */
 export async function limitMemory(container: Container, bytes: number): Promise<number> {
   const { Memory = 0 } = (await container.inspect()).HostConfig;
   // Swap would make up for the limit.

@@ -55,7 +55,6 @@ const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 export class DockerDriver implements Driver {
   readonly name = 'docker';
-  /** Without privileges, clock and disk of a container cannot be changed. */
   readonly can: Capabilities;
   readonly routes: Driver['routes'];
   readonly #options: DockerDriverOptions;
@@ -172,7 +171,6 @@ export class DockerDriver implements Driver {
 
   async kill(handle: Handle): Promise<void> {
     const killed = this.#ask(handle, async (container) => {
-      // 409: it is not running.
       await unless([404, 409], container.kill());
       await unless([404], container.ended());
     });
@@ -226,7 +224,6 @@ export class DockerDriver implements Driver {
     { ending, flag } = { ending: '.log', flag: 'w' },
   ): Promise<void> {
     const { folder, token } = this.#options;
-    // The cluster has been removed, its containers with it.
     if (!existsSync(folder)) return;
     const logs = join(folder, 'logs');
     makeFolder(logs);
@@ -251,7 +248,6 @@ export class DockerDriver implements Driver {
   }
 
   async remove(node: string): Promise<void> {
-    // Its log would go with it.
     await this.#gatherLogs((part) => part === node);
     await this.#changing(removePart(this.#engine, this.#options, node));
   }
@@ -305,7 +301,6 @@ class Networks {
     );
   }
 
-  /** A repeated start connects parts that are already connected. */
   async #connect(part: string, networks: readonly string[]): Promise<void> {
     const container = partName(this.#owner, part);
     await this.#engine.ask((docker) =>

@@ -9,12 +9,10 @@ import { containerLog } from './log.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
-/** Found by what it was built from: its name may belong to another checkout. */
+/** An image is found by what it was built from: its name may belong to another checkout. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
-/** Of a program that only prints its help. */
 const PROGRAM_TIMEOUT_MS = 60_000;
-/** Of a build's output. */
 const LINES_SHOWN = 15;
 
 /** @returns image id, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
@@ -64,7 +62,6 @@ async function builtFrom(engine: Engine, sources: string): Promise<string | unde
   return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
 
-/** The published package has no sources. */
 async function installedImage(engine: Engine): Promise<{ readonly id: string; readonly detail: string }> {
   const id = await idOf(engine, IMAGE);
   if (id !== undefined) return { id, detail: `${IMAGE} is there` };
@@ -75,7 +72,6 @@ async function installedImage(engine: Engine): Promise<{ readonly id: string; re
   );
 }
 
-/** @param name with a tag, or the latest @throws HarnessError `IMAGE_FAILED` */
 export async function namedImage(engine: Engine, name: string, watch: ImageWatch): Promise<void> {
   if ((await idOf(engine, name)) !== undefined) return;
   const doing = `pulling ${name}`;
@@ -137,7 +133,6 @@ function buildError(error: unknown, dependencies: string, lines: readonly string
   });
 }
 
-/** To its end. @returns its output @throws HarnessError `BINARY_INVALID` */
 export async function runProgram(
   engine: Engine,
   { image, args, labels }: { image: string; args: readonly string[]; labels: Record<string, string> },

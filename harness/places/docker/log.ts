@@ -1,4 +1,3 @@
-/** From the engine, even after the container or its starter ended. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { LogRange } from './engine/documents.ts';
@@ -21,7 +20,6 @@ export function containerLog(engine: Engine, container: string): PartLog {
       const raw = await engine.ask((docker) => docker.container(container).log(range));
       return new EntryReader().read(raw);
     } catch (error) {
-      // A removed container's output is gone with it.
       if (statusOf(error) === 404) return [];
       throw error;
     }
@@ -44,7 +42,6 @@ export function containerLog(engine: Engine, container: string): PartLog {
       return (await since(String(position ?? ''))).filter(({ line }) => line !== '').map(({ line }) => line);
     },
     async *follow(signal, lines = 0) {
-      // At least one, for its time.
       const last = await read({ tail: Math.max(1, lines) });
       let position = last.at(-1)?.at ?? '';
       if (lines > 0) yield* last.map(({ line }) => line);
@@ -87,7 +84,6 @@ async function* followed(
   }
 }
 
-/** Assembles lines from the frames of both streams. */
 export class EntryReader {
   #rest: Buffer = Buffer.alloc(0);
   readonly #begun = new Map<number, Entry>();

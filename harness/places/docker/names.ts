@@ -1,5 +1,6 @@
 /** Objects of a cluster are found without a record. */
 
+/** The cluster that a driver is for. */
 export interface Owner {
   readonly token: string;
   readonly name: string;
@@ -13,7 +14,6 @@ export function networkName({ name, token }: Owner): string {
   return `svcnet-${name}-${token.slice(0, TOKEN_SHOWN)}`;
 }
 
-/** Of a container, its volume and its network. @param part a node's name, `chain` or `link-proxy` */
 export function partName(owner: Owner, part: string): string {
   return `${networkName(owner)}-${part}`;
 }
@@ -26,7 +26,6 @@ export function labelsOf({ name, token }: Owner, part?: string): Record<string, 
   };
 }
 
-/** @returns a node's name, `chain` or `link-proxy`; empty: no part */
 export function partOf(labels: Readonly<Record<string, string>>): string {
   return labels[LABEL.node] ?? '';
 }

@@ -7,7 +7,6 @@ import type { ContainerEntry, ContainerState } from './engine/documents.ts';
 import { type Engine, statusOf } from './engine/engine.ts';
 import { ownedBy } from './names.ts';
 
-/** How long a listing stays fresh. */
 const FRESH_MS = 100;
 /** A shell adds this to a signal's number. */
 const SIGNALLED = 128;
@@ -40,7 +39,6 @@ export class ContainerObserver {
     return { state: 'gone', exit: await asked };
   }
 
-  /** After a change. */
   forget(): void {
     this.#latest = undefined;
   }

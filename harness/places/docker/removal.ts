@@ -10,13 +10,11 @@ import { type Engine, unless } from './engine/engine.ts';
 import { type Owner, ownedBy, partName, partOf } from './names.ts';
 import { listContainers } from './observer.ts';
 
-/** 404: gone; 409: being removed by another process. */
 const GONE = [404, 409];
 /** Objects being created or removed remain for a moment. */
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
 const GUARD = 'harness/places/docker/guard';
-/** The guard removes the rest. */
 const EXIT_REMOVAL_MS = 60_000;
 
 /** @param graceMs for running containers to stop; 0: none @throws HarnessError `ENGINE_FAILED` */
@@ -38,13 +36,11 @@ export async function removeAll(engine: Engine, token: string, graceMs: number):
   return { stopped: partsOf(running), forced: partsOf(forced) };
 }
 
-/** With its data and its own network. */
 export async function removePart(engine: Engine, owner: Owner, part: string): Promise<void> {
   const name = partName(owner, part);
   await engine.ask(async (docker) => {
     await unless(GONE, docker.container(name).remove());
     await unless([404], docker.removeVolume(name));
-    // The chain and the link proxy are on it, too.
     const others = await docker.containers(ownedBy(owner.token));
     const connected = others.filter(({ NetworkSettings: { Networks } }) => name in Networks);
     await Promise.all(connected.map(({ Id }) => unless([404], docker.disconnectNetwork(name, Id))));
@@ -70,7 +66,6 @@ async function runningContainers(engine: Engine, token: string): Promise<readonl
   return containers.filter(({ State }) => ['running', 'paused', 'restarting'].includes(State));
 }
 
-/** @returns those that did not stop when asked */
 async function stopEach(
   engine: Engine,
   containers: readonly ContainerEntry[],
@@ -84,7 +79,6 @@ async function stopEach(
   return forced.flat();
 }
 
-/** @returns whether nothing was left to remove */
 async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   const containers = await listContainers(engine, token);
   await engine.ask((docker) =>
@@ -104,7 +98,6 @@ async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   return containers.length + networks.length + volumes.length === 0;
 }
 
-/** For a process that is about to end. */
 export function removeNow(token: string): void {
   spawnSync(process.execPath, [programPath(GUARD), '1'], {
     env: guardEnvironment(token),

@@ -1,4 +1,3 @@
-/** The image is built from this package's files and installed dependencies. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,15 +18,12 @@ const SOURCES = [
   'scenarios',
   'dashboards/generated',
 ];
-/** Where Node.js has another name. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-/** Links to programs of packages, which the image does not run. */
 const LINKS = '.bin';
 
 /** `copied`: packages beside this one; `install`: fetched from the registry. */
 export type Dependencies = 'copied' | 'install';
 
-/** The published package has no Dockerfile. */
 export function canBuild(root = ROOT): boolean {
   return existsSync(join(root, DOCKERFILE));
 }
@@ -39,7 +35,6 @@ export function dependenciesFor({ os, arch }: EngineFacts, root = ROOT): Depende
   return fits && isGlibc() && existsSync(join(root, 'node_modules', 'lmdb')) ? 'copied' : 'install';
 }
 
-/** As the image has. */
 function isGlibc(): boolean {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
   return header.glibcVersionRuntime !== undefined;
@@ -55,7 +50,6 @@ export function sourcesHash(root = ROOT): string {
   return hash.digest('hex');
 }
 
-/** Read while it is sent. */
 export function buildContext(dependencies: Dependencies, root = ROOT): Readable {
   const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
   const entries = withFolders(filesOf(root, paths)).map((path) => {
@@ -79,7 +73,6 @@ function* withFolders(files: readonly string[]): Generator<string, void> {
   }
 }
 
-/** By the lock file. */
 function productionPackages(root: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { readonly dev?: boolean }>;
@@ -87,7 +80,6 @@ function productionPackages(root: string): string[] {
   const needed = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true && existsSync(join(root, path)))
     .map(([path]) => path);
-  // They come with their parent.
   return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
 }
 

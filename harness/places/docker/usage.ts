@@ -3,7 +3,6 @@ import type { ContainerStats } from './engine/documents.ts';
 
 const NS_PER_MS = 1_000_000;
 
-/** Empty for a container that does not run. */
 export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): Stats {
   const links = Object.values(networks ?? {});
   const memory = ownBytes(memory_stats);

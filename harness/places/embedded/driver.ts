@@ -30,7 +30,6 @@ import { Holding } from './holding.ts';
 import { writeEmbedded } from './node-file.ts';
 import type { NodeHost } from './wire.ts';
 
-/** For another process. */
 const ANSWER_MS = 1000;
 const HOLDER_GONE: Exit = { code: null, signal: null, reason: 'the process that held it is gone' };
 
@@ -50,7 +49,6 @@ export class EmbeddedDriver extends ProcessDriver {
   readonly #late = new Map<string, Promise<Observed>>();
 
   constructor(options: DriverOptions) {
-    // A network in memory needs no proxy.
     const isTcp = options.embedded.transport === 'tcp';
     super({ ...options, linkFaults: options.linkFaults && isTcp, tap: false });
     this.#options = options;
@@ -63,7 +61,6 @@ export class EmbeddedDriver extends ProcessDriver {
     return { ...super.can, linkFaults: this, tap: tap ? this : undefined };
   }
 
-  /** Of a network in memory; no other has a tap. */
   override tap(): TapControl {
     const control = controlOf(this.#holding);
     return {
@@ -166,7 +163,6 @@ export class EmbeddedDriver extends ProcessDriver {
     return (await there?.host.damage(there.node, chunks)) ?? 0;
   }
 
-  /** They are the process's. */
   override async stats(handle: Handle): Promise<Stats> {
     return isEmbedded(handle) ? {} : super.stats(handle);
   }
@@ -212,7 +208,6 @@ export class EmbeddedDriver extends ProcessDriver {
     return isEmbedded(handle) && this.#options.embedded.store === 'memory';
   }
 
-  /** Undefined: the holder is gone. */
   async #locate(handle: Handle): Promise<NodeLocation | undefined> {
     const pid = Number(handle['pid']);
     const holder = { pid, startedAt: String(handle['startedAt']) };
@@ -249,7 +244,6 @@ function linksInMemory(holding: Holding): LinkControl {
   };
 }
 
-/** Undefined: it failed or took too long. */
 async function answerOf<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   using _timer = clock.timer(ANSWER_MS, () => late.resolve(undefined), true);

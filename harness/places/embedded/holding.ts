@@ -27,7 +27,6 @@ interface LocalHost {
 
 type HoldingOptions = Pick<DriverOptions, 'clock' | 'token' | 'folder' | 'stopWithParent' | 'compileCache'>;
 
-/** By their cluster's token. */
 const localHosts = new Map<string, Promise<LocalHost>>();
 
 export class Holding {
@@ -62,7 +61,6 @@ export class Holding {
     return here?.host ?? remoteHost({ pid, port }, token);
   }
 
-  /** Ends the nodes of this process. */
   async endHere(): Promise<void> {
     const { token } = this.#options;
     const opened = localHosts.get(token);
@@ -82,7 +80,6 @@ export class Holding {
       const { served } = await opened;
       return this.#write({ ...ownProcess(), port: served.port });
     } catch (error) {
-      // The next start tries again.
       localHosts.delete(token);
       throw error;
     }

@@ -22,17 +22,14 @@ export interface HostedPart {
   readonly log: string;
 }
 
-/** What simulated nodes have instead of the machine. */
 export interface Surroundings {
-  /** Without faults. Default: all arrives at once. */
+  /** Default: all arrives at once. */
   readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe' | 'windowOf'> &
     Required<Pick<MemoryNetworkOptions, 'defer'>>;
   /** What all that is said passes. @param tap hears it */
   readonly relay: (tap: MemoryRelay | undefined) => MemoryRelay | undefined;
-  /** How its tampered nodes are asked for something. */
   readonly serve: ServeControl;
-  /** Of each start of a node, by its name. */
   readonly platform: (
     node: string,
   ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer' | 'readText'>>;
@@ -46,21 +43,17 @@ export class EmbeddedHost {
   readonly #disks = new MemoryDisks();
   readonly #logs: NodeLogs;
   readonly #starting = new Map<string, Promise<number>>();
-  /** By peer id. */
   readonly #names = new Map<string, string>();
-  /** By overlay. */
   readonly #overlays = new Map<string, string>();
   readonly #links: MemoryLinks;
   #tap: MemoryTap | undefined;
   #programs: Promise<Programs> | undefined;
   #network: ReturnType<Programs['memoryNetwork']> | undefined;
   #shared: ReturnType<Programs['sharedResults']> | undefined;
-  /** While it holds nodes. */
   #guards: readonly Disposable[] | undefined;
   #starts = 0;
   #closed = false;
 
-  /** @param cluster its name, for messages @param surroundings default: the machine */
   constructor(cluster: string, clock: Clock, surroundings?: Surroundings) {
     this.#cluster = cluster;
     this.#clock = clock;
@@ -78,7 +71,6 @@ export class EmbeddedHost {
     return this.#names.get(peerId);
   }
 
-  /** The dialling one first. */
   pairs(): (readonly [string, string])[] {
     return (this.#network?.pairs() ?? []).flatMap(({ dialler, dialled }) => {
       const [from, to] = [this.nameOf(dialler), this.nameOf(dialled)];
@@ -86,7 +78,6 @@ export class EmbeddedHost {
     });
   }
 
-  /** Loads what the first node would load at its start. */
   async prepare(): Promise<void> {
     this.#programs ??= loadPrograms();
     await this.#programs;
@@ -143,7 +134,6 @@ export class EmbeddedHost {
     return this.#started(name, start)?.observe() ?? { state: 'gone' };
   }
 
-  /** See `LinkControl`. */
   beginLinkRule(id: string, rule: LinkRule): Promise<void> {
     return this.#links.begin(id, rule);
   }
@@ -156,7 +146,6 @@ export class EmbeddedHost {
     return this.#links.end(id);
   }
 
-  /** See `TapControl`. */
   async tapped(...[after, raw]: Parameters<MemoryTap['tapped']>): ReturnType<MemoryTap['tapped']> {
     return this.#tap?.tapped(after, raw) ?? { events: [], next: 0, missed: 0 };
   }
@@ -173,28 +162,23 @@ export class EmbeddedHost {
     return this.#tap?.endMessages(id);
   }
 
-  /** For a node outside this process. */
   async saveDisk(name: string, dataDir: string): Promise<void> {
     this.#disks.save(name, dataDir);
   }
 
-  /** Its in-memory disk. */
   async wipe(name: string): Promise<void> {
     await this.#hosted.get(name)?.cut();
     this.#disks.discard(name);
   }
 
-  /** @returns chunks damaged */
   damage(name: string, chunks: number): Promise<number> {
     return this.#disks.damage(name, chunks);
   }
 
-  /** In memory, running or not. */
   holds(name: string, address: string): boolean {
     return this.#disks.holds(name, address);
   }
 
-  /** Cuts everything off. */
   async close(): Promise<void> {
     this.#closed = true;
     // Together: none reacts to the end of another.
@@ -239,7 +223,7 @@ export class EmbeddedHost {
       tampered: await tamperedWith(platform, part.dataDir, {
         options,
         serve: this.#surroundings?.serve,
-        // Only in a simulation: a machine's power does not fail.
+        // A machine's power does not fail.
         disk: this.#surroundings && this.#disks.get(part.name),
       }),
       onFailed: (message, error) => this.#logs.report(part, message, error),

@@ -22,15 +22,12 @@ const KILLED: Exit = { code: null, signal: 'SIGKILL' };
 
 export interface HostedNodeDeps {
   readonly clock: Pick<Clock, 'timer'>;
-  /** Which start of the host it is. */
   readonly start: number;
   readonly platform: MemoryPlatform;
   readonly tampered: TamperedPlatform | undefined;
-  /** Called once it has ended by itself. */
   readonly onFailed: (message: string, error: unknown) => void;
 }
 
-/** What a disk loses of what it had confirmed. */
 export type Tearing = (random: Random) => Promise<Counts>;
 
 export class HostedNode {
@@ -71,7 +68,6 @@ export class HostedNode {
     this.#deps.onFailed(message, error);
   }
 
-  /** @returns whether it had to be cut off */
   async stop(graceMs: number): Promise<boolean> {
     const { platform, clock } = this.#deps;
     const life = this.#life;

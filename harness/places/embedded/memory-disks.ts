@@ -1,4 +1,3 @@
-/** They outlive the node and may start from a file. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -41,7 +40,6 @@ export class MemoryDisks {
     return (await loadTampering()).flipInMemory(disk, chunks);
   }
 
-  /** Some of its chunks that others have as well. @returns how many */
   async tear(name: string, count: number, random: Random): Promise<number> {
     const disk = this.#disks.get(name);
     if (disk === undefined) return 0;

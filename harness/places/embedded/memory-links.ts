@@ -1,4 +1,3 @@
-/** Links between nodes of one process, timed by a given clock. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
@@ -22,19 +21,15 @@ const QUEUE_FULL_BYTES = 4 * 2 ** 20;
 const UNSENT_FULL_MS = 500;
 /** Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks. */
 const QUEUE_MAX_BYTES = 16 * 2 ** 20;
-/** Most waiting frames carry nothing else. */
 const FRAME_BYTES = 256;
 
 export interface MemoryLinksDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** By peer id. */
   readonly nameOf: (peerId: string) => string | undefined;
-  /** All existing connections. */
   readonly pairs: () => readonly MemoryPair[];
   readonly lasting?: LastingLinks | undefined;
 }
 
-/** One way between two nodes. */
 interface DirectedLink {
   readonly from: string;
   readonly to: string;
@@ -42,10 +37,8 @@ interface DirectedLink {
   direction: Direction;
   queue: { readonly frame: MemoryFrame; readonly arrive: () => void; readonly sent: Sent; due: number }[];
   queued: number;
-  /** For writers that wait. */
   room: PromiseWithResolvers<void> | undefined;
   timer: Disposable | undefined;
-  /** Something was swallowed. */
   hasGap: boolean;
 }
 
@@ -56,9 +49,7 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #links = new Map<string, DirectedLink>();
   /** Between two nodes, since the start of a counting rule. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
-  /** By peer id. */
   readonly #sentBy = new Map<string, number>();
-  /** By peer id. */
   readonly #unsent = new Map<string, Promise<void>>();
 
   constructor(deps: MemoryLinksDeps) {
@@ -107,7 +98,6 @@ export class MemoryLinks implements LinkControl, Carrier {
     return leavesAt;
   }
 
-  /** Besides its way along the line. */
   #extraMs({ direction: { shape } }: DirectedLink, { kind, from, to }: MemoryFrame): number {
     if (kind === 'dial') return this.#link(to, from).direction.shape.delayMs;
     return kind === 'close' ? shape.closeDelayMs : 0;
@@ -232,7 +222,6 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (this.#deps.lasting === undefined && this.#rules.active.length === 0) this.#links.clear();
   }
 
-  /** In order. */
   #release(link: DirectedLink): void {
     link.timer?.[Symbol.dispose]();
     link.timer = undefined;
@@ -257,7 +246,6 @@ export class MemoryLinks implements LinkControl, Carrier {
     link.room = undefined;
   }
 
-  /** Everything in transit is lost. */
   #overflow(link: DirectedLink): void {
     link.queue = [];
     this.#shrink(link, 0);
@@ -292,7 +280,6 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 }
 
-/** Of traffic from one node to another. */
 function keyOf(from: string, to: string): string {
   return `${from} ${to}`;
 }

@@ -47,7 +47,6 @@ interface Passing {
 interface Way {
   data: Passing | undefined;
   end: Passing | undefined;
-  /** When something else speaks in its place. */
   instead: Pick<RawStream, 'write' | 'closeWrite'> | undefined;
 }
 
@@ -62,7 +61,6 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   readonly #connections = new Map<object, Connection>();
   #count = 0;
   #isReplaying = false;
-  /** What is sent is what goes on. */
   #isPassing = false;
 
   constructor(deps: MemoryTapDeps) {

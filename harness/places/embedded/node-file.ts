@@ -9,7 +9,6 @@ export interface EmbeddedNode extends EmbeddedSettings {
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
-  /** Keeps what nodes in memory say to each other. */
   readonly tap: boolean;
   readonly overlay: string;
 }

@@ -1,4 +1,3 @@
-/** The nodes' own lines, and what their host has to say. */
 import { closeSync, writeSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -25,7 +25,6 @@ export async function tamperedWith(
   return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl, disk });
 }
 
-/** On demand: hardly any cluster has such nodes. */
 export async function loadTampering() {
   const [{ tamper }, { serveControl }, { flipInMemory }] = await Promise.all([
     import('../../flavours/tampered/tamper.ts'),

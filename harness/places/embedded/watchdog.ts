@@ -3,7 +3,6 @@ import inspector from 'node:inspector';
 import { setInterval } from 'node:timers';
 import { Worker } from 'node:worker_threads';
 
-/** Inside the loop. */
 const BEAT_MS = 250;
 /** Longer than any pause of garbage collection or a busy machine. */
 const SILENCE_MS = 5000;
@@ -24,7 +23,6 @@ const PROGRAM = `
   }, workerData.checkMs);
 `;
 
-/** @param cluster its name, for the message @param silenceMs how long the loop may stand still */
 export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disposable {
   const beats = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   const text =

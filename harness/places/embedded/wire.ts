@@ -22,10 +22,8 @@ const METHODS = [
   'close',
 ] as const satisfies readonly (keyof EmbeddedHost)[];
 
-/** Here or remote. */
 export type NodeHost = Pick<EmbeddedHost, (typeof METHODS)[number]>;
 
-/** They keep no process alive. */
 export async function serveHost(host: NodeHost, token: string): Promise<Served> {
   const served = await serveCalls(host, METHODS, token);
   served.unref();

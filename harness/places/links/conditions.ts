@@ -4,7 +4,6 @@ export interface LinkConditions {
   readonly latencyMs?: number | undefined;
   /** A round trip varies by up to this much either way; the order of data stays. */
   readonly jitterMs?: number | undefined;
-  /** Of each connection and direction. */
   readonly bytesPerSecond?: number | undefined;
   /** Share of lost packets, 0 to 1. TCP resends: later data waits a round trip, at least 200 ms. */
   readonly loss?: number | undefined;
@@ -12,13 +11,13 @@ export interface LinkConditions {
   readonly stall?: true | undefined;
   /** What is sent is lost, ends of connections too; such connections are reset when the fault ends. */
   readonly halfOpen?: true | undefined;
-  /** Of connections open when it begins. */
+  /** Resets connections open when it begins. */
   readonly reset?: true | undefined;
-  /** Of new connections. */
+  /** Resets new connections. */
   readonly refuse?: true | undefined;
-  /** Both directions together; then a connection is reset. */
+  /** A connection is reset after so many bytes, both directions together. */
   readonly cutAfterBytes?: number | undefined;
-  /** Of the end of a connection. */
+  /** The end of a connection arrives so much later. */
   readonly slowCloseMs?: number | undefined;
 }
 
@@ -33,28 +32,25 @@ export const LINK_PROFILES = {
   satellite: { latencyMs: 600, jitterMs: 30 },
   bad: { latencyMs: 800, jitterMs: 400, loss: 0.05 },
 } as const satisfies Record<string, LinkConditions>;
-/** Such as `mobile`. */
+/** Conditions of a link by name, such as `mobile`. */
 export type LinkProfile = keyof typeof LINK_PROFILES;
 export const LINK_PROFILE_NAMES = Object.keys(LINK_PROFILES) as [LinkProfile, ...LinkProfile[]];
 
 /** TCP's shortest retransmission timeout. */
 const RETRANSMIT_MIN_MS = 200;
 
-/** Of one direction. */
 export interface Shape {
   readonly delayMs: number;
   readonly jitterMs: number;
   /** Infinite: as fast as it goes. */
   readonly bytesPerSecond: number;
   readonly loss: number;
-  /** Of lost data. */
   readonly retransmitMs: number;
   readonly stalls: boolean;
   readonly swallows: boolean;
   readonly closeDelayMs: number;
 }
 
-/** Without conditions. */
 export const FREE: Shape = {
   delayMs: 0,
   jitterMs: 0,

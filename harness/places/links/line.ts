@@ -2,17 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { Shape } from './conditions.ts';
 
-/** On most networks. */
 const PACKET_BYTES = 1448;
 /** A slow line passes pieces of this duration, so large data does not arrive at once. */
 const PIECE_MS = 20;
 
-/** Times of the line's clock. */
 export interface Sent {
   readonly bytes: number;
-  /** At the line. */
   readonly readyAt: number;
-  /** Until then they occupy the line. */
   leavesAt: number;
   /** Never before earlier ones. */
   dueAt: number;
@@ -82,12 +78,10 @@ function takesMs(bytes: number, { bytesPerSecond }: Shape): number {
   return (bytes / bytesPerSecond) * 1000;
 }
 
-/** That a line takes at once. */
 export function pieceBytes({ bytesPerSecond }: Shape): number {
   return Math.max(PACKET_BYTES, Math.floor((bytesPerSecond * PIECE_MS) / 1000));
 }
 
-/** From 0 to below 1, drawn from a text. */
 export function uniform(seed: string): () => number {
   // Zero would stay zero.
   let state = createHash('sha256').update(seed).digest().readUInt32LE() | 1;

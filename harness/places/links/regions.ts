@@ -4,17 +4,14 @@ import { uniform } from './line.ts';
 import type { LastingLinks } from './rules.ts';
 
 export interface Regions {
-  /** Of nodes, relative to the sum. */
   readonly shares: Readonly<Record<string, number>>;
   /** Between two regions or within one: each pair once. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** Of all links. */
 export interface NetworkShape {
   readonly latencyMs?: number | undefined;
   readonly jitterMs?: number | undefined;
-  /** Instead of one latency for all. */
   readonly regions?: Regions | undefined;
   /** What a node sends at most, on all links. Default: no limit. */
   readonly bytesPerSecond?: number | undefined;
@@ -25,7 +22,6 @@ export function regionOf({ shares }: Regions, seed: string, node: string): strin
   const entries = Object.entries(shares);
   const sum = entries.reduce((all, [, share]) => all + share, 0);
   let left = uniform(`${seed} region ${node}`)() * sum;
-  // The last one where rounding has left something.
   const found = entries.find(([, share]) => (left -= share) < 0) ?? entries.at(-1);
   return found?.[0] ?? '';
 }
@@ -34,7 +30,6 @@ export function roundTripMs({ roundTripMs: given }: Regions, one: string, other:
   return given[one]?.[other] ?? given[other]?.[one];
 }
 
-/** Without the key of the regions. */
 export function regionMistakes(regions: Regions): string[] {
   const names = Object.keys(regions.shares);
   const known = names.join(', ');

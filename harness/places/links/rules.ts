@@ -2,7 +2,6 @@
 import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
 import { uniform } from './line.ts';
 
-/** Every node, also one that joins later. */
 export const ALL = 'all';
 
 export function covers(names: readonly string[], node: string): boolean {
@@ -14,7 +13,7 @@ export interface LinkRule {
   readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
   /** Only from the first group to the second. */
   readonly oneWay: boolean;
-  /** Of these links, 0 to 1, chosen by the seed. */
+  /** Share of these links, 0 to 1, chosen by the seed. */
   readonly share: number;
   readonly seed: string;
   readonly conditions: LinkConditions;
@@ -35,9 +34,7 @@ const LINK_COUNTERS = [
 export type LinkCounter = (typeof LINK_COUNTERS)[number];
 export type LinkEffect = Readonly<Record<LinkCounter, number>>;
 
-/** Without any rule. */
 export interface LastingLinks {
-  /** Determines what is drawn. */
   readonly seed: string;
   /** Both ways; undefined: unknown name. */
   readonly between: (one: string | undefined, other: string | undefined) => LinkConditions | undefined;
@@ -55,13 +52,11 @@ export interface LinkControl {
   end(id: string): Promise<void>;
 }
 
-/** For queries of their effect. */
 const ENDED_KEPT = 1000;
 
 export class ActiveRule {
   readonly rule: LinkRule;
   readonly counts: Record<LinkCounter, number>;
-  /** It delays bytes. */
   readonly slows: boolean;
   readonly #chosen = new Map<string, boolean>();
 
@@ -90,7 +85,6 @@ export class ActiveRule {
     );
   }
 
-  /** The same for both directions. */
   #has(a: string, b: string): boolean {
     const { share, seed } = this.rule;
     if (share >= 1) return true;
@@ -162,7 +156,6 @@ export class Rules extends Register<LinkRule, ActiveRule> {
 export class Direction {
   readonly rules: readonly ActiveRule[];
   readonly shape: Shape;
-  /** Without any rule. */
   readonly lasting: LinkConditions | undefined;
   /** Rules that have delayed something on it; this does not keep ended ones alive. */
   readonly #delayed: WeakSet<ActiveRule>;
@@ -178,7 +171,6 @@ export class Direction {
     ]);
   }
 
-  /** Each rule counts what it contributes to. */
   countBytes(bytes: number): void {
     for (const one of this.rules) {
       const { conditions } = one.rule;
@@ -197,14 +189,12 @@ export class Direction {
       if (rule.conditions.slowCloseMs !== undefined) counts['closes delayed']++;
   }
 
-  /** @param condition the one that did it */
   count(counter: LinkCounter, condition: keyof LinkConditions): void {
     for (const { rule, counts } of this.rules)
       if (rule.conditions[condition] !== undefined) counts[counter]++;
   }
 }
 
-/** Unaffected. */
 export function isFree({ shape }: Direction): boolean {
   return shape === FREE;
 }

@@ -1,4 +1,3 @@
-/** The real contracts on an EVM here, with blocks in virtual time. */
 import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readyLine, startControl } from '../../../chain/control.ts';
@@ -12,7 +11,6 @@ export interface SimulatedChain {
   stop(): Promise<void>;
 }
 
-/** As a separate process would. */
 export async function startSimulatedChain(
   simulation: Simulation,
   { options, log: file }: ChainPart,

@@ -31,13 +31,11 @@ import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
-/** Of the first node: p2p, API, debug API; others follow in threes. */
 const FIRST_PORT = 1633;
 
 interface Running {
   readonly simulation: Simulation;
   chain: SimulatedChain | undefined;
-  /** Nodes in the order of their places. */
   readonly places: string[];
 }
 
@@ -54,7 +52,6 @@ export class SimulatedDriver implements Driver {
     if (options.machineFaults) this.can = { ...this.can, clock: true, disk: true, power: this };
   }
 
-  /** Of those who wait for its nodes. */
   get clock(): Clock {
     return this.#running().simulation.time.outside;
   }
@@ -195,7 +192,6 @@ export class SimulatedDriver implements Driver {
     return this.#running().simulation.host.holds(node, address);
   }
 
-  /** All nodes share one process. */
   async stats(): Promise<Stats> {
     return {};
   }

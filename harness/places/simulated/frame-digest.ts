@@ -20,7 +20,6 @@ export class FrameDigest {
     }
   }
 
-  /** So far. */
   hex(): string {
     this.#flush();
     return this.#hash.copy().digest('hex');

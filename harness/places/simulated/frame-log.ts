@@ -2,7 +2,6 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/own-folder.ts';
 
-/** Among the logs of a cluster. */
 export const FRAMES_FILE = 'frames.log';
 /** Some 300 MB are enough to look for the first difference; a simulation that sends more is compared by its digest. */
 const LINES_MAX = 3_000_000;

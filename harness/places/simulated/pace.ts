@@ -22,7 +22,6 @@ export class Pace {
   #anchor: { readonly realMs: number; readonly ms: number } | undefined;
   /** Where time stands, and may stand until the next jump. */
   #shown = { ms: 0, dueMs: 0 };
-  /** Ends the latest hold. */
   #goOn = (): void => undefined;
 
   /** @param clock the machine's @param rate virtual per real time; undefined: as fast as possible */
@@ -40,7 +39,6 @@ export class Pace {
     return this.#isPaused && this.#step === undefined;
   }
 
-  /** @param ms where its time is */
   begin(ms: number): void {
     this.#change(() => (this.#shown = { ms, dueMs: ms }));
   }
@@ -64,7 +62,6 @@ export class Pace {
     });
   }
 
-  /** To the end of the instant of the next message, and pauses. */
   toNextMessage(): void {
     this.#change(() => {
       this.#isPaused = true;
@@ -73,7 +70,6 @@ export class Pace {
     });
   }
 
-  /** Of virtual time; then it pauses. */
   aSecond(): void {
     this.#change(() => {
       const fromMs = this.shownMs;
@@ -82,7 +78,6 @@ export class Pace {
     });
   }
 
-  /** Nothing holds time from now on. */
   end(): void {
     this.#change(() => (this.#isOver = true));
   }
@@ -135,7 +130,6 @@ export class Pace {
     return anchor.ms + (this.#clock.monotonic() - anchor.realMs) * rate;
   }
 
-  /** @param ms of real time; absent: until something changes */
   #wait(ms?: number): Promise<void> {
     this.#goOn();
     const { promise, resolve } = Promise.withResolvers<void>();

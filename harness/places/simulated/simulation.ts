@@ -16,9 +16,7 @@ import { FrameLog } from './frame-log.ts';
 import { Oddities } from './odd/oddities.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** For servers that ask for any. */
 const FIRST_PORT = 8545;
-/** Kept for what goes wrong. */
 const LAST_FRAMES = 40;
 /** Enough to tell the contents of two frames apart. */
 const CONTENT_DIGITS = 16;
@@ -37,13 +35,10 @@ interface Noted {
 
 interface SimulationOptions {
   readonly name: string;
-  /** Its runs repeat. */
   readonly seed: string;
   /** A line per frame; absent: none. */
   readonly frameLog?: string;
-  /** Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
-  /** Default: nothing. */
   readonly odd?: ConstructorParameters<typeof Oddities>[0];
 }
 
@@ -57,7 +52,6 @@ export class Simulation implements SimulationView, AsyncDisposable {
   readonly #gates = new Map<string, Gate>();
   readonly #frames = new FrameDigest();
   readonly #frameLog: FrameLog | undefined;
-  /** Cyclic. */
   readonly #last: Noted[] = [];
   #noted = 0;
   readonly #listeners = new Set<(message: SaidMessage) => void>();
@@ -85,12 +79,10 @@ export class Simulation implements SimulationView, AsyncDisposable {
     });
   }
 
-  /** Of all frames so far, with times. */
   get digest(): string {
     return this.#frames.hex();
   }
 
-  /** Oldest first. */
   get lastFrames(): string[] {
     const next = this.#noted % LAST_FRAMES;
     return [...this.#last.slice(next), ...this.#last.slice(0, next)].map((one) => this.#lineOf(one));
@@ -114,7 +106,6 @@ export class Simulation implements SimulationView, AsyncDisposable {
     this.#frameLog?.flush();
   }
 
-  /** Of a part of it. */
   hostName(part: string): string {
     return memoryHost(part, this.#options.name);
   }
@@ -126,7 +117,6 @@ export class Simulation implements SimulationView, AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#gates.delete(host) };
   }
 
-  /** For a part: `Listen` of the chain. */
   readonly listen = async (
     server: Server,
     { host, port }: { host: string; port: number },

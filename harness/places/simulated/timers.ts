@@ -1,8 +1,5 @@
-/** In order of due time, then of setting. */
-
 /** Cancelled timers stay until due, or until they are this many and the majority. */
 const CANCELLED_MAX = 1024;
-/** More than timers are ever set. */
 const LAST = 2 ** 52;
 
 class SetTimer implements Disposable {
@@ -25,13 +22,11 @@ class SetTimer implements Disposable {
   }
 }
 
-/** A binary heap. */
 export class Timers {
   #heap: SetTimer[] = [];
   #orders = 0;
   #cancelled = 0;
 
-  /** That will wake something. */
   get size(): number {
     return this.#heap.length - this.#cancelled;
   }
@@ -43,7 +38,6 @@ export class Timers {
     return timer;
   }
 
-  /** Undefined: none is set. */
   due(): number | undefined {
     for (;;) {
       const [first] = this.#heap;
@@ -53,11 +47,9 @@ export class Timers {
     }
   }
 
-  /** @returns what it wakes */
   take(): (() => void) | undefined {
     if (this.due() === undefined) return undefined;
     const { wake } = this.#heap[0] as SetTimer;
-    // A fired timer can be disposed as well.
     (this.#heap[0] as SetTimer).wake = undefined;
     this.#pop();
     return wake;

@@ -8,13 +8,10 @@ import { type Clock, clockOn } from '../../../formats/clock.ts';
 import type { Pace } from './pace.ts';
 import { Timers } from './timers.ts';
 
-/** Of every simulation. */
 const EPOCH_MS = 1_700_000_000_000;
-/** Without passing time: something works without end. */
+/** After so many rounds without passing time, something works without end. */
 const ROUNDS_MAX = 100_000;
-/** Of the runtime to the file system. */
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
-/** To a later turn of the event loop. */
 const PUT_OFF = 'Immediate';
 /** What is still put off is then not part of the simulation, such as a test's loop. */
 const PUT_OFF_TURNS_MAX = 1000;
@@ -26,7 +23,6 @@ let turns = 0;
 /** A simulation cannot go on. */
 export class StandstillError extends Error {
   readonly code = 'STANDSTILL';
-  /** Virtual, since its beginning. */
   readonly atMs: number;
 
   constructor(message: string, atMs: number) {
@@ -56,11 +52,10 @@ export class VirtualTime implements Disposable {
     this.#fileTurnsMax = options.fileTurnsMax ?? FILE_TURNS_MAX;
   }
 
-  /** Of what is simulated. */
   readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
   /**
-   * Of those who watch: their waits let time pass, except in the background. They wake after all that was due at that
-   * instant.
+   * The clock of those who watch: their waits let time pass, except in the background. They wake after all that was due at
+   * that instant.
    */
   readonly outside: Clock = this.#clock((at, wake, inBackground) => {
     if (inBackground === true) return this.#timers.set(at, wake, true);
@@ -78,12 +73,10 @@ export class VirtualTime implements Disposable {
     };
   });
 
-  /** Since its beginning. */
   get ms(): number {
     return this.#ms;
   }
 
-  /** In the next round. */
   readonly defer = (work: () => void): void => {
     this.#work.push(work);
     this.#pass();
@@ -112,7 +105,6 @@ export class VirtualTime implements Disposable {
     }
   }
 
-  /** Lets this time pass. */
   advance(ms: number): Promise<void> {
     return this.during(this.outside.sleep(ms));
   }
@@ -139,7 +131,6 @@ export class VirtualTime implements Disposable {
     });
   }
 
-  /** Until disposed: time passes meanwhile. */
   waiting(): Disposable {
     let over = false;
     this.#waiting++;
@@ -153,7 +144,6 @@ export class VirtualTime implements Disposable {
     };
   }
 
-  /** If the rounds have come to rest. */
   #pass(): void {
     if (this.#isPassing) this.#goOn?.();
     if (this.#isPassing || this.#closed) return;
@@ -161,7 +151,6 @@ export class VirtualTime implements Disposable {
     void this.#rest();
   }
 
-  /** Until all rests and nobody waits for time. */
   async #rest(): Promise<void> {
     try {
       for (;;) {

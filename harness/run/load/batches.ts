@@ -10,7 +10,6 @@ const BUCKET_DEPTH = 16;
 const DEPTH = { min: 20, max: 40 } as const;
 /** The contract takes no batch that lasts less than a day. */
 const TTL_MIN_MS = 24 * 3_600_000;
-/** Where blocks come on demand. */
 const BLOCK_TIME_ASSUMED_MS = 1000;
 
 /** The mean, plus what chance adds in the worst bucket. */

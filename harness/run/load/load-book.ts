@@ -1,4 +1,3 @@
-/** A load by k6's lines, and its final summary. */
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { type ClientErrorClass, classOfAnswer } from '../../client/errors.ts';
 import { Distribution } from '../../metrics/distribution.ts';
@@ -18,13 +17,11 @@ export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
 export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
 
 type Row = Pick<OperationRecord, 'operation' | 'node'>;
-/** With a row of their own. */
 const ROWS_MAX = 200;
 const OTHER_ROW: Row = { operation: 'other', node: 'other' };
 
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
-/** k6 is a program of this machine, and its records have the machine's time. */
 export class LoadBook {
   readonly #nodes: readonly TargetNode[];
   readonly #shape: Shape & { readonly warmupMs: number };
@@ -35,10 +32,8 @@ export class LoadBook {
   readonly #failedIterations = new Set<number>();
   readonly #uploads: LoadUpload[] = [];
   #exceptions = 0;
-  /** Of the measured part. */
   #brokenOff = 0;
   #firstException: string | undefined;
-  /** Ends of the last seconds' operations, ms since the epoch. */
   #recent: number[] = [];
   #operations = 0;
   #errors = 0;
@@ -148,14 +143,12 @@ export class LoadBook {
   }
 }
 
-/** @returns undefined: the script's own line */
 export function recordOf(line: string): OperationRecord | undefined {
   const text = messageIn(line);
   if (!text.startsWith(RECORD_MARK)) return undefined;
   try {
     return JSON.parse(text.slice(RECORD_MARK.length)) as OperationRecord;
   } catch (error) {
-    // The script itself may write such a line.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -189,7 +182,6 @@ interface Sample {
   };
 }
 
-/** Of a script without the helper library. @param line of k6's JSON output @returns undefined for other samples */
 export function requestOf(
   line: string,
   nodes: readonly TargetNode[],
@@ -213,7 +205,6 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** The rest of the path differs in each request. */
 function pathOf(url: string): string {
   if (!URL.canParse(url)) return url;
   return `/${new URL(url).pathname.split('/')[1] ?? ''}`;

@@ -53,7 +53,6 @@ export function configOf(
 ): LoadConfig {
   const seconds = plan.durationMs / 1000;
   const thresholds: Record<string, string[]> = {
-    // Always hold; without a threshold k6 keeps no figures of a scenario.
     [ITERATIONS]: [ALWAYS],
     [DROPPED]: [ALWAYS],
   };

@@ -66,7 +66,6 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
       },
     );
   }
-  // Over the time that the script itself has chosen.
   const judged = { ...plan, durationMs: shape.ownMs ?? plan.durationMs };
   if (shape.ownMs !== undefined) await writeFile(paths.config, JSON.stringify(configOf(judged, about)));
   const book = new LoadBook(prepared.nodes, {
@@ -135,7 +134,6 @@ const TAGGED_REQUESTS: Plugin = {
 };
 
 interface Bundle {
-  /** Without it k6's own metrics are all there is. */
   readonly helper: boolean;
 }
 
@@ -175,7 +173,6 @@ async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
         loader: 'js',
       },
       outfile,
-      // Exceptions name the script's own files and lines then.
       sourcemap: 'inline',
       sourcesContent: false,
     });
@@ -185,7 +182,6 @@ async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
   }
 }
 
-/** Merges options and summaries of the script and the load. */
 function entryOf({ path }: LoadScript, names: readonly string[]): string {
   const of = JSON.stringify(path);
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');

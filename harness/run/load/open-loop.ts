@@ -6,7 +6,6 @@ export const UNDER_WAY_MAX = 256;
 
 /** What shall begin, and when. */
 export interface OpenLoop {
-  /** Evenly. */
   readonly perSecond: number;
   readonly durationMs: number;
   readonly clock: Clock;
@@ -15,9 +14,8 @@ export interface OpenLoop {
 
 /** What began. */
 export interface Arrivals {
-  /** That the rate asked for. */
   readonly planned: number;
-  /** That never began, because 256 were under way when they should have. */
+  /** Those that never began, because 256 were under way when they should have. */
   readonly dropped: number;
   /** From the first intended start to the last end. */
   readonly wallMs: number;
@@ -25,9 +23,7 @@ export interface Arrivals {
 
 /**
  * Begins operations at a rate and waits for them.
- * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock: a latency that
- *   counts
- * from there hides no wait
+ * @param work is told its number from 0 and its intended start, in monotonic milliseconds of the clock
  * @throws what a `work` throws: no more begin then; the signal's reason
  */
 export async function atRate(
@@ -56,7 +52,6 @@ export async function atRate(
       underWay.add(one);
     }
   } finally {
-    // None still runs when the caller tidies up.
     await Promise.all(underWay);
   }
   if (failures.length > 0) throw failures[0];

@@ -1,5 +1,3 @@
-/** A load's parameters, their defaults, and which exclude each other. */
-
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
@@ -161,7 +159,6 @@ function atMost(flag: string, value: number, max: number): number {
   throw new HarnessError('USAGE', `${flag}: got ${value}, expected a whole number from 0 to ${max}`);
 }
 
-/** They would seem to have had an effect. */
 function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;

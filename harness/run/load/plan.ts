@@ -23,9 +23,7 @@ export interface LoadPlan {
   readonly model: LoadModel;
   /** The only uploader; undefined: all with a batch, in turn. */
   readonly node: string | undefined;
-  /** Without the warm-up. */
   readonly durationMs: number;
-  /** At the initial rate or number of the profile; in no figure. */
   readonly warmupMs: number;
   readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
@@ -33,11 +31,10 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: ReadPattern;
-  /** Uploaded before the load begins; for scripts that read. */
   readonly objects: number;
-  /** Of reads in the operations of `mixed`, 0 to 1. */
+  /** The share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads compared byte by byte; the others are compared by hash. */
+  /** The share of downloads compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   readonly files: number;
   readonly thresholds: readonly Threshold[];
@@ -64,7 +61,7 @@ export interface LoadUpload extends UploadRecord {
   readonly acknowledgedAtMs: number;
 }
 
-/** Only `uploads` includes the warm-up. */
+/** The result of a load. Only `uploads` includes the warm-up. */
 export interface LoadStep {
   /** Iterations per second. */
   readonly startedRate: number;
@@ -72,17 +69,17 @@ export interface LoadStep {
   readonly achievedRate: number;
   /** Not caught by the script; in the warm-up too. */
   readonly exceptions: { readonly count: number; readonly first: string | undefined };
-  /** By the script itself (`exec.test.fail()`). */
+  /** The script itself has called the load failed (`exec.test.fail()`). */
   readonly markedFailed: boolean;
   /** Iterations for which every user was busy. Open models only. */
   readonly dropped: number;
   readonly operations: readonly OperationSummary[];
   readonly thresholds: readonly ThresholdVerdict[];
-  /** In shares of one core; undefined where it cannot be told. */
+  /** Shares of one core; undefined where it cannot be told. */
   readonly k6Cpu: number | undefined;
   /** k6's: 0, 99 for a threshold, 110 when `markedFailed`. */
   readonly exitCode: number;
-  /** Of the measured part, ms since the epoch. */
+  /** When the measured part began, ms since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
   readonly uploads: readonly LoadUpload[];
@@ -107,11 +104,9 @@ export interface PreparedBatch {
 /** Options of one load. */
 export interface LoadOptions {
   readonly signal: AbortSignal;
-  /** For what k6 reads and writes; created. */
   readonly folder: string;
   /** Program; default: `SVCNET_K6`, then `PATH`, then the container image. */
   readonly k6?: string | undefined;
-  /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
   /** The plan's rate must apply: a script that chooses its own is refused. */
   readonly planned?: true;

@@ -1,4 +1,3 @@
-/** Batches, things to read, and signatures of feed updates. */
 import { createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -20,7 +19,7 @@ import { findScript } from './scripts.ts';
 import { meanSize } from './sizes.ts';
 
 const CHUNK_BYTES = 4096;
-/** By level, with parities, inner nodes of the tree and replicas of the root. */
+/** Chunks per level, with parities and replicas of the root. */
 const CHUNKS_PER_DATA = [1.05, 1.15, 1.3, 1.45, 3.6] as const;
 /** Manifests of directories have some chunks for each file. */
 const CHUNKS_PER_FILE = 2;
@@ -29,7 +28,6 @@ const MARGIN = 1.5;
 const UPLOADS_AT_ONCE = 8;
 const FEEDS = 16;
 export const FEED_UPDATE_BYTES = 256;
-/** Signing more would take longer than most loads. */
 const UPDATES_MAX = 200_000;
 
 /** @param onNote called with progress, for people @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; ClientError */
@@ -62,7 +60,6 @@ export async function prepareLoad(
   return { nodes, batches, objects };
 }
 
-/** Estimated on the high side. */
 function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);
@@ -120,7 +117,7 @@ async function storeObjects(
   return allAtMost(UPLOADS_AT_ONCE, works);
 }
 
-/** As `scenarios/k6/lib/content.js` makes it. */
+/** Content of a load, as `scenarios/k6/lib/content.js` makes it. */
 export function loadContent(
   { seed, label }: Pick<LoadPlan, 'seed' | 'label'>,
   index: string,
@@ -132,7 +129,6 @@ export function loadContent(
 /** An update of one of the load's feeds, in hex. */
 export interface SignedUpdate {
   readonly address: string;
-  /** Id and signature, hex. */
   readonly signed: string;
 }
 

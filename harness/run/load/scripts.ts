@@ -8,17 +8,13 @@ export const K6_FOLDER = resolve(import.meta.dirname, '../../../scenarios/k6');
 /** What a k6 script does to the nodes. */
 export interface LoadScriptFacts {
   readonly about: string;
-  /** Content of sizes that the load chooses. */
   readonly writes: boolean;
-  /** What was uploaded before it. */
   readonly reads: boolean;
   /** Chunks can be encrypted, and get parities. */
   readonly shapes: boolean;
   readonly updates?: true;
   readonly sends?: true;
-  /** Files in each upload. */
   readonly directories?: true;
-  /** In the table of operations; absent: the script alone knows them. */
   readonly operations?: readonly string[];
 }
 

@@ -8,21 +8,19 @@ import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { enoughFor } from '../../metrics/distribution.ts';
 
-/** Written by the helper library (`scenarios/k6/lib/operations.js`). */
 const METRICS = {
   latency: 'svcnet_latency',
   errors: 'svcnet_errors',
   succeeded: 'svcnet_succeeded',
 } as const;
-/** Of k6 itself, for scripts without the helper library. */
 const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } as const;
 
 /** Percentiles are `p` and a number from 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
-/** Of a load, without percentiles. */
+/** A figure of a load that is no percentile. */
 export type Figure = (typeof FIGURES)[number];
 const COMPARISONS = ['<=', '>=', '<', '>'] as const;
-/** Of a figure with its bound. */
+/** How a figure of a load is compared with its bound. */
 export type Comparison = (typeof COMPARISONS)[number];
 
 /** A bound on a figure of a load, such as `upload p95<500ms`. */
@@ -46,7 +44,6 @@ export interface ThresholdVerdict {
   readonly expected: string;
 }
 
-/** For loads that set none on errors. */
 export const ERRORS_DEFAULT = 'errors<1%';
 
 /** @param flag by which it was given @throws HarnessError `USAGE` naming the invalid part */
@@ -111,7 +108,7 @@ export function parseRate(text: string): number | undefined {
   return Number(count) / { s: 1, m: 60, h: 3600 }[unit as 's' | 'm' | 'h'];
 }
 
-/** As k6 knows it: a metric, with the operation, and an expression. */
+/** A threshold as k6 knows it: a metric, with the operation, and an expression. */
 export interface K6Threshold {
   readonly metric: string;
   readonly expression: string;
@@ -150,7 +147,7 @@ export function statsOf(thresholds: readonly Threshold[]): string[] {
   return [...new Set(['avg', 'min', 'med', 'max', 'p(95)', 'count', ...named])];
 }
 
-/** Of k6's summary. */
+/** A metric of k6's summary. */
 export interface SummaryMetric {
   readonly type?: 'trend' | 'rate' | 'counter' | 'gauge';
   readonly values: Readonly<Record<string, number>>;
@@ -203,7 +200,6 @@ function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values'])
   return type === 'trend' ? (values['count'] ?? 0) : undefined;
 }
 
-/** On the script's own thresholds. @param ours those that we set */
 export function ownVerdicts(
   metrics: Readonly<Record<string, SummaryMetric>>,
   ours: readonly K6Threshold[],

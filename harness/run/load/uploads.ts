@@ -1,4 +1,3 @@
-/** References and chunks of a load, recomputed without any node. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SplitOptions } from '../../../node/files/splitter.ts';

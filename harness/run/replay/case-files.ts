@@ -1,4 +1,3 @@
-/** A case in the folder of a run, and as one document. */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeJson } from '../../base/json-file.ts';
@@ -8,7 +7,6 @@ import { keepRecipe } from '../recipe.ts';
 import type { Case } from './case.ts';
 import type { Subject } from './subject.ts';
 
-/** @param from the given run's folder */
 export function layCase({ recipe, schedule }: Case, from: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder);

@@ -1,4 +1,3 @@
-/** A run that can be made smaller. */
 import type { GroupInput } from '../../cluster/plan/definition-input.ts';
 import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
@@ -9,7 +8,6 @@ import type { Schedule } from '../schedule/schedule.ts';
 type Operation = Schedule['operations'][number];
 
 export interface Case {
-  /** Of one scenario. */
   readonly recipe: Recipe;
   /** Absent: the scenario does everything itself, as its parameters say. */
   readonly schedule: Schedule | undefined;
@@ -19,7 +17,6 @@ export interface Size {
   readonly nodes: number;
   readonly faults: number;
   readonly operations: number;
-  /** Of the schedule. */
   readonly durationMs: number;
 }
 
@@ -32,7 +29,6 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
   };
 }
 
-/** In the order in which their nodes are numbered. */
 export function groupsOf(
   { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
   { cluster }: Scenario,
@@ -51,7 +47,6 @@ export function groupsOf(
   ];
 }
 
-/** A fixed number of our own nodes, for a run that leaves some of its scenarios out. */
 export function withOwnCount(recipe: Recipe, count: number): Recipe {
   const { nodes, ownCounts = nodes === undefined } = recipe;
   if (!ownCounts) return recipe;
@@ -97,7 +92,6 @@ function isOne(names: unknown): boolean {
   return Array.isArray(names) && names.length === 1 && names[0] !== 'all';
 }
 
-/** Its names stay: its lane, and the stream of its payload. */
 function placed(operation: Operation, total: number): Operation {
   const node = renamed(operation.node, total);
   return 'to' in operation
@@ -142,7 +136,7 @@ export function withFirst(given: Case, id: string, first: number): Case {
   );
 }
 
-/** With a schedule that has none, the scenario does a load of its own: more than what was left out. */
+/** Without a schedule's operations a scenario does a load of its own. */
 function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations'> | undefined): boolean {
   return after?.operations.length === 0 && before?.operations.length !== 0;
 }
@@ -169,7 +163,6 @@ function bytesOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => sum + (operation.do === 'upload' ? operation.size : 0), 0);
 }
 
-/** Everything earlier and shorter. @param share above 0 and below 1 */
 export function sooner(given: Case, share: number): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;
@@ -216,7 +209,6 @@ export function amountsOf({ recipe }: Case, { parameters }: Scenario): Amount[] 
   });
 }
 
-/** With more than one item. */
 export function listsOf({ recipe }: Case): { readonly name: string; readonly items: readonly unknown[] }[] {
   return Object.entries(recipe.scenarios[0]?.parameters ?? {}).flatMap(([name, value]) =>
     Array.isArray(value) && value.length > 1 ? [{ name, items: value as unknown[] }] : [],

@@ -6,7 +6,6 @@ import { grouped } from '../../base/format.ts';
 import { FRAMES_FILE } from '../../places/simulated/frame-log.ts';
 import type { Difference, RunResult } from '../../report/result.ts';
 
-/** Drawn anew in each run. */
 const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
 
 /**
@@ -23,7 +22,6 @@ function digestsOf({ scenarios }: RunResult): unknown {
   return scenarios.map(({ digest }) => digest);
 }
 
-/** What follows from virtual time. */
 function outcomeOf({ scenarios, events, report }: RunResult): unknown {
   const outcome = { scenarios: scenarios.map(({ picture: _picture, ...others }) => others), events };
   const text = JSON.stringify(outcome).replaceAll(JSON.stringify(report).slice(1, -1), '<report>');
@@ -32,7 +30,6 @@ function outcomeOf({ scenarios, events, report }: RunResult): unknown {
 
 async function differentFrame(first: string, second: string): Promise<Difference | undefined> {
   for (const file of globSync(`**/logs/${FRAMES_FILE}`, { cwd: first }).toSorted()) {
-    // A missing cluster follows from an earlier difference.
     if (!existsSync(join(second, file))) continue;
     const difference = await differentLine(join(first, file), join(second, file));
     if (difference !== undefined) return { ...difference, what: `${difference.what} of ${file}` };
@@ -55,7 +52,6 @@ function linesOf(path: string): AsyncIterator<string, undefined> {
   return createInterface({ input: createReadStream(path) })[Symbol.asyncIterator]();
 }
 
-/** @param path of both values, such as `scenarios.0.result` */
 function differenceIn(path: string, first: unknown, second: unknown): Difference | undefined {
   if (!isObject(first) || !isObject(second)) {
     const [one, other] = [first, second].map((value) => JSON.stringify(value) ?? 'none') as [string, string];

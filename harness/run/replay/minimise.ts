@@ -34,19 +34,15 @@ import type { Rerun } from './rerun.ts';
 import { mostFrequent } from './signature.ts';
 import { type Subject, subjectOf } from './subject.ts';
 
-/** How often the same is run. */
 interface Repetition {
-  /** Runs of the original. */
   readonly first: number;
   /** A failure that occurs in fewer than one of these runs is too rare to minimise within a budget. */
   readonly firstMax: number;
-  /** Runs of the smallest. */
   readonly last: number;
 }
 const BY_TIMING: Repetition = { first: 3, firstMax: 10, last: 3 };
 const EXACT: Repetition = { first: 1, firstMax: 1, last: 1 };
 const TRIES_MAX = 5;
-/** Of candidates that fail as often as the original, dropped by mistake. */
 const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
 /** Times are shortened by this factor, again and again. */
@@ -55,7 +51,6 @@ const SHARE = 0.5;
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
   /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
-  /** For the smallest run, created if missing; otherwise empty. */
   readonly out: string;
   readonly attempts: number;
   readonly budgetMs: number;
@@ -72,12 +67,10 @@ export interface Progress {
 }
 
 export interface MinimiseDocument {
-  /** Of the run that was given. */
   readonly folder: string;
   readonly failure: string;
   readonly from: Size;
   readonly to: Size;
-  /** Lower than in the run that was given. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly runs: number;
   /** Why it may not be the smallest; null: it is. */
@@ -87,7 +80,6 @@ export interface MinimiseDocument {
   readonly of: number;
   /** Folder of the smallest run. */
   readonly out: string;
-  /** For `svcnet run`. */
   readonly scenario: string;
 }
 
@@ -114,9 +106,7 @@ class Minimiser {
   readonly #work: string;
   readonly #repetition: Repetition;
   readonly #startedMs = MACHINE_CLOCK.monotonic();
-  /** A second round asks for many of them again. */
   readonly #refused = new Set<string>();
-  /** The one that comes again most often. */
   #failure: string;
   #best: Case;
   #runs = 0;
@@ -267,7 +257,6 @@ class Minimiser {
     }
   }
 
-  /** In any of its tries; if so, it is the best so far. @param candidate undefined: there is none */
   async #try(candidate: Case | undefined, what: string): Promise<boolean> {
     if (candidate === undefined) return false;
     const key = JSON.stringify(candidate);
@@ -285,7 +274,6 @@ class Minimiser {
     return false;
   }
 
-  /** @param onRun may choose another failure to keep */
   async #once(
     candidate: Case,
     trying: string,
@@ -352,7 +340,6 @@ function parametersOf({ recipe }: Case): Readonly<Record<string, unknown>> {
   return recipe.scenarios[0]?.parameters ?? {};
 }
 
-/** `12 of 60 runs: 3 of 10 nodes, 2 of 9 faults; tried 1 fault: passed` */
 export function progressText({ runs, attempts, from, to, trying, last }: Progress): string {
   return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ENDING_TEXTS[last]}`;
 }

@@ -1,5 +1,3 @@
-/** Delta debugging. */
-
 /**
  * Leaves out parts, larger ones first, while what is left still passes.
  * @param does whether a list passes; never called for the whole list, nor for the same one twice in a row

@@ -23,7 +23,6 @@ export const ENDING_TEXTS: Readonly<Record<Ending, string>> = {
 export interface ReplayedRun {
   readonly ending: Ending;
   readonly report: string;
-  /** See `signaturesOf`. */
   readonly signatures: readonly string[];
   readonly error?: string;
 }
@@ -37,7 +36,6 @@ export interface ReplayDocument {
   readonly failure: string | null;
   readonly runs: readonly ReplayedRun[];
   readonly counts: Readonly<Record<Ending, number>>;
-  /** What differs here from where the run was made. */
   readonly warnings: readonly string[];
 }
 
@@ -45,7 +43,6 @@ export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
   /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
-  /** Created if missing; one subfolder each. */
   readonly reports: string;
   readonly onRun?: (run: ReplayedRun, number: number) => void;
 }

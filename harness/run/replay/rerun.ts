@@ -16,19 +16,15 @@ import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule
 import { resolvedSource } from '../source.ts';
 import { expectOwnFile, keptFile } from './trust.ts';
 
-/** Path of a schedule; empty: the scenario draws one. */
 const SCHEDULE_PARAMETER = 'schedule';
-/** For given schedules, that of a part in a folder named after it. */
 const INPUTS = 'inputs';
 
 export interface Rerun {
-  /** Of the run, or of its recipe, whose files it has. */
   readonly folder: string;
   readonly recipe: Recipe;
   readonly report: string;
   readonly stateDir: string;
   readonly signal: AbortSignal;
-  /** Of a run with one cluster at a time. */
   readonly display?: StepDisplay | undefined;
   readonly onScenario?: RunOptions['onScenario'] | undefined;
 }
@@ -64,7 +60,7 @@ export async function rerun(again: Rerun): Promise<RunResult> {
   return runScenarios({ ...options, attachTo: cluster, display });
 }
 
-/** With the schedule among its parameters. @throws HarnessError `RUN_INVALID` when it cannot be loaded */
+/** @throws HarnessError `RUN_INVALID` when it cannot be loaded */
 export async function plannedOf(
   row: Recipe['scenarios'][number],
   { folder, recipe, report }: Pick<Rerun, 'folder' | 'recipe' | 'report'>,

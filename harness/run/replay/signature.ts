@@ -2,7 +2,6 @@
 import { general } from '../../base/format.ts';
 import type { RunResult, ScenarioResult } from '../../report/result.ts';
 
-/** @returns a line per failure, in order */
 export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): string[] {
   return [...new Set(scenarios.flatMap(failuresOf))];
 }

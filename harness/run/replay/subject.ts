@@ -14,7 +14,6 @@ import { signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
 export interface Subject {
-  /** Of the run, or of the part of it that failed. */
   readonly folder: string;
   readonly failures: readonly string[];
   readonly scenario: Scenario;
@@ -35,7 +34,6 @@ export async function subjectOf(
   const recipe = readRecipe(folder);
   expectTrustedRun({ folder, recipe, trust });
   const recorded = existsSync(join(folder, REPORT_FILE)) ? readRun(folder).scenarios : [];
-  // A suite may repeat a scenario with other parameters.
   const index = recorded.findIndex((one) => signaturesOf({ scenarios: [one] }).length > 0);
   const failed = recorded[index];
   if (failed === undefined) {

@@ -24,7 +24,6 @@ const event = textAs(EVENT_EXPECTED, (text) => {
 });
 
 const WORDS_EXPECTED = 'a list of kinds of faults, such as [kill, slow]';
-/** All other keys are the request of its fault. */
 const entry = z.looseObject(
   {
     at: waitMs.optional(),

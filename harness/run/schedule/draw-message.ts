@@ -27,7 +27,6 @@ const CHEQUE: Message = ['swap', 'cheque'];
  * what is owed anyway.
  */
 const CHUNKS_MOST = 20;
-/** A payment alone may be nearly as much. */
 const PAYMENTS_MOST = 1;
 /** A node bears 16 mistakes of a peer, and one more every ten seconds. */
 const MISTAKES_MOST = 2;
@@ -57,7 +56,6 @@ const ROWS: readonly Row[] = [
     does: (random) => ({ corrupt: oneOf(['address', 'stamp'], random) }),
   },
   { to: [RECEIPT], most: MISTAKES_MOST, does: () => ({ corrupt: 'signature' }) },
-  // Late, so that the stream is still open.
   {
     to: [DELIVERY, REQUEST],
     most: CHUNKS_MOST,
@@ -68,14 +66,12 @@ const ROWS: readonly Row[] = [
 
 const SHARES = [1, 0.5, 0.1] as const;
 
-/** Below what nodes give each other to answer. */
+/** Shorter than nodes wait for an answer. */
 const LATE_MS = [500, 2000] as const;
 /** Less than any message is late. */
 const CUT_MS = [50, 400] as const;
-/** While the fault lasts, mostly. */
 const AGAIN_MS = [100, 400] as const;
 
-/** Of the messages between one node and all others. */
 export function drawMessage(nodes: readonly string[], random: RandomIntegers): FaultRequest {
   const { to: messages, most, does } = oneOf(ROWS, random);
   const [protocol, message] = oneOf(messages, random);

@@ -1,4 +1,3 @@
-/** Draws faults from a seed within bounds; then they are data. */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, suggestion } from '../../base/format.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
@@ -9,9 +8,7 @@ import type { ScheduledFault } from './schedule.ts';
 
 /** What faults are drawn from, and how many. */
 export interface DrawBounds {
-  /** Words of `DRAWN`. */
   readonly faults: readonly string[];
-  /** That faults may affect; at least two. */
   readonly nodes: readonly string[];
   /** Faults begin and end within it. */
   readonly durationMs: number;
@@ -24,16 +21,15 @@ export interface DrawBounds {
 /** One every 360 ms for an hour. */
 export const FAULTS_MAX = 10_000;
 
-/** Of the round trips of a slow node, or the writes of a slow disk. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
-/** Only for simulated nodes with machine faults. */
+/** Word of a fault of simulated nodes with machine faults. */
 export const POWER_CUT = 'power-cut';
-/** The disk also tears what it had confirmed. */
+/** Word of a power cut after which the disk also tears what it had confirmed. */
 export const TORN_PAGES = 'torn-pages';
 const TORN_MOST = 8;
-/** For nodes with machine faults. */
+/** Word of a fault of nodes with machine faults. */
 export const DISK_SLOW = 'disk-slow';
 /** A node joins and then leaves for good, on clusters that can grow. */
 export const ARRIVAL = 'add';
@@ -46,7 +42,6 @@ const BORNE: readonly BehaviourName[] = ['forged-receipts', 'bad-stamps', 'stale
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
-/** By word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
   kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
   pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),
@@ -146,7 +141,6 @@ function slowBy(random: RandomIntegers): number {
   return LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS);
 }
 
-/** The first has at least one node, and at most half of them. */
 function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
   const left = [...nodes];
   const minority: string[] = [];

@@ -1,4 +1,4 @@
-/** @returns an integer from 0 to `bound` - 1 */
+/** Source of random integers: `below` returns one from 0 to `bound` - 1. */
 export interface RandomIntegers {
   below(bound: number): number;
 }

@@ -6,7 +6,7 @@ import type { Fault, FaultRequest } from '../../cluster/faults/fault.ts';
 import { FAULT_KINDS } from '../../cluster/faults/table.ts';
 import type { FaultTrigger, Milestone, ScheduledFault } from './schedule.ts';
 
-/** Of the load so far. */
+/** Counts of the load so far. */
 export type Progress = Readonly<Record<Milestone, number>>;
 
 /** What a schedule acts on. */
@@ -23,7 +23,6 @@ export interface ScheduleDeps {
   readonly onFault?: (fault: Fault) => void;
 }
 
-/** A node pushes a chunk in about as long. */
 const POLL_MS = 5;
 
 /**
@@ -79,7 +78,6 @@ interface Start {
   readonly signal: AbortSignal;
 }
 
-/** Waits. @returns false when the event will not come any more */
 async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(clock, startedAt + when.atMs - clock.monotonic(), signal);
@@ -100,7 +98,6 @@ function affected(request: FaultRequest, targets: readonly string[]): readonly s
   return names.length === 0 && layer === 'machine' ? targets : names;
 }
 
-/** At any depth. */
 export function namesIn(request: unknown, names: readonly string[]): string[] {
   if (typeof request === 'string') return names.includes(request) ? [request] : [];
   if (typeof request !== 'object' || request === null) return [];

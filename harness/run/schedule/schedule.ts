@@ -24,7 +24,6 @@ export type FaultTrigger =
 
 /** A fault of a schedule. */
 export interface ScheduledFault {
-  /** Within the schedule, such as `s1`. */
   readonly id: string;
   readonly when: FaultTrigger;
   /** Absent: until the load has ended. */
@@ -34,13 +33,10 @@ export interface ScheduledFault {
 
 /** What every operation of a schedule has. */
 export interface OperationKeys {
-  /** From 0; other operations refer to it. */
   readonly n: number;
   /** Operations of a lane follow each other; lanes run side by side. */
   readonly lane: string;
-  /** At the earliest, since the beginning of the load. */
   readonly atMs: number;
-  /** Asked node. */
   readonly node: string;
 }
 
@@ -48,10 +44,8 @@ export interface OperationKeys {
 export interface ScheduledUpload extends OperationKeys {
   readonly do: 'upload';
   readonly kind: 'bytes' | 'chunk' | 'file';
-  /** Bytes. */
   readonly size: number;
   readonly mode: 'direct' | 'deferred';
-  /** Stream of the seed. */
   readonly data: string;
 }
 
@@ -70,7 +64,6 @@ export type ScheduledOperation =
 /** What is done to a cluster and asked of its nodes during a load. */
 export interface Schedule {
   readonly schema: 1;
-  /** Of the load, without the time it takes to heal and check. */
   readonly durationMs: number;
   readonly faults: readonly ScheduledFault[];
   /** Empty for a scenario with a load of its own. */
@@ -88,7 +81,6 @@ const whenSchema = z.union(
   { error: `a time { atMs } or an event { after, of }, of one of ${MILESTONES.join(', ')}` },
 );
 
-/** As `net.faults.begin` takes them; the table of faults checks the arguments. */
 const requestSchema = z.looseObject({ kind: text });
 
 const faultSchema = z.strictObject({
@@ -101,7 +93,6 @@ const faultSchema = z.strictObject({
 const common = {
   n: z.int().min(0),
   lane: text,
-  /** Since the beginning of the load: when it began in the run that drew it. */
   atMs: ms,
   node: text,
 };
@@ -116,18 +107,13 @@ const operationSchema = z.discriminatedUnion('do', [
     kind: z.enum(['bytes', 'chunk', 'file']),
     size: z.int().min(1).max(PAYLOAD_MAX),
     mode: z.enum(['direct', 'deferred']),
-    /** Stream of the seed for the payload. */
     data: text,
   }),
-  /** Compares every byte with what operation `upload` has uploaded. */
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
   /** `to` must hear it, unless either is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
-  /** At a single-owner address near `to`. */
   z.strictObject({ ...common, do: z.literal('update'), to: text, data: text }),
-  /** No node has the chunk: others are asked on its behalf. */
   z.strictObject({ ...common, do: z.literal('seek'), data: text }),
-  /** Of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
 ]);
 

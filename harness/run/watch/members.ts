@@ -21,14 +21,12 @@ export class MemberWatch implements Disposable {
   readonly #tell: (incident: Incident) => void;
   #timer: Disposable | undefined;
 
-  /** @param tell called with every incident as it comes */
   constructor(cluster: Cluster, tell: (incident: Incident) => void) {
     this.#cluster = cluster;
     this.#tell = tell;
     this.#forget = cluster.membership.onIncident((incident) => this.#note(incident));
   }
 
-  /** Soon after the first incident. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
@@ -45,7 +43,6 @@ export class MemberWatch implements Disposable {
     }
   }
 
-  /** A line each. */
   get text(): string | undefined {
     if (this.incidents.length === 0) return undefined;
     return this.incidents.map(incidentText).join('\n');

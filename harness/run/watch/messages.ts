@@ -7,7 +7,6 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import type { TapEvent } from '../../places/links/tap/events.ts';
 import { MESSAGES_FILE, MessageFile } from '../../report/messages/message-file.ts';
 
-/** Written at once, at most. */
 const BATCH = 1000;
 /** What a run that is killed loses. */
 const WRITTEN_AFTER_MS = 1000;
@@ -61,7 +60,6 @@ export class MessageWatch {
     }
   }
 
-  /** Before the nodes are stopped. */
   async release(): Promise<void> {
     this.#ended.abort();
     await this.#following;
@@ -71,7 +69,6 @@ export class MessageWatch {
     this.#missed = 0;
   }
 
-  /** Which part of what was said the record holds; none: all. */
   get notes(): readonly string[] {
     const { count = 0, dropped = 0 } = this.#file ?? {};
     if (dropped === 0) return [];

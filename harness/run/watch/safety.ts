@@ -13,7 +13,6 @@ const LINES_SHOWN = 20;
 interface SafetyReport {
   readonly expect: ScenarioContext['expect'];
   readonly unchecked: ScenarioContext['unchecked'];
-  /** Ends its looks as well. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +29,6 @@ export class SafetyWatch implements Disposable {
     this.#report = report;
   }
 
-  /** A condition is false, or cannot be looked at for a reason that is no node's. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
@@ -59,7 +57,6 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Once it is reported. */
   async isRed(): Promise<boolean> {
     await this.#red;
     return this.#red !== undefined;
@@ -99,7 +96,6 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** What was wrong is told even where nodes can say no more of it. */
   async #explain(condition: AlwaysCondition): Promise<readonly string[]> {
     try {
       return (await condition.explain?.(this.#report.signal)) ?? [];
@@ -108,7 +104,6 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Evidence: first what is there at this moment, then what has to be asked for. */
   async #stop(condition: AlwaysCondition, wrong: readonly string[]): Promise<void> {
     const { name } = condition;
     const cluster = this.#cluster;

@@ -35,7 +35,7 @@ export const prefixes: usize = memory.data(256 * 4, 16);
 
 const state: usize = memory.data(25 * 16, 16);
 const other: usize = memory.data(25 * 16, 16);
-/** Of the current level, with room for a zero node at the end. */
+/** The current level, with room for a zero node. */
 const nodes: usize = memory.data(65 * 32, 16);
 /** Roots of all-zero subtrees by level, 0 to 7. */
 const zeros: usize = memory.data(8 * 32, 16);

@@ -3,12 +3,10 @@
 // worked through in blocks of 64 bytes, every input and output of a block in turn, so that a block stays in the nearest
 // cache. Specification: `data-formats.md` 3.5.
 
-/** x^8 + x^4 + x^3 + x^2 + 1. */
 const POLYNOMIAL: u32 = 0x11d;
 const BLOCK: usize = 64;
 /** From one shard to the next: a stored chunk of 4104 bytes, in whole blocks. */
 export const stride: i32 = 65 * 64;
-/** Of one group: an intermediate chunk has room for the addresses of 128. */
 export const shardsMax: i32 = 128;
 /** For every factor 16 products by the low half of a byte, then 16 by the high half. */
 const PRODUCTS: usize = 32;

@@ -17,7 +17,6 @@ const yes = z.literal(true, { error: 'true, or nothing' });
 const CONDITIONS_EXPECTED =
   'at least one condition: profile, latency, jitter, bandwidth, loss, stall, halfOpen, reset, refuse, cutAfter or slowClose';
 const fields = z.strictObject({
-  /** Names of nodes, or `all`. */
   from: names,
   to: names.default([ALL]),
   oneWay: yes.optional(),
@@ -39,8 +38,8 @@ const fields = z.strictObject({
 export interface LinkInput {
   /** Only from the first nodes to the second. */
   readonly oneWay?: true | undefined;
+  /** Share of these links, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
-  /** Conditions by name. */
   readonly profile?: LinkProfile | undefined;
   /** Added to a round trip. */
   readonly latency?: number | string | undefined;

@@ -1,4 +1,3 @@
-/** Single messages that are lost, late, repeated or changed, though links are encrypted. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
@@ -95,12 +94,16 @@ export interface MessageInput {
   readonly protocol: string;
   /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
-  /** Such as `address starts 0110` (bits), `storageRadius above 3`, `err is text`. `address` is always that of the chunk. */
+  /**
+   * Only messages whose field matches, such as `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
+   * `address` is always that of the chunk.
+   */
   readonly where?: string | undefined;
-  /** Every how-many-th of them. */
+  /** Every how-many-th of the messages. */
   readonly every?: number | undefined;
   /** How many at most. */
   readonly first?: number | undefined;
+  /** Share of the messages, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
   /**
    * Neither the message nor what its sender says after it on the stream arrives. Instead of true: the share of the messages.
@@ -110,7 +113,6 @@ export interface MessageInput {
   readonly reset?: true | undefined;
   /** How much later it arrives, or a range such as `2s..5s`. */
   readonly delay?: number | string | readonly [number | string, number | string] | undefined;
-  /** It arrives twice. */
   readonly duplicate?: true | undefined;
   /** It arrives after its sender's next one on the stream. */
   readonly reorder?: true | undefined;

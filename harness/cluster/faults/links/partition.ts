@@ -28,7 +28,7 @@ const partition = z.strictObject({
   oneWay: z.literal(true, { error: 'true, or nothing' }).optional(),
   mode,
 });
-/** The rule may act even if no answer comes. */
+/** Nodes of different groups cannot reach each other; nodes in no group reach all. */
 export type PartitionRequest = z.output<typeof partition>;
 
 export const PARTITION: FaultKind<PartitionRequest> = {

@@ -5,7 +5,6 @@ import type { FaultContext, FaultKind } from '../fault.ts';
 
 type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
 
-/** @param ruleOf a request's rule, without seed */
 export function ruleFault<R>(ruleOf: (request: R) => Omit<LinkRule, 'seed'>): Shared<R> {
   return {
     layer: 'link',

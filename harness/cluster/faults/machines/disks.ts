@@ -12,7 +12,6 @@ import { expectReturn, START, startAgain } from './restarts.ts';
 
 const SLOW_MS = 50;
 const CHUNKS_MAX = 1_000_000;
-/** Our nodes' metric: damaged chunks found since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
 export async function beginOnNode(
@@ -164,7 +163,6 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** 0 for one that does not answer. */
 async function damagedChunks(context: FaultContext, name: string): Promise<number> {
   const node = context.node(name);
   if (!node.running || !isOurs(node)) return 0;

@@ -5,7 +5,6 @@ import { duration, type FaultField, nodeName, parseNames, signedTextOr } from '.
 export const oneNode = z.strictObject({ node: nodeName });
 export type OneNode = z.infer<typeof oneNode>;
 
-/** A number, or its digits. */
 export function whole(min: number, max: number, unit: string) {
   const error = `a whole number of ${unit} from ${min} to ${max}`;
   return z.preprocess(numberIn, z.int({ error }).min(min, { error }).max(max, { error }));

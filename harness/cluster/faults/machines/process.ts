@@ -7,7 +7,6 @@ import { NODE_FIELD, nodeName, size } from '../fields.ts';
 import { type OneNode, oneNode, whole } from './fields.ts';
 import { isUp, START, startAgain } from './restarts.ts';
 
-/** More than a disk holds back. */
 const TORN_MAX = 100;
 const powerCut = z.strictObject({ node: nodeName, torn: whole(0, TORN_MAX, 'chunks').default(0) });
 const memory = z.strictObject({ node: nodeName, limit: size });
@@ -53,7 +52,6 @@ export const PAUSE: FaultKind<OneNode> = {
   },
 };
 
-/** @returns 1 when the node is in that state, for counters in handles */
 async function isInState(context: FaultContext, node: string, expected: NodeState): Promise<0 | 1> {
   const { state } = await context.node(node).observe();
   return state === expected ? 1 : 0;

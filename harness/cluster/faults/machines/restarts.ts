@@ -1,4 +1,3 @@
-/** Nodes leave and return, cleanly or not, with data or without. */
 import { z } from 'zod';
 import { plural } from '../../../base/format.ts';
 import type { Handle } from '../../../places/driver.ts';
@@ -27,7 +26,6 @@ export const STOP: FaultKind<OneNode> = {
   end: (context, { node }) => startAgain(context, String(node)),
 };
 
-/** Shared by kinds that take nodes away for a moment. */
 const RESTARTED: Pick<FaultKind, 'startsNodes' | 'effect' | 'end' | 'stays'> = {
   startsNodes: true,
   effect: restartEffect,
@@ -107,7 +105,6 @@ function nodesNamed(context: FaultContext, names: readonly string[]): readonly C
 interface Restart {
   readonly end: 'stop' | 'kill';
   readonly wipe: boolean;
-  /** Milliseconds. */
   readonly down: number;
 }
 
@@ -139,7 +136,6 @@ async function restartAll(
     }
     hold(soFar(node.name));
     await clock.sleep(down, signal);
-    // Unless this fault was healed meanwhile.
     if ((await node.observe()).state !== 'running') await node.start({ ...START, signal });
     if ((await node.observe()).state === 'running') back++;
   };
@@ -160,7 +156,6 @@ export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>
   if (startRefusal !== undefined) throw startRefusal;
 }
 
-/** For good: nothing brings it back. */
 function hasLeft({ startRefusal }: ClusterNode): boolean {
   return startRefusal?.code === 'NODE_NOT_FOUND';
 }
@@ -173,7 +168,6 @@ export async function isUp(node: ClusterNode): Promise<boolean> {
 /** A node with much data on a busy machine takes longer than a new one. */
 export const START = { timeoutMs: 120_000 } as const;
 
-/** Starts it again, unless something else already has. */
 export async function startAgain(context: FaultContext, name: string): Promise<void> {
   const node = context.nodes.find((one) => one.name === name);
   if (node === undefined || hasLeft(node)) return;

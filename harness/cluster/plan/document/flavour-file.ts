@@ -10,7 +10,7 @@ import { documentOf, textOf } from './text.ts';
 const INSIDE = 'flavours';
 
 /**
- * Its program becomes an absolute path.
+ * Reads and checks a flavour file. Its program becomes an absolute path.
  * @param argument how the path was given, for messages
  * @throws HarnessError `DEFINITION_INVALID` with a line for each mistake
  */

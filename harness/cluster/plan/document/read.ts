@@ -45,7 +45,6 @@ export async function readClusterFile(path: string, argument = '--file'): Promis
   return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
 }
 
-/** Paths are below the file's folder. */
 async function withFlavours(
   document: Record<string, unknown>,
   path: string,
@@ -63,7 +62,6 @@ async function withFlavours(
   return { ...document, flavours: await Promise.all(read) };
 }
 
-/** Below the file's folder. */
 async function withRegions(
   document: Record<string, unknown>,
   path: string,

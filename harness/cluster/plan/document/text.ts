@@ -13,7 +13,7 @@ export async function documentOf(
   source: string,
   scalars: 'core' | 'failsafe' = 'core',
 ): Promise<Record<string, unknown>> {
-  // What decoding made of other bytes, and what no text has.
+  // Decoding made these of other bytes; no text has them.
   if (/[\uFFFD\0]/.test(text))
     throw new HarnessError('DEFINITION_INVALID', `${source}: expected text in UTF-8`);
   const document = await plainYaml(text, { source, scalars });

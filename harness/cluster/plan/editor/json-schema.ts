@@ -6,13 +6,11 @@ import { schema } from '../schema.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** Numbers beyond JSON are text. */
 export function definitionSchema(): JsonSchema {
   const derived = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override({ jsonSchema, path }) {
-      // Larger numbers have a schema that allows anything.
       if (jsonSchema.anyOf !== undefined)
         jsonSchema.anyOf = jsonSchema.anyOf.filter((one) => Object.keys(one).length > 0);
       if (path.at(-1) === 'options') jsonSchema.properties = nodeOptions(jsonSchema);
@@ -26,7 +24,6 @@ export function keyPaths(): string[] {
   return [...keySchemas().keys()];
 }
 
-/** By path. */
 export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<string, JsonSchema> {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;

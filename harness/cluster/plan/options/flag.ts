@@ -8,9 +8,7 @@ export interface FlagSpec {
   readonly repeatable?: true;
   readonly default?: unknown;
   readonly shown?: string;
-  /** Stands for a value left out. */
   readonly preset?: string;
-  /** `unlisted`: except with `--list`. */
   readonly required?: 'always' | 'unlisted';
   readonly write?: (value: never) => string;
   /** Not part of the line that repeats a run. */

@@ -93,7 +93,6 @@ export function networkFlag(value: string): z.input<typeof network> {
   );
 }
 
-/** The reverse, as far as the command line can say. */
 export function writtenNetwork({ latency, jitter, regions, bandwidth }: z.input<typeof network>): string {
   const parts = [regions === undefined ? latency : INTERNET, jitter, bandwidth];
   return parts.filter((part) => part !== undefined).join();

@@ -8,7 +8,7 @@ import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole 
 /** A cluster has nodes of fewer programs. */
 const FLAVOURS_MAX = 20;
 export const NODES_DEFAULT = 5;
-/** Of any driver; simulated nodes take a few MB. */
+/** Simulated nodes take a few MB each. */
 export const NODES_MAX = 1000;
 /** Each is a process of about 100 MB. */
 export const REAL_NODES_MAX = 200;
@@ -34,7 +34,6 @@ const batch = z.strictObject(
   },
   { error: BATCHES_EXPECTED },
 );
-/** A batch for each map; the first is its default. */
 export const batches = z
   .union(
     [z.literal(false), batch, list(batch, 'a list of maps with depth, ttl and immutable', BATCHES_MAX)],
@@ -43,7 +42,6 @@ export const batches = z
   .transform((value) => (value === false ? [] : Array.isArray(value) ? value : [value]));
 
 const CPUS_EXPECTED = 'a number of processors from 0.01 to 256';
-/** Limits per node, only for containers. */
 const resources = z.strictObject(
   {
     cpus: z

@@ -22,7 +22,6 @@ import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } f
 
 export interface ClusterFlag extends FlagSpec {
   readonly flag: string;
-  /** For the help. */
   readonly fallback?: string;
   /** Whether it is true of any running cluster; others are only for a fresh one. */
   readonly anyCluster?: true;
@@ -37,7 +36,6 @@ interface ClusterOption {
   readonly besideSnapshot?: true;
 }
 
-/** One `--with`. */
 export interface FlavourCount {
   readonly flavour: FlavourName;
   readonly count: number;

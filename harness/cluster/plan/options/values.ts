@@ -174,7 +174,6 @@ export const prepare = z.strictObject(
     )
       .default([])
       .describe('Cheques sent from one node to another.'),
-    /** Mined last, or before the nodes start if one is a Bee. */
     height: whole(1, 1_000_000).optional().describe('Minimum block height of the chain.'),
   },
   { error: 'a map with uploads, cheques and height' },

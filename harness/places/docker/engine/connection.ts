@@ -13,11 +13,9 @@ const PROGRAM = 'ssh';
 /** Nobody could answer questions below a progress display. */
 const OPTIONS = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'] as const;
 const REMOTE_COMMAND = ['docker', 'system', 'dial-stdio'] as const;
-/** Characters kept for a message. */
 const STDERR_MAX = 2000;
 
 const SOCKET = '/var/run/docker.sock';
-/** Below the home folder. */
 const DESKTOP_SOCKET = '.docker/run/docker.sock';
 const PORT = { plain: '2375', tls: '2376' } as const;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -27,7 +25,7 @@ export interface EngineVariables {
   readonly DOCKER_HOST?: string | undefined;
   /** Not empty: `tcp` is TLS. */
   readonly DOCKER_TLS_VERIFY?: string | undefined;
-  /** Of ca.pem, cert.pem and key.pem; default: `~/.docker`. */
+  /** The folder of ca.pem, cert.pem and key.pem; default: `~/.docker`. */
   readonly DOCKER_CERT_PATH?: string | undefined;
 }
 
@@ -114,9 +112,7 @@ function certificates(folder: string): { ca: Buffer; cert: Buffer; key: Buffer }
 
 interface SshTarget {
   readonly host: string;
-  /** Empty: that of `ssh`. */
   readonly user: string;
-  /** Empty: that of `ssh`. */
   readonly port: string;
 }
 
@@ -141,7 +137,6 @@ function dialOverSsh({ host, user, port }: SshTarget): buildConnector.connector 
   };
 }
 
-/** Its end gives the process's reason. */
 function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   const stream = new Duplex({
     read: () => void child.stdout.resume(),
@@ -159,7 +154,6 @@ function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_MAX);
   });
-  // The process's end is reported below.
   child.stdin.on('error', () => undefined);
   child.on('close', (code) => {
     if (code === 0) stream.push(null);

@@ -27,7 +27,6 @@ interface Asked {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** In the engine's own words. */
 export class EngineRefusal extends Error {
   readonly statusCode: number;
 
@@ -38,7 +37,6 @@ export class EngineRefusal extends Error {
   }
 }
 
-/** Methods throw `EngineRefusal` or the connection's failure. */
 export class Docker {
   readonly #agent: Dispatcher;
   readonly #origin: string;
@@ -54,7 +52,6 @@ export class Docker {
     return this.#json('GET', '/version', { signal });
   }
 
-  /** Running or not. */
   containers(filters: Filters): Promise<readonly ContainerEntry[]> {
     return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
   }
@@ -73,21 +70,18 @@ export class Docker {
       unpause: () => this.#done('POST', `${at}/unpause`),
       limit: (limits: Required<Pick<HostConfig, 'Memory' | 'MemorySwap'>>) =>
         this.#done('POST', `${at}/update`, { json: limits }),
-      /** With volumes that have no name. */
       remove: () => this.#done('DELETE', at, { query: { force: true, v: true } }),
       ended: (signal?: AbortSignal) =>
         this.#done('POST', `${at}/wait`, { query: { condition: 'not-running' }, signal }),
       stats: () =>
         this.#json<ContainerStats>('GET', `${at}/stats`, { query: { stream: false, 'one-shot': true } }),
-      /** @param path folder of the container */
       putArchive: (archive: Buffer, path: string) =>
         this.#done('PUT', `${at}/archive`, { query: { path }, archive }),
-      /** Both streams as frames, each line with its time. */
       log: async (range: LogRange) => {
         const { body } = await this.#request('GET', `${at}/logs`, { query: { ...LOG, ...range } });
         return Buffer.from(await body.arrayBuffer());
       },
-      /** Also later lines, until the container ends or the stream is destroyed. */
+      /** Follows until the container ends or the stream is destroyed. */
       followLog: async (range: LogRange): Promise<Readable> => {
         const query = { ...LOG, ...range, follow: true };
         const { body } = await this.#request('GET', `${at}/logs`, { query });
@@ -112,7 +106,6 @@ export class Docker {
     return this.#done('POST', '/networks/create', { json });
   }
 
-  /** @param aliases names of the container on that network */
   connectNetwork(network: string, container: string, aliases: readonly string[]): Promise<void> {
     const json = { Container: container, EndpointConfig: { Aliases: aliases } };
     return this.#done('POST', `/networks/${encodeURIComponent(network)}/connect`, { json });
@@ -145,7 +138,6 @@ export class Docker {
     return this.#json('GET', `/images/${name.split('/').map(encodeURIComponent).join('/')}/json`);
   }
 
-  /** @param context tar archive @throws EngineRefusal, Error: a step failed */
   buildImage(context: Readable, options: BuildOptions, onProgress: OnProgress): Promise<void> {
     const { name, dockerfile, args, labels, signal } = options;
     const query = {
@@ -158,7 +150,6 @@ export class Docker {
     return this.#follow('/build', { query, archive: context, signal }, onProgress);
   }
 
-  /** @param name with a tag: otherwise the engine fetches all tags */
   pullImage(name: string, onProgress: OnProgress): Promise<void> {
     return this.#follow('/images/create', { query: { fromImage: name } }, onProgress);
   }
@@ -216,7 +207,6 @@ export type Container = ReturnType<Docker['container']>;
 
 interface BuildOptions {
   readonly name: string;
-  /** In the context. */
   readonly dockerfile: string;
   readonly args: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;

@@ -3,19 +3,17 @@
  * reference, version 1.41 and newer.
  */
 
+/** Which engine answers. */
 export interface EngineVersion {
   readonly Version: string;
-  /** Newest of its API: `1.41`. */
   readonly ApiVersion: string;
   readonly Os: string;
   readonly Arch: string;
 }
 
-/** Lists only what has one of the values of every key. */
 export type Filters = Readonly<Record<string, readonly string[]>>;
 
 export interface ContainerSpec {
-  /** Default: the engine chooses. */
   readonly name?: string;
   readonly Image: string;
   readonly Hostname?: string;
@@ -48,7 +46,6 @@ export interface HostConfig {
   readonly Binds?: readonly string[];
   readonly PortBindings?: Readonly<Record<string, readonly PortBinding[]>>;
   readonly Mounts?: readonly VolumeMount[];
-  /** `ALL`: none is left. */
   readonly CapDrop?: readonly string[];
   readonly SecurityOpt?: readonly string[];
   readonly ReadonlyRootfs?: boolean;
@@ -57,9 +54,7 @@ export interface HostConfig {
   readonly LogConfig?: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
   /** Processors, in billionths of one. */
   readonly NanoCpus?: number | undefined;
-  /** 0: no limit. */
   readonly Memory?: number | undefined;
-  /** Memory and swap together. */
   readonly MemorySwap?: number | undefined;
 }
 
@@ -93,13 +88,11 @@ export interface ContainerState {
     readonly Running: boolean;
     readonly ExitCode: number;
     readonly OOMKilled: boolean;
-    /** Why it could not be started; empty: it could. */
     readonly Error: string;
     readonly StartedAt: string;
   };
   readonly HostConfig: Pick<HostConfig, 'Memory'>;
   readonly NetworkSettings: {
-    /** Without bindings once the container has ended. */
     readonly Ports: Readonly<Record<string, readonly PortBinding[] | null | undefined>>;
   };
 }
@@ -135,6 +128,5 @@ export interface VolumeEntry {
 export interface Progress {
   readonly stream?: string;
   readonly status?: string;
-  /** The whole work has failed. */
   readonly error?: string;
 }

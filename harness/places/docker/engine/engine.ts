@@ -3,7 +3,6 @@ import { shownHost } from './connection.ts';
 import { Docker, EngineRefusal } from './docker.ts';
 import { succeedOnce } from './succeed-once.ts';
 
-/** Docker 20.10 has everything used here. */
 const API_MIN = '1.41';
 /** An engine answers in milliseconds; behind a firewall, never. */
 const OPEN_TIMEOUT_MS = 10_000;
@@ -58,7 +57,6 @@ async function open(): Promise<Opened> {
   return { docker, os: Os, arch: Arch };
 }
 
-/** Of the engine's answer, if the error has one. */
 export function statusOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EngineRefusal) return cause.statusCode;
@@ -77,7 +75,6 @@ export async function unless(statuses: readonly number[], work: Promise<unknown>
   }
 }
 
-/** Publishes the ports; undefined: this one. */
 export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | undefined {
   if (dockerHost === undefined || dockerHost === '' || /^(unix|npipe):/.test(dockerHost)) return undefined;
   const url = dockerHost.includes('//') ? dockerHost : `tcp://${dockerHost}`;

@@ -16,7 +16,6 @@ import { type Owner, partName } from '../names.ts';
 const CHAIN = 'chain';
 const OPTIONS_FILE = `${CHAIN}/options.json`;
 
-/** @param listen address at which JSON-RPC is published */
 export async function chainContainer(given: ChainPart['options'], listen: string): Promise<PartContainer> {
   const [control = 0, free = 0] = await pickFreePorts(2);
   const at = controlAddress(listen);
@@ -32,7 +31,6 @@ export async function chainContainer(given: ChainPart['options'], listen: string
     command: {
       entrypoint: ['node', 'chain/main.ts'],
       args: [`${DATA_FOLDER}/${OPTIONS_FILE}`],
-      // Anvil's temporary files are removed with the volume.
       env: { TMPDIR: `${DATA_FOLDER}/${CHAIN}` },
       health: probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH),
     },

@@ -1,4 +1,3 @@
-/** The proxy and the nodes find each other by name. */
 import { pickFreePorts } from '../../../base/machine/ports.ts';
 import { DATA_FOLDER, LISTEN } from '../../../flavours/inside-image.ts';
 import { LINK_PROXY } from '../../driver.ts';
@@ -8,7 +7,6 @@ import type { PartContainer } from '../container.ts';
 
 const OPTIONS_FILE = `${LINK_PROXY}/options.json`;
 
-/** @param given for a process of this machine */
 export async function proxyContainer(
   given: ProxyOptions,
   { token, listen }: { readonly token: string; readonly listen: string },
@@ -30,7 +28,6 @@ export async function proxyContainer(
   };
 }
 
-/** Succeeds if something listens on the port. */
 function listens(port: number): string[] {
   const script = `require('node:net').connect(${port}, '127.0.0.1')
     .on('connect', () => process.exit(0)).on('error', () => process.exit(1))`;

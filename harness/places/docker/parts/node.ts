@@ -28,7 +28,6 @@ export function placeNode(
   };
 }
 
-/** @param ports on its machine; the plan has the node's own */
 export async function nodeContainer(
   plan: NodePlan,
   flavour: Flavour,

@@ -24,9 +24,7 @@ interface NamedNode {
   readonly host: string;
 }
 
-/** By its address. */
 export class AddressDiallers implements DiallerLookup {
-  /** By name; they come and go. */
   readonly #nodes: ReadonlyMap<string, NamedNode>;
   /** Address → who had it last. */
   readonly #last = new Map<string, NamedNode>();
@@ -54,7 +52,6 @@ export class AddressDiallers implements DiallerLookup {
   }
 }
 
-/** False also if the node does not run. */
 function hasAddress(host: string, address: string): Promise<boolean> {
   return new Promise((tell) => {
     resolver.resolve4(host, (error, found) => tell(error === null && found.includes(address)));

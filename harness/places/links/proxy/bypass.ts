@@ -11,7 +11,6 @@ import type { Route } from './routes.ts';
 const SCAN_PAUSE_MS = 500;
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** With `passerApi` it may bypass the proxy. */
 type Passer = Pick<Route, 'node' | 'overlay' | 'passerApi'>;
 
 export interface BypassDeps {
@@ -28,7 +27,6 @@ export class BypassConnections {
     this.#deps = deps;
   }
 
-  /** While there are rules. */
   follow(): void {
     if (!this.#isScanning && this.#isNeeded()) void this.#keepScanning();
   }

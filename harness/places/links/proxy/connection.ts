@@ -12,9 +12,7 @@ export const SOCKET_OPTIONS = { allowHalfOpen: true, noDelay: true } as const;
 export interface ConnectionDeps {
   readonly rules: Rules;
   readonly budget: Budget;
-  /** Determines what is drawn for it. */
   readonly seed: string;
-  /** Where it leads to. */
   readonly target: string;
   readonly host: string;
   readonly port: number;
@@ -23,20 +21,17 @@ export interface ConnectionDeps {
 
 export class Connection {
   readonly target: string;
-  /** By which the dialler is found. */
   readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
   /** Possible names; undefined: unknown. */
   dialler: readonly string[] | undefined;
   isIdentified = false;
-  /** Set before the first byte. */
   relay: NoiseRelay | undefined;
   readonly #near: Socket;
   readonly #far: Socket;
   readonly #up: Flow;
   readonly #down: Flow;
   readonly #deps: ConnectionDeps;
-  /** Since the rule that counts them began. */
   readonly #passed = new Map<ActiveRule, number>();
   #state: 'accepted' | 'waiting' | 'connecting' | 'open' | 'over' = 'accepted';
   #ended = 0;
@@ -98,12 +93,10 @@ export class Connection {
     }
   }
 
-  /** What its relay has kept until now. */
   inject(way: 'up' | 'down', bytes: Buffer): void {
     (way === 'up' ? this.#up : this.#down).inject(bytes);
   }
 
-  /** Breaks both ends. */
   reset(): void {
     if (this.#state === 'over') return;
     this.#end();
@@ -154,7 +147,6 @@ export class Connection {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }
 
-  /** The dialler left before the node heard of it. */
   #abandonIf(isAbandoned: boolean): void {
     if (!isAbandoned || this.#isOver()) return;
     this.#end();
@@ -177,7 +169,6 @@ export class Connection {
     return allowed;
   }
 
-  /** Of either direction. */
   #rules(): ReadonlySet<ActiveRule> {
     return new Set([...this.#up.direction.rules, ...this.#down.direction.rules]);
   }

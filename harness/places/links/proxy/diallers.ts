@@ -23,7 +23,6 @@ export interface DiallerLookup {
 
 export class SocketDiallers implements DiallerLookup {
   readonly #listeners: ReadonlyMap<string, Listener>;
-  /** Of each node's listening socket. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
   #waiting: { readonly question: DiallerQuestion; readonly tell: (names: readonly string[]) => void }[] = [];
 

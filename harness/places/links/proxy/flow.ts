@@ -7,9 +7,7 @@ import { type Direction, isFree } from '../rules.ts';
 
 /** In flight in one direction: about what TCP lets a sender have outstanding. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
-/** For a direction that passes nothing, or slowly. */
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;
-/** Beyond a slow line's delay. */
 const SLACK_MS = 200;
 /** Timers are no finer than a millisecond. */
 const EARLY_MS = 0.5;
@@ -27,9 +25,7 @@ type Piece = { readonly sent: Sent; due: number } & (
 
 export interface FlowEvents {
   onEnded(): void;
-  /** The source failed, or its data cannot go on. */
   onBroken(): void;
-  /** @returns how many bytes may pass before the cut */
   onPassing(bytes: number): number;
 }
 
@@ -40,7 +36,6 @@ export interface FlowDeps {
   readonly events: FlowEvents;
   /** @throws Error when nothing can go on */
   readonly translate?: (bytes: Buffer) => Buffer;
-  /** Bytes that the translator keeps for later. */
   readonly held?: () => number;
 }
 
@@ -54,13 +49,11 @@ export class Flow {
   readonly #held: FlowDeps['held'];
   #direction: Direction;
   #queue: Piece[] = [];
-  /** Where the queue begins. */
   #head = 0;
   #queued = 0;
   #open = false;
   #blocked = false;
   #reading = false;
-  /** The source has ended or is gone. */
   #hasEnded = false;
   #isGone = false;
   /** What follows a gap is meaningless. */
@@ -138,7 +131,6 @@ export class Flow {
     try {
       if (this.#translate !== undefined) translated = this.#translate(bytes);
     } catch {
-      // The translator has noted why.
       return this.#events.onBroken();
     }
     if (translated.length > 0) this.#take(translated);

@@ -95,7 +95,6 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     return Promise.resolve();
   }
 
-  /** All of them or none. */
   async #admitAll(routes: readonly Route[]): Promise<void> {
     const keyed = routes.some(({ key }) => key !== undefined);
     if (keyed && this.#tap === undefined) {
@@ -117,7 +116,6 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     }
   }
 
-  /** Unless it listens there already. */
   async #open(routes: readonly Route[]): Promise<ReadonlyMap<string, Door>> {
     const doors = new Map<string, Door>();
     const outcomes = await Promise.allSettled(

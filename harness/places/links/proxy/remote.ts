@@ -5,7 +5,6 @@ import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 import type { Refusal, RouteControl } from './routes.ts';
 
-/** Before the call, or during it. */
 const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'GONE']);
 const METHODS = {
   begin: 'FAULT_REFUSED',

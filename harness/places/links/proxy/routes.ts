@@ -1,10 +1,7 @@
 export interface Route {
   readonly node: string;
-  /** Hex. */
   readonly overlay: string;
-  /** Of a node that may bypass the proxy. */
   readonly passerApi?: string;
-  /** That others dial. */
   readonly port: number;
   /** Where the proxy reaches the node: IPv4 address or name. */
   readonly host: string;
@@ -14,7 +11,6 @@ export interface Route {
 }
 
 export interface Refusal {
-  /** Of the system, such as `EADDRINUSE`. */
   readonly code: string;
   readonly message: string;
 }

@@ -9,14 +9,11 @@ import type { RelayView } from './relay.ts';
 import { beginning, type Names } from './values.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, YamuxFrames } from './yamux-frames.ts';
 
-/** Of a frame of yamux: its version, and no length of a line. */
 const YAMUX_START = 0;
-/** Nodes allow each other fewer. */
 const STREAMS_MAX = 20_000;
 
 export interface ConnectionViewDeps {
   readonly id: string;
-  /** Name. */
   readonly target: string;
   readonly names: Names;
   readonly now: () => number;
@@ -24,7 +21,6 @@ export interface ConnectionViewDeps {
   readonly emit: (event: TapEvent, raw?: Uint8Array) => void;
   /** The dialled node has another identity than the one that is known of it. */
   readonly onMistaken: () => void;
-  /** What may be done to messages. */
   readonly diversion: Omit<DiversionDeps, 'replayed' | 'cut'>;
 }
 
@@ -32,9 +28,7 @@ interface Sent {
   readonly isDialler: boolean;
   readonly direction: Direction;
   readonly arrived: Arrived;
-  /** Once the ends have agreed on it. */
   frames: YamuxFrames | undefined;
-  /** It is no yamux. */
   isUnknown: boolean;
 }
 
@@ -104,7 +98,6 @@ export class ConnectionView implements RelayView {
     this.#tell('end', { name, fields: { ...fields, ms }, bytes: this.#bytes });
   }
 
-  /** @returns what goes on for it */
   #take(sent: Sent, plaintext: Buffer): Buffer {
     this.#bytes += plaintext.length;
     if (sent.isUnknown) {
@@ -217,7 +210,6 @@ export class ConnectionView implements RelayView {
     this.#conversations.delete(id);
   }
 
-  /** What nothing here reads. */
   #unknown({ isDialler }: Sent, bytes: Buffer, error?: Error): void {
     const name = error === undefined ? 'bytes' : 'undecodable';
     const reason = error === undefined ? {} : { reason: error.message };

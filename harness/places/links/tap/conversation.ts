@@ -33,10 +33,8 @@ class Side {
   readonly isOpener: boolean;
   readonly arrived = new Arrived();
   readonly frames = new FrameReader();
-  /** Without headers. */
   count = 0;
   hasHeaders = false;
-  /** What it says from now on are no messages. */
   isRaw = false;
   hasEnded = false;
 
@@ -55,7 +53,6 @@ export class Conversation {
   #id = 'unknown';
   #isAgreed = false;
   #row: ProtocolRow | undefined;
-  /** Of the chunk that it is about. */
   #address: Uint8Array | undefined;
   #bytes = 0;
   #openedAt: number | undefined;
@@ -68,13 +65,11 @@ export class Conversation {
     this.#deps = deps;
   }
 
-  /** Its ends need no words to agree. */
   agreed(id: string): void {
     this.#isAgreed = true;
     this.#open(this.#opener, id);
   }
 
-  /** @param bytes that an end has sent */
   take(isOpener: boolean, bytes: Buffer): void {
     const side = isOpener ? this.#opener : this.#acceptor;
     this.#bytes += bytes.length;
@@ -162,7 +157,6 @@ export class Conversation {
     }
   }
 
-  /** As soon as the acceptor has said what comes before it. */
   #answerInPlace(): void {
     const answer = this.#answer;
     const isReady = this.#isAgreed && (this.#row?.headers !== true || this.#acceptor.hasHeaders);
@@ -247,7 +241,6 @@ export class Conversation {
     return isNext ? this.#row?.acceptor[said]?.table : undefined;
   }
 
-  /** Of what its end itself has not said. */
   #origin({ isOpener }: Side): string[] {
     if (isOpener) return this.#deps.isReplay === true ? ['replayed'] : [];
     return this.#isTakenOver ? ['made up'] : [];

@@ -1,5 +1,3 @@
-/** The latest that the tap has seen is kept. */
-
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageControl } from './faults/rule.ts';
 
@@ -23,7 +21,7 @@ export const PROTOCOL_NAMES = [
 ] as const;
 export type ProtocolName = (typeof PROTOCOL_NAMES)[number];
 
-/** Addresses in hex, amounts with their unit. */
+/** A field of a message: addresses in hex, amounts with their unit. */
 export type TapValue =
   | string
   | number
@@ -34,10 +32,11 @@ export type TapValue =
 export const FAULT_SEPARATOR = ', ';
 
 /**
- * One node has said it to another. A stream is one conversation: it is opened, both ends may send headers, then messages,
- * and it ends. The stream of a whole connection has the protocol `noise`.
+ * Something that one node has said to another. A stream is one conversation: it is opened, both ends may send headers, then
+ * messages, and it ends. The stream of a whole connection has the protocol `noise`.
  */
 export interface TapEvent {
+  /** Unix milliseconds. */
   readonly at: number;
   /** Names of nodes, or a foreign peer's libp2p identity. */
   readonly from: string;
@@ -50,7 +49,7 @@ export interface TapEvent {
   readonly id: string;
   readonly kind: 'opened' | 'headers' | 'message' | 'end';
   /**
-   * Of the message; `bytes` of one that no table knows, `undecodable` of a broken one. Of an end: `closed`, `reset`,
+   * Name of the message; `bytes` of one that no table knows, `undecodable` of a broken one. Of an end: `closed`, `reset`,
    * `refused`, `lost` with its connection, or `failed`.
    */
   readonly name: string;
@@ -58,11 +57,11 @@ export interface TapEvent {
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
-  /** In hex, as it was sent, since it has been asked for: 128 KiB of it at most, of the latest 16 MiB. */
+  /** What was said, in hex, as it was sent, since it has been asked for: 128 KiB of it at most, of the latest 16 MiB. */
   readonly raw?: string;
 }
 
-/** @returns such as `delayed` and `dropped`; none if faults spared the message */
+/** @returns what faults have done to a message, such as `delayed` and `dropped` */
 export function faultsOf({ fields }: Pick<TapEvent, 'fields'>): readonly string[] {
   const { fault } = fields;
   return typeof fault === 'string' ? fault.split(FAULT_SEPARATOR) : [];
@@ -83,7 +82,6 @@ export interface TapControl extends MessageControl {
   tapped(after: number, raw?: boolean): Promise<TapBatch>;
 }
 
-/** Some ten MiB. */
 const KEPT_MAX = 20_000;
 const BATCH_MAX = 1000;
 /** Bytes: kept altogether, of one message, and in a batch. */
@@ -93,7 +91,6 @@ const RAW_BATCH_MAX = 2 ** 20;
 
 export class TapRing {
   readonly #kept: TapEvent[] = [];
-  /** By the number of their event, the oldest first. */
   readonly #raws = new Map<number, Uint8Array>();
   #rawBytes = 0;
   #count = 0;

@@ -4,7 +4,6 @@ import { type OwnIdentity, ownIdentity, peerIdOfKey } from '../../../../node/p2p
 import { encodeMessage } from '../../../../node/p2p/codec/codec.ts';
 
 const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
-/** Of libp2p. */
 const KEY_TYPE = { secp256k1: 2, ecdsa: 3 } as const;
 /** The uncompressed point at the end of the DER structure has two coordinates. */
 const COORDINATE_SIZE = 32;
@@ -33,7 +32,6 @@ function protobufOf(key: KeyObject): Uint8Array {
   throw new TypeError(`got a key of ${curve ?? key.asymmetricKeyType}, expected Ed25519, P-256 or secp256k1`);
 }
 
-/** The x coordinate and the parity of the other one, 33 bytes. */
 function compressed(spki: Buffer): Buffer {
   const x = spki.subarray(-2 * COORDINATE_SIZE, -COORDINATE_SIZE);
   const isOdd = (spki.at(-1) ?? 0) % 2 === 1;

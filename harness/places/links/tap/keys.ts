@@ -15,7 +15,6 @@ const Payload = {
 
 /** A node as the tap speaks for it. */
 export interface Speaker {
-  /** Undefined: a peer that is no node. */
   readonly node: string | undefined;
   readonly peerId: string;
   /** Its proof of the static key, with the extensions that the node itself has sent. */
@@ -24,7 +23,6 @@ export interface Speaker {
 
 export interface NodeKey {
   readonly node: string;
-  /** Of its libp2p identity: PKCS #8 in PEM. */
   readonly key: string;
 }
 

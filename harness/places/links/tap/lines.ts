@@ -6,7 +6,6 @@ const LINE_END = 0x0a;
 export const MULTISTREAM = '/multistream/1.0.0';
 export const REFUSED = 'na';
 
-/** Not complete yet, or no line. */
 export const PENDING = Symbol('pending');
 export const NO_LINE = Symbol('no line');
 
@@ -25,7 +24,6 @@ export class Arrived {
     return this.#bytes[0];
   }
 
-  /** As far as it goes. */
   beginsAs(bytes: Buffer): boolean {
     const count = Math.min(bytes.length, this.#bytes.length);
     return this.#bytes.compare(bytes, 0, count, 0, count) === 0;
@@ -41,14 +39,13 @@ export class Arrived {
     return taken;
   }
 
-  /** With a length of two bytes in front; returned without it. */
+  /** Two bytes of length, then the message, which is returned. */
   message(): Buffer | undefined {
     if (this.#bytes.length < 2) return undefined;
     const end = 2 + this.#bytes.readUInt16BE(0);
     return this.#bytes.length < end ? undefined : this.take(end).subarray(2);
   }
 
-  /** Without its end. */
   line(): string | typeof PENDING | typeof NO_LINE {
     const [low, high] = this.#bytes;
     if (low === undefined) return PENDING;

@@ -10,7 +10,6 @@ const SECTION = 0x0a0d0d0a;
 const INTERFACE = 1;
 const PACKET = 6;
 const BYTE_ORDER = 0x1a2b3c4d;
-/** LINKTYPE_USER0. */
 const LINK_TYPE = 147;
 /** A connection may have carried more. */
 const BYTES_MAX = 2 ** 32 - 1;

@@ -20,7 +20,6 @@ import { decodeCheque } from '../../../../node/swap/cheque.ts';
 import type { ProtocolName, TapValue } from './events.ts';
 import { type Names, shown } from './values.ts';
 
-/** Undefined: as the field's kind says. */
 export type Show = (value: never, names: Names) => TapValue;
 
 export interface MessageRow {
@@ -38,13 +37,11 @@ export interface ProtocolRow {
   readonly acceptor: readonly MessageRow[];
   /** What either end sends are no messages: their name. */
   readonly raw?: string;
-  /** Of headers, by their names. */
   readonly show?: Readonly<Record<string, Show>>;
 }
 
 const STAMP_SIZE = 113;
 const HASH_SIZE = 32;
-/** Of the longest amount. */
 const AMOUNT_MAX = 32;
 
 const amount = (unit: string) => (bytes: Uint8Array) =>
@@ -55,7 +52,6 @@ const overlay: Show = (bytes: Uint8Array, names) => names.ofOverlay(toHex(bytes)
 const underlays: Show = (bytes: Uint8Array) => decodeUnderlays(bytes);
 const seconds: Show = (value: bigint) => new Date(Number(value) * 1000).toISOString();
 const size: Show = (bytes: Uint8Array) => `${bytes.length} B`;
-/** The batch. */
 const stamp: Show = (bytes: Uint8Array) =>
   bytes.length === STAMP_SIZE ? `batch ${toHex(bytes.subarray(0, HASH_SIZE))}` : `${bytes.length} B`;
 const bits: Show = (bytes: Uint8Array) =>
@@ -196,7 +192,7 @@ function pullsyncRow(id: string, offer: MessageTable): ProtocolRow {
   };
 }
 
-/** Of raw bytes there are none. @throws RangeError naming what is known */
+/** Raw bytes have none. @throws RangeError naming what is known */
 export function messagesOf(protocol: string, message?: string): readonly MessageRow[] {
   const rows = rowsOf(protocolNamed(protocol));
   if (rows.length === 0) {
@@ -209,7 +205,6 @@ export function messagesOf(protocol: string, message?: string): readonly Message
   throw new RangeError(`no message '${message}' of ${protocol} (known: ${names.join(', ')})`);
 }
 
-/** @param name short one */
 export function protocolNamed(name: string): ProtocolRow | undefined {
   return PROTOCOLS.find((row) => row.name === name);
 }

@@ -1,4 +1,3 @@
-/** The events that a tap keeps, and the rules of messages in force. */
 import { type TapBatch, type TapControl, TapRing } from './events.ts';
 import type { MessageEffect, MessageRule } from './faults/rule.ts';
 import { expectKnown, MessageRules } from './faults/rules.ts';

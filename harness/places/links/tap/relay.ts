@@ -28,14 +28,13 @@ import { Arrived, encodeLine, MULTISTREAM, NO_LINE } from './lines.ts';
 
 const HEADER = encodeLine(MULTISTREAM);
 const NOT_SPOKEN = '/not-noise/1.0.0';
-/** Of a handshake's first message, whose length has two bytes: no line begins with it. */
+/** No line begins with it: a handshake's first message has two bytes of length in front. */
 const NOISE_START = 0;
 /** The length of a message has two bytes. */
 const PLAINTEXT_MAX = 65_535 - TAG_SIZE;
 
 export interface RelayDeps {
   readonly keys: Keys;
-  /** Name. */
   readonly target: string;
   readonly view: RelayView;
 }
@@ -43,12 +42,10 @@ export interface RelayDeps {
 export interface RelayView {
   /** @param dialler name of a node, or the peer id of another one */
   secured(dialler: string): void;
-  /** @returns what goes on for it */
   fromDialler(plaintext: Buffer): Buffer;
   fromNode(plaintext: Buffer): Buffer;
   /** Bytes that wait to go that way, beside those that were returned. */
   held(direction: Direction): number;
-  /** It cannot go on. */
   failed(error: Error): void;
   mistaken(): void;
   closed(): void;
@@ -61,9 +58,7 @@ interface Ciphers {
 
 interface End {
   readonly arrived: Arrived;
-  /** It has said that it negotiates. */
   hasBegun: boolean;
-  /** What follows is noise. */
   isAgreed: boolean;
 }
 
@@ -72,15 +67,12 @@ export class NoiseRelay {
   readonly #target: Speaker;
   readonly #dialler: End = { arrived: new Arrived(), hasBegun: false, isAgreed: false };
   readonly #node: End = { arrived: new Arrived(), hasBegun: false, isAgreed: false };
-  /** Towards the dialler, and towards the node. */
   readonly #responder: NoiseResponder;
   readonly #initiator: NoiseInitiator;
-  /** Until it is answered. */
   #opening: Buffer | undefined;
   /** The dialler knows who the node is. */
   #isAnswered = false;
   #ciphers: { readonly near: Ciphers; readonly far: Ciphers } | undefined;
-  /** By the dialler, last. */
   #proposed = '';
   /** It is no connection with noise. */
   #isForeign = false;
@@ -103,7 +95,6 @@ export class NoiseRelay {
     });
   }
 
-  /** From the node. */
   down(bytes: Buffer): Buffer {
     return this.#pass(this.#node, bytes, {
       agree: (out) => this.#answers(out),
@@ -147,7 +138,6 @@ export class NoiseRelay {
     return out.length === 1 ? (out[0] as Buffer) : Buffer.concat(out);
   }
 
-  /** @returns whether noise has been agreed on */
   #proposals(out: Uint8Array[]): boolean {
     const { arrived } = this.#dialler;
     while (arrived.first !== NOISE_START || this.#proposed !== NOISE_ID) {

@@ -1,4 +1,3 @@
-/** A relay for each connection whose ends it can speak for. */
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { ConnectionView } from './connection-view.ts';
 import type { Direction } from './faults/diversion.ts';
@@ -12,13 +11,12 @@ export type TappedNode = NodeKey & {
 
 export class Tap extends TapRecord {
   readonly #keys = new Keys();
-  /** By overlay; others still speak of nodes that have left. */
+  /** Others still speak of nodes that have left. */
   readonly #names = new Map<string, string>();
   /** Not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
 
-  /** With the key that it has now. */
   know({ node, overlay, key }: TappedNode): void {
     this.#keys.add({ node, key });
     this.#names.set(overlay, node);
@@ -31,10 +29,9 @@ export class Tap extends TapRecord {
   }
 
   /**
-   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for, like a node without a
-   *   key
+   * @param diallers nodes whose process dials; none for a stranger
    * @param inject sends what is due at another time than when something has come
-   * @returns undefined: the connection has to pass as it is
+   * @returns undefined: the connection has to pass as it is, such as that of a stranger or a node without a key
    */
   relay(
     target: string,

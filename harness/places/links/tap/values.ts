@@ -15,7 +15,6 @@ const BEGINNING = 16;
 const TEXT_MAX = 200;
 const LIST_MAX = 32;
 
-/** Without empty ones. */
 export function shown(message: Readonly<Record<string, unknown>>, names: Names, shows: Shows): Shown {
   const told: [string, TapValue][] = [];
   let count = 0;
@@ -40,7 +39,6 @@ function orPlain(value: unknown, show: NonNullable<Shows[string]>, names: Names)
   }
 }
 
-/** Of bytes that nothing decodes. */
 export function beginning(bytes: Uint8Array): string {
   const rest = bytes.length > BEGINNING ? '…' : '';
   return `${toHex(bytes.subarray(0, BEGINNING))}${rest} (${bytes.length} B)`;
@@ -58,7 +56,6 @@ function plain(value: unknown): TapValue {
   return cut(value as string | number | boolean);
 }
 
-/** Many are kept. */
 function cut(value: TapValue): TapValue {
   if (typeof value === 'string') return short(value);
   if (!Array.isArray(value)) return value;
@@ -70,7 +67,6 @@ function short(text: string): string {
   return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }
 
-/** As absent on the wire. */
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === '') return true;
   return (value instanceof Uint8Array || Array.isArray(value)) && value.length === 0;

@@ -9,16 +9,13 @@ export interface YamuxFrame {
   readonly flags: number;
   /** 0: about the connection. */
   readonly id: number;
-  /** Of the bytes that follow, or credit. */
   readonly length: number;
 }
 
 export interface YamuxEvents {
   /** @param header its bytes, until the next frame begins */
   begun(frame: YamuxFrame, header: Buffer): void;
-  /** Part of what a data frame carries. */
   data(frame: YamuxFrame, bytes: Buffer): void;
-  /** All of it has come. */
   over(frame: YamuxFrame): void;
   /** From where a frame should begin; nothing follows. */
   unknown(bytes: Buffer): void;
@@ -29,14 +26,12 @@ export class YamuxFrames {
   readonly #header = Buffer.alloc(YAMUX_HEADER_SIZE);
   #filled = 0;
   #frame: YamuxFrame | undefined;
-  /** Of the data frame. */
   #left = 0;
 
   constructor(events: YamuxEvents) {
     this.#events = events;
   }
 
-  /** Of the next frame's header. */
   get filled(): number {
     return this.#filled;
   }
@@ -65,7 +60,6 @@ export class YamuxFrames {
     }
   }
 
-  /** @returns whether it is a frame */
   #begin(): boolean {
     const header = this.#header;
     const type = header.readUInt8(1);

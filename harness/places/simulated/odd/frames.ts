@@ -7,11 +7,9 @@ export type Relay = NonNullable<ReturnType<Surroundings['relay']>>;
 
 interface OddFramesDeps {
   readonly seed: string;
-  /** In the next turn. */
   readonly defer: (work: () => void) => void;
   /** Most pieces of a frame that this peer sends; undefined: it stays whole. */
   readonly piecesOf: (peerId: string) => number | undefined;
-  /** Hears everything first, whole. */
   readonly before: Relay | undefined;
 }
 

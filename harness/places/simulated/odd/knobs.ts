@@ -12,7 +12,7 @@ export interface Knob {
   readonly most: number;
   /** Why nodes have to work with every value in between. */
   readonly allowed: string;
-  /** Of the node; absent: it is done to what surrounds the node. */
+  /** Option of the node; absent: it is done to what surrounds the node. */
   readonly option?: {
     readonly name: OptionName;
     readonly unit: '' | 'ms';

@@ -83,7 +83,6 @@ function oddClock(
   });
 }
 
-/** Some time later, but never before work that came earlier. */
 function inOrder(clock: Clock, drawMs: () => number): (work: () => void) => void {
   let lastMs = 0;
   return (work) => {

@@ -5,7 +5,6 @@ import type { KnobName } from './knobs.ts';
 import { type NodeSurroundings, type OddValues, oddOptions, oddSurroundings, oddValues } from './node.ts';
 
 interface OdditiesDeps {
-  /** In the next turn. */
   readonly defer: (work: () => void) => void;
   readonly nameOf: (peerId: string) => string | undefined;
 }
@@ -27,7 +26,6 @@ export class Oddities implements Pick<Surroundings, 'relay'> {
     return oddOptions(this.#of(node), given);
   }
 
-  /** @param start which start of the node this is */
   surroundings(node: string, start: string, given: NodeSurroundings): NodeSurroundings {
     return oddSurroundings(given, this.#of(node), seededRandom(this.#seed, 'odd', node, start));
   }

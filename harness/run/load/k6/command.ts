@@ -1,13 +1,10 @@
-/** A program, or a container with its folders. */
 import { dirname } from 'node:path';
 import { confinementFlags } from '../../../base/machine/confinement.ts';
 import type { LoadScript } from '../scripts.ts';
 import type { K6 } from './find-k6.ts';
 
 export interface K6Folders {
-  /** Of the load; k6 writes nothing else. */
   readonly folder: string;
-  /** Of a script that may open files there. */
   readonly beside: string | undefined;
 }
 
@@ -16,7 +13,6 @@ export function folderBeside({ own, path }: Pick<LoadScript, 'own' | 'path'>): s
   return own ? dirname(path) : undefined;
 }
 
-/** @param container options of the container, if there is one */
 export function commandOf(
   { kind, where }: K6,
   args: readonly string[],

@@ -6,7 +6,6 @@ export const CONFIG_VARIABLE = 'SVCNET_LOAD';
  * Variable of k6 with the nodes' `Authorization` headers, JSON by name. The load's folder is kept, so they are in no file.
  */
 export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
-/** Other lines are the script's own. */
 export const RECORD_MARK = 'svcnet ';
 
 /** Bytes. */
@@ -14,7 +13,7 @@ export type SizeRange =
   | { readonly kind: 'uniform'; readonly min: number; readonly max: number }
   | { readonly kind: 'lognormal'; readonly median: number; readonly sigma: number; readonly max: number };
 
-/** With their weights, which are positive. */
+/** Sizes of payloads with their weights, which are positive. */
 export interface SizeDistribution {
   readonly text: string;
   readonly parts: readonly { readonly weight: number; readonly of: SizeRange }[];
@@ -29,23 +28,20 @@ export type ReadPattern = { readonly kind: 'zipf'; readonly exponent: number } |
 /** A node that takes part in the load. */
 export interface TargetNode {
   readonly name: string;
-  /** URL, as k6 reaches it. */
   readonly api: string;
   /** 64 hex digits. */
   readonly overlay: string;
   readonly mode: 'full' | 'light' | 'boot';
   readonly headerPrefix: string;
   readonly files: string;
-  /** For uploads there; empty: it only reads. */
   readonly batch: string;
 }
 
-/** Uploaded before the load began. */
+/** Something that was uploaded before the load began. */
 export interface StoredObject {
   readonly reference: string;
   readonly size: number;
   readonly index: string;
-  /** Of its bytes, hex. */
   readonly sha256: string;
   readonly node: string;
 }
@@ -59,27 +55,22 @@ export interface LoadConfig {
   readonly encrypt: boolean;
   readonly redundancyLevel: number;
   readonly reads: ReadPattern;
-  /** Of reads in the operations of `mixed`, 0 to 1. */
+  /** The share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads compared byte by byte; the others are compared by hash. */
+  /** The share of downloads compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   readonly files: number;
-  /** Options of k6 that the script does not set itself. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly summary: string;
   readonly data: string;
-  /** For scripts that update feeds. */
   readonly feeds: FeedsConfig;
 }
 
 /** Feeds that a load updates. */
 export interface FeedsConfig {
-  /** 40 hex digits. */
   readonly owner: string;
-  /** 64 hex digits each. */
   readonly topics: readonly string[];
   readonly size: number;
-  /** That the warm-up may make; the load continues after them. */
   readonly warmupUpdates: number;
 }
 
@@ -93,7 +84,6 @@ export interface LoadData {
 export interface OperationRecord {
   readonly operation: string;
   readonly node: string;
-  /** Start of its scenario of k6. */
   readonly scenarioMs: number;
   readonly endMs: number;
   readonly iteration: number;
@@ -106,7 +96,7 @@ export interface OperationRecord {
   readonly failure?: FailureRecord;
 }
 
-/** Sizes in bytes. */
+/** An upload of a load; sizes in bytes. */
 export interface UploadRecord {
   readonly kind: 'bytes' | 'directory' | 'chunks' | 'feed';
   readonly batch: string;

@@ -1,9 +1,7 @@
-/** Profiles as k6 scenarios. */
 import type { LoadPlan } from '../plan.ts';
 
 /** The scenario of k6 that is measured. No script has one by this name. */
 export const MEASURED = 'svcnet_load';
-/** `scenarios/k6/lib/operations.js` knows it by this name. */
 export const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
@@ -23,7 +21,6 @@ const USERS = { min: 20, max: 1000 } as const;
 type K6Scenario = Readonly<Record<string, unknown>> & { readonly executor: string };
 interface Stage {
   readonly ms: number;
-  /** Of the plan's rate or number, at its end. */
   readonly share: number;
 }
 interface Shape {

@@ -4,7 +4,6 @@ import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { HarnessError } from '../../../base/errors.ts';
 
-/** Has all that the helper library uses. */
 const MAJOR_MIN = 2;
 const IMAGE = 'grafana/k6:2.2.0';
 const IMAGE_VARIABLE = 'SVCNET_K6_IMAGE';
@@ -15,7 +14,6 @@ const HINT = `install it (https://grafana.com/docs/k6/latest/set-up/install-k6),
 export interface K6 {
   readonly kind: 'program' | 'container';
   readonly where: string;
-  /** Empty for an image that was not inspected. */
   readonly version: string;
 }
 
@@ -49,7 +47,6 @@ function program(path: string, outcome: string | Error, source: string): K6 {
     });
   }
   const [, name, version, major] = /^(\S+) v((\d+)\.\d+\.\d+\S*)/.exec(outcome) ?? [];
-  // It calls itself what its file is called.
   if (version === undefined || !['k6', 'k6.exe', basename(path)].includes(name ?? '')) {
     const shown = outcome.trim().split('\n')[0] ?? '';
     throw new HarnessError(
@@ -68,7 +65,6 @@ function program(path: string, outcome: string | Error, source: string): K6 {
   return { kind: 'program', where: path, version };
 }
 
-/** What the program prints, or why it does not. */
 async function versionText(path: string, environment: NodeJS.ProcessEnv): Promise<string | Error> {
   try {
     const options = { timeout: ANSWER_TIMEOUT_MS, env: environment };

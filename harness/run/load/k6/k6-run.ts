@@ -22,12 +22,10 @@ import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
 const PIECE_BYTES = 1 << 20;
 
 const SAMPLE_MS = 250;
-/** k6 waits for its users when asked to stop. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
 /** For a script that has called `exec.test.fail()`. */
 export const MARKED_AS_FAILED = 110;
-/** In k6's own words. */
 const EXIT_MEANING: Readonly<Record<number, string>> = {
   99: 'a threshold was breached',
   100: 'setup() took too long',
@@ -37,10 +35,9 @@ const EXIT_MEANING: Readonly<Record<number, string>> = {
   107: 'the script threw an error',
   108: 'the script ended the load',
 };
-/** Of a load that ran to its end: without fault, with a threshold breached, or called failed by the script. */
+/** The codes of a load that ran to its end: without fault, with a threshold breached, or called failed by the script. */
 const ENDS: ReadonlySet<number> = new Set([0, 99, MARKED_AS_FAILED]);
 
-/** Runs a program until it ends, or until standard input does. */
 const GUARD = `exec 3<&0
 "$@" </dev/null 3<&- &
 child=$!
@@ -56,21 +53,16 @@ export interface K6RunOptions extends K6Folders {
   readonly k6: K6;
   readonly script: string;
   readonly config: string;
-  /** Without the helper library: where k6 writes every sample. */
   readonly samples: string | undefined;
-  /** `Authorization` headers by node name. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Called with the lines since the last call, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
-  /** Called with each exception that has ended an iteration. */
   readonly onException: (exception: ScriptException) => void;
 }
 
 export interface K6Ended {
   /** 0, 99 for a breached threshold, 110 for a script that calls the load failed. */
   readonly exitCode: number;
-  /** Of one core; undefined: not known. */
   readonly cpu: number | undefined;
 }
 
@@ -103,7 +95,6 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = MACHINE_CLOCK.monotonic();
-  // Once: after it ends, its pid may belong to another process.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
   const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
@@ -227,7 +218,6 @@ class Usage {
   }
 }
 
-/** Of a file that need not exist yet. */
 class LineTail {
   readonly #path: string;
   readonly #piece = Buffer.alloc(PIECE_BYTES);

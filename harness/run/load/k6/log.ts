@@ -1,8 +1,7 @@
 /** A JSON object per line: prints, ended iterations, words for people. */
 
-/** Not caught by the script. */
+/** An exception that the script does not catch. */
 export interface ScriptException {
-  /** Of k6. */
   readonly scenario: string;
   /** Its message, and the place in the script where k6 names one. */
   readonly message: string;
@@ -12,7 +11,6 @@ interface LogEntry {
   readonly level?: string;
   readonly msg?: string;
   readonly hint?: string;
-  /** Only of what an iteration logs. */
   readonly scenario?: string;
   readonly executor?: string;
 }

@@ -34,7 +34,6 @@ export function filesOf(
   }));
 }
 
-/** Of the chunks that content is streamed as. */
 export function payloadsOf(content: Uint8Array): Uint8Array[] {
   const count = Math.ceil(content.length / PAYLOAD_MAX);
   return Array.from({ length: count }, (_, i) => content.subarray(i * PAYLOAD_MAX, (i + 1) * PAYLOAD_MAX));

@@ -13,14 +13,12 @@ import { wordsOf } from './log.ts';
 const LINES_SHOWN = 15;
 
 export interface Shape {
-  /** Of the script's own scenarios; undefined: it has none, and the plan's apply. */
   readonly ownMs: number | undefined;
   readonly totalMs: number;
 }
 
 export interface ShapeOptions {
   readonly k6: K6;
-  /** Of the load. */
   readonly folder: string;
   readonly bundle: string;
   readonly config: string;
@@ -78,7 +76,6 @@ function lengthMs({ startTime, duration, stages, maxDuration }: InspectedScenari
   return durationMs(startTime ?? '0s') + own;
 }
 
-/** In k6's words, such as `1m30.5s`. */
 function durationMs(text: string): number {
   return parseDurationMs(text) ?? 0;
 }

@@ -17,9 +17,7 @@ const REST_TIMEOUT_MS = 120_000;
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
-/** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
-/** That a search repeats because other programs used the machine. */
 const DISTURBED_MAX = 6;
 /** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;
@@ -37,14 +35,12 @@ export interface LimitLoad {
 /** The highest rate that holds, what limits it, and every load of the search. */
 export interface LimitResult {
   readonly limit: Limit;
-  /** Of the lowest failed rate, or the last load if k6 was the limit; most telling first. */
   readonly limiters: readonly Limiter[];
   readonly loads: readonly LimitLoad[];
 }
 
-/** Of the search for the highest rate. */
+/** Options of the search for the highest rate. */
 export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k6'> {
-  /** Runs one of the loads, for example as a displayed step. */
   readonly around: (
     title: string,
     work: (onProgress: NonNullable<LoadOptions['onProgress']>) => Promise<LimitLoad>,
@@ -66,7 +62,6 @@ export async function runLimit(
   const first = plan.model.model === 'open' ? plan.model.rate : RATE_MIN;
   let disturbances = 0;
   const loadAt = async (rate: number, stage: LimitStep['stage']): Promise<LimitLoad> => {
-    // k6 counts in whole iterations per minute.
     const rounded = Math.round(rate * 60) / 60;
     const step: LoadPlan = {
       ...plan,
@@ -151,7 +146,6 @@ export function stepMs(rate: number, thresholds: readonly Threshold[]): number {
   return Math.max(STEP_MIN_MS, Math.ceil((1000 * samples) / rate));
 }
 
-/** At the intended rate. */
 export function metObjective({
   thresholds,
   dropped,
@@ -168,7 +162,6 @@ export function metObjective({
   return kept && sound && operations.length > 0 && thresholds.every(({ passed }) => passed);
 }
 
-/** @param mayRepeat not too many loads have been repeated yet */
 export function outcomeOf(
   load: LoadStep,
   observation: LoadObservation,

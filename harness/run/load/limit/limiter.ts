@@ -1,14 +1,14 @@
 /** What prevented more, by measurements of the failed load. */
 
+/** Measurements of one node during one load. */
 export interface NodeLoad {
   readonly name: string;
-  /** In shares of one core; undefined where nodes share a process. */
+  /** Shares of one core; undefined where nodes share a process. */
   readonly cores: number | undefined;
   /** How often a peer could not be asked because it was owed too much. */
   readonly creditRefusals: number;
-  /** In which one of its requests waited because no peer that could be asked granted credit. */
+  /** Seconds in which a request waited because no peer that could be asked granted credit. */
   readonly creditWaitSeconds: number;
-  /** Of its queue of chunks to push. */
   readonly queueGrowth: number;
   readonly chainErrors: number;
   /** Its reserve takes no more. */
@@ -20,12 +20,12 @@ export interface LoadObservation {
   readonly nodes: readonly NodeLoad[];
   /** Processes that hold several nodes, with what these use together, in shares of one core. */
   readonly shared: readonly { readonly nodes: readonly string[]; readonly cores: number }[];
-  /** Of the whole machine, 0 to 1. */
+  /** A share of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
-  /** In shares of one core; undefined where it cannot be told. */
+  /** Shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
-  /** Of everything outside cluster and load; undefined where nodes do not report what they use. */
+  /** What runs outside cluster and load uses; undefined where nodes do not report what they use. */
   readonly othersCores: number | undefined;
   /** Its answer time at the end of the load; undefined: no answer. */
   readonly chainMs: number | undefined;
@@ -34,24 +34,20 @@ export interface LoadObservation {
 /** What keeps a rate from being higher. */
 export interface Limiter {
   readonly kind: 'generator' | 'others' | 'credit' | 'cpu' | 'queue' | 'store' | 'chain';
-  /** None: the cluster or the machine. */
   readonly nodes: readonly string[];
-  /** With the measurement. */
   readonly text: string;
 }
 
 /** A node is one thread that computes; the rest of a core goes to what helps it. */
 const NODE_BUSY_CORES = 0.85;
 const MACHINE_BUSY = 0.9;
-/** Of all cores of a busy machine: it lowers the limit by as much. */
+/** The share of all cores that lowers the limit by as much. */
 const OTHERS_SHARE = 0.1;
 /** More waits for credit per second are not ordinary. */
 const REFUSALS_PER_SECOND = 1;
-/** Of the push queue, in chunks. */
 const GROWTH_PER_SECOND = 1;
 const CHAIN_SLOW_MS = 1000;
 
-/** Most telling first. */
 export function limitersOf(observation: LoadObservation): Limiter[] {
   const { seconds, nodes, chainMs } = observation;
   const where = (is: (node: NodeLoad) => boolean) => nodes.filter(is);
@@ -128,7 +124,6 @@ export function generatorOf({
   return { kind: 'generator', nodes: [], text };
 }
 
-/** Of an exhausted machine. */
 export function othersOf({ othersCores, cores, machineBusy }: LoadObservation): Limiter | undefined {
   if (othersCores === undefined || machineBusy < MACHINE_BUSY || othersCores < OTHERS_SHARE * cores)
     return undefined;

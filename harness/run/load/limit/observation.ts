@@ -1,4 +1,3 @@
-/** Samples a cluster before and after a load. */
 import { cpus } from 'node:os';
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { processUsage } from '../../../base/machine/usage.ts';
@@ -8,7 +7,6 @@ import { parseExposition } from '../../../metrics/exposition.ts';
 import type { LoadObservation, NodeLoad } from './limiter.ts';
 
 const ANSWER_MS = 5000;
-/** Without the prefix of their dialect. */
 const COUNTERS = {
   creditRefusals: ['accounting_accounting_blocks_count', 'pushsync_overdraft_refresh'],
   creditWait: ['accounting_credit_wait_seconds'],
@@ -34,10 +32,9 @@ interface SharedSample {
 export interface Sample {
   readonly atMs: number;
   readonly nodes: ReadonlyMap<string, NodeSample>;
-  /** Processes of this machine that hold several nodes. */
   readonly shared: readonly SharedSample[];
   readonly ownMs: number;
-  /** Of all cores since the machine started, ms. */
+  /** All cores since the machine started, ms. */
   readonly busyMs: number;
   readonly totalMs: number;
 }

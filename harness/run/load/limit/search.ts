@@ -13,11 +13,9 @@ export interface LimitStep {
   readonly stage: 'double' | 'halve' | 'bisect' | 'confirm';
 }
 
-/** In operations per second. */
+/** The highest rate that holds, in operations per second, and how the search ended. */
 export interface Limit {
-  /** Highest that held. */
   readonly rate: number | undefined;
-  /** Lowest that failed. */
   readonly failedRate: number | undefined;
   /** `found`: confirmed. `generator`: k6 could not make more. `none`: not even the lowest. `open`: the highest held. */
   readonly end: 'found' | 'generator' | 'none' | 'open';
@@ -32,10 +30,8 @@ export interface LimitRange {
 
 /** Rates as far apart as this are the same limit. */
 const PRECISION = 1.1;
-/** With the same outcome. */
 const DECISIVE = 2;
 
-/** @param load puts a load of that rate on the cluster */
 export async function findLimit(
   { first, min, max }: LimitRange,
   load: (rate: number, stage: LimitStep['stage']) => Promise<StepOutcome>,
@@ -44,7 +40,6 @@ export async function findLimit(
   const bounds: { held?: number | undefined; failed?: number | undefined } = {};
   const count = (rate: number, outcome: StepOutcome) =>
     steps.filter((step) => step.rate === rate && step.outcome === outcome).length;
-  /** @param enough how many loads must hold */
   const tried = async (rate: number, stage: LimitStep['stage'], enough = DECISIVE): Promise<StepOutcome> => {
     while (count(rate, 'fails') < DECISIVE) {
       if (count(rate, 'holds') >= enough) {
@@ -80,7 +75,6 @@ export async function findLimit(
       const middle = Math.sqrt(bounds.failed * bounds.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    // It may have held only once on the way up.
     const confirmed = await tried(bounds.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');

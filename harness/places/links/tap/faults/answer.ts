@@ -1,4 +1,3 @@
-/** Answers in a peer's place. */
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import { encodeMessage } from '../../../../../node/p2p/codec/codec.ts';
 import type { FieldKind, MessageOf, MessageTable } from '../../../../../node/p2p/codec/message.ts';
@@ -6,7 +5,6 @@ import { messagesOf, PROTOCOLS } from '../protocols.ts';
 import type { MessageAnswer } from './rule.ts';
 import { RANGES } from './where.ts';
 
-/** How a peer refuses. */
 const ERROR_FIELD = 'err';
 const ERROR_TEXT = 'refused';
 const SHOWN_MAX = 60;

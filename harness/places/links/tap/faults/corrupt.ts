@@ -1,7 +1,6 @@
 /** The message keeps its length and stays decodable where the field's kind allows. */
 import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 
-/** Of protobuf. */
 const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
@@ -24,12 +23,10 @@ export function corrupted(
   return copy;
 }
 
-/** Whether the message has a value of it. */
 export function hasField(message: Uint8Array, table: MessageTable, field: string): boolean {
   return placeOf(message, table[field]?.[0] ?? 0) !== undefined;
 }
 
-/** Of the first value with that number; of a varint the lowest byte, whose other bits say that more follow. */
 function placeOf(message: Uint8Array, number: number): { start: number; length: number } | undefined {
   for (let at = 0; at < message.length; ) {
     const key = varint(message, at);

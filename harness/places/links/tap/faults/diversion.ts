@@ -16,7 +16,6 @@ const OTHER = { up: 'down', down: 'up' } as const;
 const WINDOW = 262_144;
 /** Streams opened in an end's name are numbered downwards from here, where no end gets to. */
 const LAST_ID = { up: 0xffff_ffff, down: 0xffff_fffe } as const;
-/** For an end that does not know of its stream. */
 const NOBODY: Outlet = {
   window: Infinity,
   data: () => undefined,
@@ -31,7 +30,6 @@ export interface DiversionDeps {
   readonly inject: (direction: Direction, bytes: Buffer) => void;
   /** A stream has been opened in an end's name, and this was said on it. */
   readonly replayed: (direction: Direction, id: number, said: Buffer) => void;
-  /** A rule has reset a stream. */
   readonly cut: (id: number) => void;
 }
 
@@ -44,17 +42,11 @@ interface Diverted {
 
 interface Side {
   frames: YamuxFrames | undefined;
-  /** Passed on frame by frame. */
   isFramed: boolean;
-  /** Of the next frame's header, bytes that have gone on. */
   passed: number;
-  /** Within a frame that passes as it is. */
   isInside: boolean;
-  /** Of the frame that is arriving. */
   current: Diverted | undefined;
-  /** What goes on for what has just come. */
   out: Buffer[] | undefined;
-  /** To go on between two frames. */
   waiting: Buffer[];
   held: number;
 }
@@ -65,7 +57,6 @@ export class Diversion {
   readonly #streams = new Map<number, Diverted>();
   readonly #replays: Replays;
   #replayed = 0;
-  /** Once they are known. */
   #ends: readonly [dialler: string, node: string] | undefined;
 
   constructor(deps: DiversionDeps) {
@@ -77,7 +68,6 @@ export class Diversion {
     this.#ends = [dialler, node];
   }
 
-  /** From that end. */
   held(direction: Direction): number {
     return this.#sides[direction].held;
   }
@@ -174,7 +164,6 @@ export class Diversion {
     if (side.isFramed && side.current === undefined) side.out?.push(bytes);
   }
 
-  /** @returns whether a rule resets its stream */
   over(direction: Direction, { id, flags }: YamuxFrame): boolean {
     const side = this.#sides[direction];
     if (!side.isFramed) return false;
@@ -213,7 +202,6 @@ export class Diversion {
     this.#emit(direction, updateOf({ id, flags: opening, length: credit }));
   }
 
-  /** @returns whether a rule resets it */
   #ended(
     { stream, opened, deaf }: Diverted,
     direction: Direction,

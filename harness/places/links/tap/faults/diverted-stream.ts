@@ -1,4 +1,3 @@
-/** A stream that ends here and goes on as its rules will have it. */
 import type { Clock } from '../../../../../formats/clock.ts';
 import { type Replays, Said } from './replays.ts';
 import type { MessageRules, Passing, Verdict } from './rules.ts';
@@ -9,13 +8,9 @@ interface StreamDeps {
   readonly acceptor: string;
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** Where an end's words go on. */
   readonly outletOf: (isOpener: boolean) => Outlet;
-  /** Of its connection; undefined: nothing of it is said again. */
   readonly replays: Replays | undefined;
-  /** As the opener of a new stream. */
   readonly replay: (said: Buffer) => void;
-  /** At both ends. */
   readonly cut: () => void;
   /** Resets it at the acceptor's end alone, from which nothing is heard any more. */
   readonly takeOver: () => void;
@@ -38,7 +33,6 @@ export class DivertedStream {
     this.#acceptor = this.#way(false);
   }
 
-  /** A rule will have it reset now. */
   get isDoomed(): boolean {
     return this.#isDoomed;
   }
@@ -67,7 +61,6 @@ export class DivertedStream {
     return { done: verdict?.done ?? [], answer: verdict?.answer };
   }
 
-  /** In the acceptor's place from now on. */
   takeOver(): void {
     this.#deps.takeOver();
   }
@@ -87,7 +80,6 @@ export class DivertedStream {
     this.#wayOf(isOpener).end();
   }
 
-  /** Nothing of what waits arrives. */
   discard(): void {
     this.#isDoomed = false;
     this.#cut?.[Symbol.dispose]();
@@ -140,7 +132,6 @@ export class DivertedStream {
   }
 }
 
-/** As a frame on a stream. */
 export function withLength(bytes: Uint8Array): Buffer {
   const length: number[] = [];
   let rest = bytes.length;

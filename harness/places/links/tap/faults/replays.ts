@@ -1,13 +1,10 @@
 /** What is to be said again later on one connection, until that ends. */
 import type { Clock } from '../../../../../formats/clock.ts';
 
-/** Of a conversation: a new stream takes as many without credit. */
 const REPLAYED_MAX = 262_144;
-/** At once. */
 const WAITING_MAX = 1000;
 const WAITING_BYTES_MAX = 16 * 2 ** 20;
 
-/** From the stream's beginning on. */
 export class Said {
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -22,7 +19,6 @@ export class Said {
     else this.#parts = [];
   }
 
-  /** @returns what has been said up to now, when it is called */
   upToNow(): () => Buffer {
     const parts = this.#parts;
     const count = parts.length;

@@ -5,16 +5,14 @@ export interface MessageRule {
   /** Only from the first to the second. */
   readonly oneWay: boolean;
   readonly protocol: string;
-  /** Default: all. */
   readonly message?: string | undefined;
   /** Such as `address starts 0110`. */
   readonly where?: string | undefined;
   /** Every how-many-th of these; default: each. */
   readonly every?: number | undefined;
-  /** Of these, 0 to 1; the seed determines which. */
+  /** Share of these, 0 to 1; the seed determines which. */
   readonly share: number;
   readonly seed: string;
-  /** At most. */
   readonly first?: number | undefined;
   readonly actions: MessageActions;
 }
@@ -22,7 +20,6 @@ export interface MessageRule {
 export interface MessageActions {
   /** `hang`: neither it nor what the same end says after it on the stream arrives; `reset`: its stream is reset instead. */
   readonly drop?: 'hang' | 'reset' | undefined;
-  /** Shortest and longest. */
   readonly delayMs?: readonly [number, number] | undefined;
   /** It arrives twice. */
   readonly duplicate?: true | undefined;
@@ -57,7 +54,6 @@ export const MESSAGE_COUNTERS = [
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
 export type MessageEffect = Readonly<Record<MessageCounter, number>>;
 
-/** Here or in another process. */
 export interface MessageControl {
   /** @param id anything unique @throws RangeError for a rule that no message can ever match */
   beginMessages(id: string, rule: MessageRule): Promise<void>;

@@ -20,33 +20,25 @@ export interface Passing extends Told {
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
-  /** With all that came before; undefined: an answer, or its beginning is not known. */
   readonly again: Again | undefined;
-  /** Of the message that its sender waits for; undefined: none, or it has begun. */
   readonly awaited: MessageTable | undefined;
   readonly bytes: Uint8Array;
 }
 
 interface Again {
-  /** There is room for it. */
   isPossible(): boolean;
   later(afterMs: number, onSaid: () => void): void;
 }
 
-/** Of all rules together. */
 export interface Verdict {
   bytes: Uint8Array;
   drop: 'hang' | 'reset' | undefined;
   delayMs: number;
-  /** Besides the first. */
   copies: number;
   /** It waits for the next one, which this one then counts. */
   swaps: ActiveMessageRule | undefined;
-  /** Of its stream. */
   cut: { readonly afterMs: number; readonly onCut: () => void } | undefined;
-  /** Instead of the message, to its sender. */
   answer: Uint8Array | undefined;
-  /** For those who look on. */
   readonly done: string[];
 }
 
@@ -58,10 +50,8 @@ export class ActiveMessageRule {
   >;
   readonly #text: string;
   readonly #selects: (told: Told) => boolean;
-  /** By their ends and name. */
   readonly #numbers = new Map<string, number>();
   #hits = 0;
-  /** By their tables; undefined: what is answered does not fit that version of the protocol. */
   readonly #answers = new Map<MessageTable, Uint8Array | undefined>();
 
   constructor(rule: MessageRule) {
@@ -154,18 +144,15 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
     super((rule) => new ActiveMessageRule(rule));
   }
 
-  /** Any of them could mean a message between these two. */
   concern(one: string, other: string): boolean {
     if (this.isEmpty) return false;
     return this.active.some((rule) => rule.meets(one, other) || rule.meets(other, one));
   }
 
-  /** Any of them says messages again. */
   get replay(): boolean {
     return this.active.some(({ rule }) => rule.actions.replayMs !== undefined);
   }
 
-  /** @returns undefined: it goes on as it is */
   judged(message: Passing): Verdict | undefined {
     let verdict: Verdict | undefined;
     for (const rule of this.active) {

@@ -8,27 +8,23 @@ import type { ActiveMessageRule, Verdict } from './rules.ts';
 
 /** One message of noise holds them. */
 const PART_MAX = 16_384;
-/** For the next message that it should follow. */
+/** The longest wait of a message for the next one that it should follow. */
 export const SWAP_MAX_MS = 5000;
 
-/** Where what one end has said goes on. */
 export interface Outlet {
   readonly window: number;
   data(bytes: Buffer): void;
   end(): void;
-  /** How many more bytes wait here. */
   held(change: number): void;
 }
 
 export interface WayDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   readonly outlet: Outlet;
-  /** Its end has passed, or never will. */
   readonly onOver: () => void;
 }
 
 interface Piece {
-  /** Empty: the end. */
   bytes: Buffer;
   readonly dueAt: number;
 }
@@ -45,7 +41,7 @@ export class Way {
   readonly #deps: WayDeps;
   readonly #queue: Piece[] = [];
   #window: number;
-  /** Of the receiver's window: what was said beyond what the sender said. */
+  /** Bytes of the receiver's window that were said beyond what the sender said. */
   #debt = 0;
   #held = 0;
   #late: Late | undefined;
@@ -148,7 +144,6 @@ export class Way {
     this.#queue.push({ bytes, dueAt: this.#deps.clock.monotonic() + delayMs });
   }
 
-  /** In order: one that waits holds up what follows it. */
   #flush(): void {
     const { clock, outlet } = this.#deps;
     this.#timer?.[Symbol.dispose]();

@@ -1,4 +1,3 @@
-/** By what a field says, such as `address starts 0110`. */
 import { addressPrefix } from '../../../../../formats/chunk/address.ts';
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import type { FieldKind, MessageTable } from '../../../../../node/p2p/codec/message.ts';
@@ -6,9 +5,7 @@ import { messagesOf } from '../protocols.ts';
 
 export interface Told {
   readonly table: MessageTable;
-  /** By their names in the table. */
   readonly decoded: Readonly<Record<string, unknown>>;
-  /** Of the chunk that its stream is about. */
   readonly address: Uint8Array | undefined;
 }
 
@@ -35,7 +32,6 @@ export interface Condition {
 
 type Holds = (value: unknown) => boolean;
 
-/** @returns undefined: the text is no condition */
 export function parseWhere(text: string): Condition | undefined {
   const [, field = '', word = '', value = ''] = /^\s*(\w+)\s+(\w+)\s+(.*\S)\s*$/.exec(text) ?? [];
   const operator = OPERATORS.find((known) => known === word);
@@ -87,7 +83,6 @@ function unknownField(field: string, tables: readonly MessageTable[], isAsked: b
   return new RangeError(`where: no field '${field}' (known: ${[...names].join(', ')})`);
 }
 
-/** @throws RangeError when no value of that kind can hold */
 function testOf(kind: FieldKind, { field, operator, value }: Condition): Holds {
   const refused = (expected: string) =>
     new RangeError(`where: got '${field} ${operator} ${value}', expected ${field} ${expected}`);

@@ -150,6 +150,7 @@ export class Docker {
     return this.#follow('/build', { query, archive: context, signal }, onProgress);
   }
 
+  /** @param name with a tag: otherwise the engine fetches all tags */
   pullImage(name: string, onProgress: OnProgress): Promise<void> {
     return this.#follow('/images/create', { query: { fromImage: name } }, onProgress);
   }
@@ -227,6 +228,8 @@ function messageIn(body: string): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };
     if (typeof message === 'string') return message.trim();
-  } catch {}
+  } catch {
+    // Not JSON: the text is the message.
+  }
   return body.trim();
 }

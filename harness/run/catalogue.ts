@@ -33,7 +33,6 @@ const called = (expected: string) =>
 const depending = called('a function of the parameters');
 const whether = called('a function of the parameters, such as () => true');
 const keys = { error: 'keys and values' };
-/** No key may be missing. */
 type Shape<Declared> = Readonly<Record<keyof Declared, z.ZodType>>;
 
 /** Groups and options of nodes are checked with the cluster's definition. */

@@ -271,6 +271,7 @@ async function searched<T>(
   { clock, signal }: Search,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
+  // A hanging node must not hold up others.
   using limit = clock.deadline(SEARCH_LIMIT_MS, signal);
   const results = await Promise.all(
     running.map((node) =>

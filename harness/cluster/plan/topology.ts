@@ -64,7 +64,6 @@ export function topologyMistakes(topology: Topology, modes: readonly NodeMode[])
   }
   const links = fixedLinks(topology, nodes) ?? [];
   lines.push(...linkMistakes(links, nodes));
-  // Any further mistakes would be consequences.
   return lines.length > 0 ? lines : partMistakes(shown(topology), links, modes);
 }
 

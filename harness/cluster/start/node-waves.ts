@@ -9,6 +9,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-conditions.ts';
 
+/** Keeps the processors of a usual machine busy. */
 const PILOTS_MIN = 8;
 /** With fewer, the first wave is too large a part of the start to predict anything early. */
 const WAVES_MIN = 4;

@@ -102,7 +102,6 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
-  // The chain leaves a processor idle.
   const prepared = prepare(context.driver, groups, signal);
   // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);

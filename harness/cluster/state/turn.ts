@@ -19,6 +19,7 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
   const expectNobody = (owner: ProcessId | undefined) => {
     if (owner !== undefined) throw taken(owner);
   };
+  // Its own file would be replaced.
   expectNobody(whoseTurn(folder, purpose));
   const own = join(folder, `${purpose}-${process.pid}.json`);
   replaceJson(own, ownProcess());

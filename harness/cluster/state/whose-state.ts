@@ -21,6 +21,7 @@ const BEGINS_WITH_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d/;
 
 const HARMLESS: ReadonlySet<string> = new Set(['.gitignore', '.gitkeep', '.DS_Store', 'lost+found']);
 
+/** It holds keys and tokens, so it is never staged. */
 const IGNORE = '# svcnet: keys, tokens and data of networks\n*\n';
 
 /** @throws HarnessError `STATE_INVALID` naming what svcnet has not made, `CANNOT_READ` */

@@ -14,7 +14,6 @@ import { withPeers, withStream } from './steps.ts';
 
 const CHEQUES_EVERY_MS = 1_000;
 const REQUESTS_EVERY_MS = 20;
-/** Token units: more than exist. */
 const MORE_THAN_THERE_IS = 10n ** 30n;
 const ADDRESS_SIZE = 20;
 const SIGNATURE_SIZE = 65;

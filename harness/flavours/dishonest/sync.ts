@@ -15,7 +15,6 @@ import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, randomChunk, randomStamp } from './steps.ts';
 
 const OFFERED = 50;
-/** More entries than any test reads. */
 const CURSOR = 1_000_000n;
 /** Spares a peer that asks without pause. */
 const PACE_MS = 100;

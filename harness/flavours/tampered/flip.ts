@@ -6,7 +6,6 @@ import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
 import { contentRange, decodeSlot, SLOT_SIZE } from '../../../node/store/disk/slot.ts';
 import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 
-/** The longest single-owner chunk. */
 const BEE_SLOT_SIZE = 32 + 65 + 8 + 4096;
 
 interface Places {

@@ -248,6 +248,7 @@ export class DockerDriver implements Driver {
   }
 
   async remove(node: string): Promise<void> {
+    // Its log would go with it.
     await this.#gatherLogs((part) => part === node);
     await this.#changing(removePart(this.#engine, this.#options, node));
   }

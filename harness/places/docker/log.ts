@@ -51,7 +51,6 @@ export function containerLog(engine: Engine, container: string): PartLog {
           position = at;
           yield line;
         }
-        // The container may start again.
         await sleep(REOPEN_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });

@@ -83,7 +83,6 @@ function productionPackages(root: string): string[] {
   return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
 }
 
-/** In the same order everywhere. */
 function filesOf(root: string, paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = lstatSync(join(root, path), { throwIfNoEntry: false });

@@ -56,6 +56,7 @@ const ROWS: readonly Row[] = [
     does: (random) => ({ corrupt: oneOf(['address', 'stamp'], random) }),
   },
   { to: [RECEIPT], most: MISTAKES_MOST, does: () => ({ corrupt: 'signature' }) },
+  // Late, so that the stream is still open.
   {
     to: [DELIVERY, REQUEST],
     most: CHUNKS_MOST,

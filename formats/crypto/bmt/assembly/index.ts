@@ -148,7 +148,6 @@ export function transcrypt(length: i32, counter: u32): void {
   for (let at = input; at < end; at += PAIR) {
     for (let word: usize = 0; word < 4; word++)
       v128.store(state + 16 * word, v128.load64_splat(key + 8 * word));
-    // The padding starts after the counter.
     store<u64>(state, (1 << 32) | <u64>counter, 4 * 16);
     store<u64>(state, (1 << 32) | <u64>(counter + 1), 4 * 16 + 8);
     padAndPermute(5);

@@ -23,7 +23,6 @@ export class Connection {
   readonly target: string;
   readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
-  /** Possible names; undefined: unknown. */
   dialler: readonly string[] | undefined;
   isIdentified = false;
   relay: NoiseRelay | undefined;
@@ -75,7 +74,6 @@ export class Connection {
     this.#down.open();
   }
 
-  /** The first time, dials the node. */
   follow(): void {
     if (this.#state === 'over') return;
     const { rules } = this.#deps;

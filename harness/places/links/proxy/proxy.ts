@@ -21,7 +21,6 @@ export interface ProxyOptions {
   readonly seed: string;
   /** How to find the dialler: by this machine's sockets (default), or by its address, where every node has its own. */
   readonly diallers?: 'sockets' | 'addresses';
-  /** Default: a free loopback port. */
   readonly control?: CallAddress;
 }
 
@@ -99,7 +98,6 @@ export class LinkProxy implements LinkControl, TapControl, RouteControl {
     const keyed = routes.some(({ key }) => key !== undefined);
     if (keyed && this.#tap === undefined) {
       if (!this.knowsDiallers) throw new Error('a tap needs Linux, which tells who opens a connection');
-      // Loads much of a node.
       const { Tap } = await import('../tap/tap.ts');
       this.#tap = new Tap();
     }

@@ -22,7 +22,6 @@ function drawn({ least, most }: Knob, random: Random): number | undefined {
   if (how === 0) return undefined;
   if (how === 1) return least;
   if (how === 2) return most;
-  // Small ones more often.
   return least + random.below(1 + random.below(most - least + 1));
 }
 

@@ -6,7 +6,6 @@ export const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;
-/** As much time follows the spike. */
 const SPIKE_REST_SHARE = 0.4;
 /** `soak` rises to its rate in this part of its time. */
 const SOAK_RISE_SHARE = 0.1;

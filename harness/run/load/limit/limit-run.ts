@@ -18,6 +18,7 @@ const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 const RATE_MAX = 10_000;
+/** Repeated loads: other programs used the machine. */
 const DISTURBED_MAX = 6;
 /** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;

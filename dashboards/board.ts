@@ -17,7 +17,6 @@ export const UNITS = {
 export type Unit = keyof typeof UNITS;
 
 export interface Query {
-  /** PromQL with the variables of `variables.ts`. */
   readonly expr: string;
   /** Labels in double braces. */
   readonly legend: string;
@@ -48,7 +47,6 @@ export interface StatPanel extends PanelCommon {
   readonly words?: Words;
 }
 
-/** A row per series, coloured by its value over time. */
 export interface TimelinePanel extends PanelCommon {
   readonly kind: 'timeline';
   readonly query: Query;
@@ -74,7 +72,6 @@ export interface Row {
 }
 
 export interface Board {
-  /** Of its address and file. */
   readonly uid: string;
   readonly title: string;
   readonly about: string;

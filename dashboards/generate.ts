@@ -3,7 +3,6 @@ import { BOARDS } from './boards.ts';
 import { dashboard } from './grafana.ts';
 import { ruleFile } from './rules.ts';
 
-/** @returns files of `generated/` by name */
 export function generatedFiles(): Map<string, string> {
   return new Map([
     ...BOARDS.map((board): [string, string] => [

@@ -32,7 +32,6 @@ export function ofMembers(name: string, labels = ''): string {
  */
 const WINDOW = '$__rate_interval';
 
-/** Per second, over a few scrapes. */
 export function rate(selector: string): string {
   return `rate(${selector}[${WINDOW}])`;
 }
@@ -46,7 +45,6 @@ export function last(selector: string): string {
   return `last_over_time(${selector}[${WINDOW}])`;
 }
 
-/** Of the last few scrapes. */
 export function highest(selector: string): string {
   return `max_over_time(${selector}[${WINDOW}])`;
 }
@@ -75,10 +73,7 @@ export function share(part: string, whole: string): string {
   return `${orZero(part, whole)} / ${whole}`;
 }
 
-/**
- * Not of percentiles.
- * @param selector of buckets
- */
+/** @param selector of buckets */
 export function quantile(q: number, selector: string, ...by: readonly string[]): string {
   return `histogram_quantile(${q}, ${sum(rate(selector), 'le', ...by)})`;
 }

@@ -1,4 +1,4 @@
-/** For Prometheus: frequent figures, and what deserves attention, with either prefix, `svc` and `bee`. */
+/** Figures and alerts for Prometheus, with either prefix, `svc` and `bee`. */
 
 interface RecordingRule {
   readonly record: string;
@@ -11,11 +11,9 @@ interface AlertRule {
   readonly value: string;
   /** Makes a series that exists only while something is wrong. */
   readonly condition: string;
-  /** Time that it has to last. */
   readonly for: string;
   readonly severity: 'critical' | 'warning';
   readonly summary: string;
-  /** Meaning, and where to look. */
   readonly description: string;
 }
 

@@ -16,7 +16,6 @@ const interruption = new AbortController();
 /** A signal or lost output decides, whatever the command says. */
 let endedBy: number | undefined;
 
-/** An interrupted command says so itself. */
 let lostOutput: string | undefined;
 let hasEnded = false;
 
@@ -65,11 +64,9 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
   if (lostOutput !== undefined) return;
   lostOutput = `cannot write to ${name}: ${error.message}`;
   end(lostOutput);
-  // Its last output fails later.
   if (hasEnded) sayLost();
 }
 
-/** When the command seems to have ended well. */
 function sayLost(): void {
   if (lostOutput === undefined) return;
   process.exitCode = endedBy;

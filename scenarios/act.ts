@@ -28,7 +28,6 @@ interface Person {
   readonly key: string;
 }
 
-/** The reference is useless without the rest. */
 interface Letter extends ReadAccess {
   readonly reference: string;
   readonly data: Uint8Array;

@@ -65,7 +65,6 @@ async function read(context: Context, reader: ClusterNode, { reference, data }: 
   });
 }
 
-/** At least one node owes more or has paid. */
 function expectChange(
   context: Context,
   what: string,

@@ -13,7 +13,6 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const DEPTH = 17;
-/** After its end a batch must be refused. */
 const REFUSED_WITHIN_BLOCKS = 2;
 /** Every node reads each block. */
 const MINED_AT_ONCE = 1;
@@ -78,7 +77,6 @@ function fill(
   });
 }
 
-/** Mines until it has expired, and counts the blocks until it is refused. */
 function expire(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('expire', async (progress) => {
     const { cluster, signal } = context;

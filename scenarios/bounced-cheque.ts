@@ -19,7 +19,6 @@ const DEPOSITED_WITHIN_MS = 30_000;
 /** Of a chequebook's withdrawal. */
 const GAS = 95_000;
 
-/** A cheque with its holder, and its unpaid part. */
 interface Held {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;
@@ -55,7 +54,6 @@ export default defineScenario({
   },
 });
 
-/** In the order of cashing. */
 async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const { signal, cluster, parameters: given } = context;
   const peers = otherNodes(cluster.nodes, issuer);
@@ -75,7 +73,6 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   return held.slice(0, given.beneficiaries);
 }
 
-/** Key of a node's account. */
 function keyOf(context: Context, { name, privateKey }: ClusterNode): Uint8Array {
   if (privateKey === undefined)
     context.skip(`the private key of ${name} is not known: name it in the network file`);
@@ -222,7 +219,6 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
   });
 }
 
-/** A cheque stays good for the rest. */
 function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[]): Promise<void> {
   return context.step('make whole', async (progress) => {
     const { cluster } = context;
@@ -244,7 +240,6 @@ function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[])
   });
 }
 
-/** A node with money is trusted again. */
 function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise<void> {
   return context.step('serve again', async (progress) => {
     const { cluster, signal } = context;

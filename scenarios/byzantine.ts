@@ -70,7 +70,6 @@ export default defineScenario({
     groups: ({ behaviours, share }) => [
       {
         flavour: 'dishonest',
-        // The definition reports unknown ones.
         dishonest: behaviours as readonly BehaviourName[],
         count: Math.max(1, Math.round((HONEST * share) / (1 - share))),
         options: OPTIONS,
@@ -137,7 +136,6 @@ async function exchanged(context: Context, { round, honest, dishonest, operation
   await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
 }
 
-/** @returns undefined: failed, and counted */
 async function attempt<T>(
   operations: Operations,
   what: string,

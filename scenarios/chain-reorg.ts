@@ -16,7 +16,6 @@ type Context = ScenarioContext<typeof parameters>;
 
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** All nodes report the same about the new branch. */
 const AGREED_WITHIN_MS = 30_000;
 /** Chunks need no block: under an untouched batch they keep working. */
 const AVAILABLE = 1;

@@ -16,7 +16,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Two nodes hold a chunk, a third reads, another uploads. */
 const NEIGHBOURHOODS = ['0', '1'];
 
 export default defineScenario({
@@ -41,7 +40,6 @@ export default defineScenario({
   },
 });
 
-/** The peer pushes a chunk to its storer. */
 function push(context: Context, { flavour, node, peer }: Pair, field: string): Promise<void> {
   return context.step(`${field} pushed to ${flavour}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -183,7 +181,6 @@ function read(
   });
 }
 
-/** As content and as chunk. */
 async function served(
   context: Context,
   { flavour, node }: Pick<Pair, 'flavour' | 'node'>,

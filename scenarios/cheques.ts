@@ -50,7 +50,6 @@ export default defineScenario({
   },
 });
 
-/** From the first chunk to the first cheque at its beneficiary. */
 function provoke(context: Context, issuer: ClusterNode): Promise<void> {
   return context.step('provoke', async (progress) => {
     const { size } = context.parameters;
@@ -129,7 +128,6 @@ function written(cheque: Cheque | undefined): string {
   return `${cheque.payout} for ${cheque.beneficiary} from ${cheque.chequebook}`;
 }
 
-/** In full, to the last unit, and the chain confirms it. */
 function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`cash ${beneficiary.name}`, async (progress) => {
     const { cluster, signal } = context;
@@ -187,7 +185,6 @@ function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Re
   });
 }
 
-/** A cheque is worth its amount once. */
 function cashAgain(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`again ${beneficiary.name}`, async () => {
     const before = await paidOut(context, cheque);

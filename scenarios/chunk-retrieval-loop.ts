@@ -52,7 +52,6 @@ export default defineScenario({
   },
 });
 
-/** A failure is counted, and the loop goes on. */
 async function once(context: Context, node: ClusterNode, n: number, counts: Counts): Promise<void> {
   const random = context.random(`chunk ${n}`);
   const chunk = freshChunk(random);
@@ -72,7 +71,6 @@ async function once(context: Context, node: ClusterNode, n: number, counts: Coun
   }
 }
 
-/** @returns why it is not synced */
 async function upload(
   context: Context,
   node: ClusterNode,

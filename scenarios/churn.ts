@@ -36,7 +36,6 @@ type Context = ScenarioContext<typeof parameters>;
 /** Never leave: some nodes must keep what was uploaded. */
 const STAY_MIN = 2;
 
-/** Of the fault that keeps a node away. */
 type StopId = string;
 
 interface File {

@@ -64,7 +64,6 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that upload and read meanwhile, unaffected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
@@ -146,7 +145,6 @@ async function expectMoney(
   });
 }
 
-/** With a right clock the node finds its peers again, and its uploads can be read. */
 function recovered(
   context: Context,
   { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },

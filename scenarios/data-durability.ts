@@ -73,7 +73,6 @@ function fetchAll(context: Context, known: readonly KnownContent[]): Promise<voi
   });
 }
 
-/** Tries nodes in turn. @returns why it failed */
 async function fetchOne(
   context: Context,
   readers: readonly ClusterNode[],

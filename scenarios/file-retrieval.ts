@@ -11,7 +11,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** No node would guess it from name or bytes. */
 const CONTENT_TYPE = 'text/x-file-retrieval; charset=utf-8';
 
 interface Uploaded {
@@ -51,7 +50,6 @@ export default defineScenario({
   },
 });
 
-/** @throws HarnessError `USAGE` when too few full nodes run */
 function uploadersOf({ cluster, parameters: { uploaders } }: Context): ClusterNode[] {
   const full = cluster.nodes.filter((node) => node.running && node.mode === 'full');
   if (full.length < uploaders)
@@ -110,7 +108,6 @@ async function readBack(
   });
 }
 
-/** The time to the first byte is a separate operation. */
 async function fetchFile(context: Context, node: ClusterNode, reference: string): Promise<Downloaded> {
   const begin = async () => {
     const file = await node.files.open(reference, '', { cache: false, signal: context.signal });

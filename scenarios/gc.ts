@@ -96,7 +96,6 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
   });
 }
 
-/** Every chunk is in its place, and some are nowhere else. */
 function settled(
   context: Context,
   full: readonly ClusterNode[],

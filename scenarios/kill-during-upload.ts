@@ -37,9 +37,7 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Whatever the kill interrupted. */
 const READY_WITHIN_MS = 30_000;
-/** For deferred uploads after all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
-/** An upload takes longer on two cores. */
 const MOMENT_MAX_MS = 1500;
 
 interface Upload {
@@ -133,7 +131,6 @@ async function send(context: Context, { node, mode, data }: Upload): Promise<Ans
   }
 }
 
-/** Acknowledged ones go into the ledger; deferred ones must reach the network first. */
 async function conclude(
   context: Context,
   name: string,

@@ -17,7 +17,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Requests under way at once. */
 const AT_ONCE = 32;
 /** If its neighbourhood has as many nodes. */
 const COPIES = 2;

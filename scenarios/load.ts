@@ -106,7 +106,6 @@ function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
 }
 
-/** One load after another, verified like any. */
 async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
   const { k6, findLimit } = context.parameters;
   const found = await runLimit(context.cluster, plan, {
@@ -248,7 +247,6 @@ async function bookUploads(
   if (plan.encrypt) await readEncrypted(context, plan, uploads);
 }
 
-/** @returns what is wrong with its reference */
 async function book(
   context: Context,
   plan: LoadPlan,

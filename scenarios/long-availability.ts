@@ -49,7 +49,6 @@ export default defineScenario({
   },
 });
 
-/** @returns why it failed, or nothing */
 function download(context: Context, reference: string, round: number): Promise<string[]> {
   return context.step('download', async (progress) => {
     const { signal, parameters: given } = context;

@@ -42,7 +42,6 @@ export default defineScenario({
   },
 });
 
-/** A chunk of the peer. */
 function lose(context: Context, { flavour, node, peer }: Pair): Promise<void> {
   return context.step(`receipts for ${flavour}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -106,7 +105,6 @@ async function pushedAgain(context: Context, { flavour, node }: Pair, { address 
   });
 }
 
-/** What is on a node. */
 interface Stored {
   /** Chunks in its reserve. */
   readonly count: number;
@@ -121,7 +119,6 @@ async function storedOn(context: Context, node: ClusterNode): Promise<Stored> {
 
 type Conversation = readonly [TapEvent, ...TapEvent[]];
 
-/** They sent a node chunks for its reserve. */
 async function bringing(context: Context, node: ClusterNode): Promise<Conversation[]> {
   const all = await Promise.all(['pushsync', 'pullsync'].map((name) => conversations(context, name)));
   return all.flat().filter((events): events is Conversation => deliveries(events, node).length > 0);
@@ -131,7 +128,6 @@ function deliveries(events: readonly TapEvent[], { name }: ClusterNode): TapEven
   return events.filter((event) => event.name === 'delivery' && event.to === name);
 }
 
-/** The peer has it when it comes again. Others may come meanwhile. */
 async function storedOnce(
   context: Context,
   { flavour, peer }: Pair,

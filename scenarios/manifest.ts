@@ -49,7 +49,6 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Others try a path ten times, every five seconds; here tries are more frequent. */
 const SERVED_WITHIN_MS = 50_000;
-/** On one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
 /** Shorter ones could be drawn twice. */
 const PATH_BYTES_MIN = 8;
@@ -67,7 +66,6 @@ interface Shown {
   readonly root: string;
   /** Bytes by path. */
   readonly paths: readonly TreeFile[];
-  /** For an unknown path; absent: 404. */
   readonly error?: Uint8Array;
 }
 
@@ -99,7 +97,6 @@ export default defineScenario({
   },
 });
 
-/** Long paths with nothing in common except by chance. */
 function flatTree(context: Context): TreeFile[] {
   const { files, pathBytes, size } = context.parameters;
   const random = context.random('flat collection');
@@ -115,7 +112,6 @@ function siteTree(context: Context, stream: string): TreeFile[] {
   return SITE_PATHS.map((path) => ({ path, data: random.bytes(1 + random.below(context.parameters.size)) }));
 }
 
-/** The index document has the empty path. */
 function shownSite(what: string, { root }: Feed, tree: readonly TreeFile[]): Shown {
   const [index, , , error] = tree as readonly [TreeFile, TreeFile, TreeFile, TreeFile];
   return { what: `the ${what}`, root, paths: [{ path: '', data: index.data }, ...tree], error: error.data };

@@ -50,7 +50,6 @@ interface Side {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** And how to request it from the other implementation. */
 interface Piece {
   readonly what: string;
   readonly by: Side;
@@ -122,7 +121,6 @@ function uploadData(context: Context, sides: readonly Side[], size: number): Pro
   });
 }
 
-/** Direct: the answer says that the network has the chunk. */
 function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   const { chunks: count } = context.parameters;
@@ -207,7 +205,6 @@ function filesOf(
   }));
 }
 
-/** Nested folders, files of a few chunks or none. */
 function treeOf(context: Context): TreeFile[] {
   const random = context.random('directory');
   return Array.from({ length: context.parameters.files }, (_, i) => ({
@@ -251,7 +248,6 @@ async function findCopies(context: Context): Promise<void> {
   });
 }
 
-/** The other side's uploads, from every node of this one. */
 function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promise<void> {
   const foreign = pieces.filter(({ by }) => by !== side);
   return context.step('download', async (progress) => {

@@ -45,7 +45,6 @@ export default defineScenario({
   },
 });
 
-/** One per neighbourhood, by number. */
 function mine(context: Context, bits: number): Promise<ReadonlyMap<string, FreshChunk>> {
   return context.step('mine', async (progress) => {
     const random = context.random('chunks');

@@ -24,7 +24,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A request that cannot be served fails, and does not hang. */
 const FAILS_WITHIN_MS = 35_000;
 const PLACED_WITHIN_MS = 120_000;
 /** Of the full nodes, unless both sides are equal. */
@@ -91,7 +90,6 @@ function sideOf({ one, other, bridge }: Sides, node: ClusterNode): readonly Clus
   return other.includes(node) ? [...other, ...bridge] : [...one, ...other];
 }
 
-/** A side reads its own uploads; requests that cannot be served fail soon. */
 function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
   expectSuccess(context, 'each side reads what it has stored', reads, {
@@ -130,7 +128,6 @@ function whole(context: Context): Promise<void> {
   });
 }
 
-/** What a minority accepted is with its true neighbourhood. */
 function placed(context: Context): Promise<void> {
   return context.step('places', async (progress) => {
     const { cluster, ledger, signal } = context;

@@ -14,7 +14,6 @@ const parameters = {
   ...TRAFFIC,
 };
 
-/** Of the other nodes' requests. */
 const AVAILABLE = 0.99;
 const REJOINS_WITHIN_MS = 60_000;
 

@@ -34,7 +34,6 @@ export default defineScenario({
   },
 });
 
-/** @returns number of its peers */
 async function pingPeers(context: Context, node: ClusterNode): Promise<number> {
   const peers = await node.client.peers(context.signal);
   context.expect(`${node.name} has a peer`, peers.length > 0, {
@@ -57,7 +56,6 @@ async function pingPeers(context: Context, node: ClusterNode): Promise<number> {
   return peers.length;
 }
 
-/** @returns the last answer, and its round trip */
 async function ping(
   context: Context,
   node: ClusterNode,

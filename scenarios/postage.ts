@@ -110,7 +110,6 @@ function buy(
   });
 }
 
-/** All nodes know a batch; its owner uses it. */
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
@@ -131,7 +130,6 @@ function known(context: Context, node: ClusterNode, batch: string): Promise<void
   });
 }
 
-/** Waits until the node shows the changed batch. */
 async function seenAs(
   context: Context,
   node: ClusterNode,
@@ -185,7 +183,6 @@ function near(seconds: number, expected: number): boolean {
   return Math.abs(seconds - expected) <= TTL_TOLERANCE;
 }
 
-/** The same money for more chunks. */
 function dilute(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('dilute', async (progress) => {
     const { signal, cluster } = context;
@@ -248,7 +245,6 @@ function fill(
   });
 }
 
-/** Of sixteen equal first bits. */
 function sameBucket(context: Context, stream: string, count: number): Uint8Array[] {
   const random = context.random(stream);
   const buckets = new Map<number, Uint8Array[]>();
@@ -261,7 +257,6 @@ function sameBucket(context: Context, stream: string, count: number): Uint8Array
   }
 }
 
-/** One purchase at a time. */
 function together(context: Context, node: ClusterNode): Promise<void> {
   return context.step('at once', async () => {
     const { signal, parameters: given } = context;

@@ -91,7 +91,6 @@ export default defineScenario({
   },
 });
 
-/** A full receiver, a sender and a listener. */
 function threeOf({
   cluster,
   parameters,

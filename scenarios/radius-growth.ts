@@ -44,26 +44,21 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Per node. */
 const READS_AT_ONCE = 2;
-/** After the last upload is settled, for every node and chunk. */
 const DELIVERED_WITHIN_MS = 120_000;
 /** Uploads without progress for so long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 40_000;
 /** While no node reports what uploads wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
-/** For a leaving node's own uploads. */
 const LEAVES_WITHIN_MS = 90_000;
 /** From the purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
 const EXPIRING_SIZE = 1_000_000;
-/** Of the capacity, while a reserve hands over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
-/** Of a killed or stopped node. */
 const AWAY_MS = { min: 500, range: 3_000 };
 
 interface File {
   readonly node: ClusterNode;
-  /** Random stream of its bytes. */
   readonly stream: string;
   readonly size: number;
   readonly reference: string;
@@ -82,13 +77,10 @@ interface Settled {
 interface Stage {
   /** They keep nodes away. */
   readonly joining: readonly string[];
-  /** About to expire, with its user. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Coming back. */
   readonly away: Set<ClusterNode>;
-  /** Have left, or are about to. */
   readonly gone: Set<ClusterNode>;
-  /** Chunks handed to nodes so far. */
   uploaded: number;
 }
 
@@ -205,12 +197,10 @@ async function uploadOne(
   }
 }
 
-/** The node does not answer, or has only just started. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof ClientError && (error.status === undefined || error.status === 503);
 }
 
-/** Each kind is spread over the uploads. */
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
@@ -233,7 +223,6 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
 }
 
-/** @returns fault, healed however the scenario ends */
 async function takeAway(
   { cluster, signal }: Context,
   kind: 'kill' | 'stop',
@@ -276,7 +265,6 @@ async function leave(context: Context, stage: Stage, files: readonly File[]): Pr
   await takeAway(context, 'stop', leaving);
 }
 
-/** The network need not keep these files. */
 async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
   const { expiring } = stage;
   if (expiring === undefined) return;

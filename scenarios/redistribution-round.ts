@@ -101,7 +101,6 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
   });
 }
 
-/** Equal chunks give equal samples. */
 function sameSample(context: Context, players: readonly ClusterNode[]): Promise<void> {
   return context.step('sample', async (progress) => {
     const hashes = await samples(context, players);
@@ -152,7 +151,6 @@ async function mineTo({ cluster }: Context, block: number): Promise<void> {
   await cluster.chain.mine(missing);
 }
 
-/** A block for so many waiting transactions. */
 async function mineTogether(context: Context, count: number, what: string): Promise<void> {
   const { chain } = context.cluster;
   await until<true>(
@@ -201,7 +199,6 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
   });
 }
 
-/** All have revealed the same. */
 async function expectAgreement(
   context: Context,
   players: readonly ClusterNode[],

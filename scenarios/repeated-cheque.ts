@@ -40,7 +40,6 @@ export default defineScenario({
   },
 });
 
-/** The peer pays the node. */
 function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Promise<void> {
   return context.step(`${way} for ${flavour}`, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -83,7 +82,6 @@ function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Prom
 
 type Ends = Pick<Pair, 'node' | 'peer'>;
 
-/** With a repeated cheque, and their end. */
 async function repeats(
   context: Context,
   { node, peer }: Ends,
@@ -116,7 +114,6 @@ async function handled(
   if (missing !== undefined) throw new HarnessError('NODE_STATE', missing);
 }
 
-/** Until a cheque is repeated or will be. */
 async function provoke(context: Context, { node, peer }: Pair, way: Way): Promise<void> {
   const sent = async () =>
     (await peer.client.settlements(context.signal)).settlements.find((row) => row.peer === node.overlay)

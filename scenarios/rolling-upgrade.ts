@@ -35,7 +35,6 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Before a stop: other nodes' requests end. */
 const CALM_MS = 300;
-/** For chunks of networks that were apart. */
 const READ_WITHIN_MS = 60_000;
 const READS_AT_ONCE = 4;
 
@@ -83,7 +82,6 @@ export default defineScenario({
   },
 });
 
-/** @throws HarnessError `USAGE` for several flavours */
 function expectTakers(meant: readonly ClusterNode[], { binary, flavour }: UpgradeInput): void {
   if (binary === undefined || flavour !== undefined) return;
   const flavours = [...new Set(meant.map((node) => node.flavour))];
@@ -112,7 +110,6 @@ interface Rolling {
   readonly away: Set<ClusterNode>;
 }
 
-/** In turn, each once the one before has its peers. */
 function roll(context: Context, title: string, { order, to, away }: Rolling): Promise<void> {
   return context.step(title, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -141,7 +138,6 @@ function roll(context: Context, title: string, { order, to, away }: Rolling): Pr
   });
 }
 
-/** From a node that has not taken it. */
 function readBack(context: Context): Promise<void> {
   return context.step('read back', async (progress) => {
     const { ledger, parameters: given } = context;

@@ -26,11 +26,9 @@ import {
   verifyLedger,
 } from './steps/steps.ts';
 
-/** Every installation has this tree. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));
 /** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
-/** On one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
 
 const parameters = {

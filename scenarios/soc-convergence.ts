@@ -45,11 +45,9 @@ const TIMER_MS = 10;
 interface Version {
   readonly node: ClusterNode;
   readonly chunk: Chunk;
-  /** Address of the chunk that it wraps. */
   readonly wrapped: Uint8Array;
 }
 
-/** A single-owner address with two payloads. */
 interface Disputed {
   readonly address: string;
   readonly owner: Signer;
@@ -93,7 +91,6 @@ export default defineScenario({
   },
 });
 
-/** Two of our nodes are responsible for it. */
 async function dispute(context: Context, what: string): Promise<Disputed> {
   const random = context.random(what);
   const full = storers(context.cluster.nodes);

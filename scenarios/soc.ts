@@ -132,7 +132,6 @@ async function readBack(
   });
 }
 
-/** For other content, or by another owner. */
 function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   return context.step('refuse', async () => {
     const good = make(context, context.parameters.count);
@@ -159,7 +158,6 @@ function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** In the end every node serves the newer content. */
 function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): Promise<void> {
   return context.step('replace', async (progress) => {
     const { id } = socParts(chunk.data);

@@ -41,7 +41,6 @@ export default defineScenario({
   },
 });
 
-/** As node and chain report. */
 interface Purse {
   readonly staked: bigint;
   readonly tokens: bigint;
@@ -53,7 +52,6 @@ async function purseOf(context: Context, node: ClusterNode): Promise<Purse> {
   return { staked: await node.stake.staked(signal), tokens: tokenBalance };
 }
 
-/** From account to stake, to the last unit. */
 function expectMoved(context: Context, what: string, before: Purse, after: Purse, amount: bigint): void {
   const staked = after.staked - before.staked;
   const spent = before.tokens - after.tokens;
@@ -102,7 +100,6 @@ function deposit(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** At half the price half the stake is enough. */
 function surplus(context: Context, node: ClusterNode): Promise<void> {
   return context.step('surplus', async (progress) => {
     const { signal } = context;

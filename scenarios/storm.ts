@@ -41,7 +41,6 @@ import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/sto
 import { payloads } from './steps/storm/payloads.ts';
 import { watchSafety } from './steps/storm/safety.ts';
 
-/** A storm may last for hours, and uploads are verified afterwards. */
 const TIMEOUT_MS = 24 * 3_600_000;
 /** Nothing is under way. */
 const SETTLED_WITHIN_MS = 60_000;
@@ -119,7 +118,6 @@ export default defineScenario({
   },
 });
 
-/** @param path of a schedule, also in YAML */
 async function scheduleOf(context: StormContext, path: string): Promise<Schedule> {
   if (!/\.ya?ml$/.test(path)) return readSchedule(path);
   const input = await readDefinitionFile(path, 'schedule');
@@ -178,7 +176,6 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
         },
         over,
       );
-      // A failure of either ends the other.
       const both = [work, faultsDone].map((one) =>
         one.catch((error: unknown) => {
           ended.abort();
@@ -212,7 +209,6 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
   });
 }
 
-/** The fault's messages may not have been said. */
 function figureUnmet(context: StormContext, begun: readonly Fault[]): void {
   const met = begun.flatMap(({ effect }) => effect['messages met'] ?? []);
   if (met.length === 0) return;

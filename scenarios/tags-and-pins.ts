@@ -26,11 +26,8 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** For every chunk of an upload. */
 const SYNCED_WITHIN_MS = 120_000;
-/** Bytes of a streamed chunk. */
 const PAYLOAD_SIZE = 1024;
-/** Restarted nodes know each other, and the batches. */
 const RESTARTED_WITHIN_MS = 120_000;
 const COUNTERS = ['split', 'seen', 'stored', 'sent', 'synced'] as const;
 
@@ -121,7 +118,6 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
   });
 }
 
-/** With a root, and no counts. */
 function doneSplit(context: Context, node: ClusterNode, reference: string): Promise<void> {
   return context.step('done split', async () => {
     const { signal } = context;
@@ -204,7 +200,6 @@ function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** The session closes with the connection. */
 function streamUnderTag(context: Context, node: ClusterNode): Promise<void> {
   return context.step('chunk stream with a tag', async () => {
     const chunks = chunksNamed(context, 'tagged chunks');

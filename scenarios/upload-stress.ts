@@ -25,7 +25,6 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Only the time limits them. */
 const ENDLESS = 1_000_000;
 
 interface Piece {
@@ -124,7 +123,6 @@ async function uploadOne(
   }
 }
 
-/** Once each piece is on the network. */
 function sync(context: Context, pieces: readonly Piece[]): Promise<void> {
   const known = new Set(context.ledger.entries.map(({ reference }) => reference));
   const waiting = pieces.filter(({ reference }) => !known.has(reference));

@@ -1,4 +1,3 @@
-/** Faults and their effects on one time axis. */
 import { ACTIVE, type Board, UP_DOWN } from '../board.ts';
 import { ofMembers, ofNodes, ofRun, quantile, rate, share, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** Debts and payments between nodes, and requests to the chain. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, ofRun, rate, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** One node, or a few. */
 import { type Board, UP_DOWN } from '../board.ts';
 import { ofMembers, ofNodes, ofProcesses, quantile, rate, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** Health, speed and cost on one screen. */
 import { type Board, PASSED_FAILED } from '../board.ts';
 import {
   increase,

@@ -1,4 +1,3 @@
-/** From the uploader's queue to the receipt of a storer. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, quantile, rate, share, sum } from '../queries.ts';
 

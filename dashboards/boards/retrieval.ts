@@ -1,4 +1,3 @@
-/** From a request for a chunk to its data. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, ofRun, quantile, rate, share, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** What lies in the reserves, comes and leaves. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, rate, sum } from '../queries.ts';
 

@@ -1,4 +1,3 @@
-/** Who knows whom, and how well. */
 import type { Board } from '../board.ts';
 import { increase, ofNodes, ofRun, quantile, rate, share, sum } from '../queries.ts';
 

@@ -5,7 +5,6 @@ import { HarnessError } from './errors.ts';
 const SHOWN_MAX = 40;
 
 export const DIGITS = {
-  /** Address of a chunk, batch id, overlay, hash. */
   hash: [64],
   /** The longer one ends with a decryption key. */
   reference: [64, 128],

@@ -21,7 +21,6 @@ export const LOOPBACK: CallAddress = { host: '127.0.0.1', port: 0 };
 
 export interface Served {
   readonly port: number;
-  /** Alone, it does not keep its process alive. */
   unref(): void;
   close(): Promise<void>;
 }
@@ -105,7 +104,6 @@ export async function callRemote(
   }
 }
 
-/** @returns the port it got */
 export async function listening(server: Server, at: CallAddress): Promise<number> {
   server.listen(at);
   await once(server, 'listening');

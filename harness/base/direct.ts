@@ -1,6 +1,6 @@
 /**
- * How other programs are reached. A cluster's parts need no proxy: with `NODE_USE_ENV_PROXY` even loopback requests go to
- * `HTTP_PROXY`. Attached networks may be behind proxies.
+ * A cluster's parts need no proxy, but with `NODE_USE_ENV_PROXY` even loopback requests go to `HTTP_PROXY`. Attached
+ * networks may be behind proxies.
  */
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
@@ -71,7 +71,6 @@ export function socketAgent(url: string, whose: Whose): HttpAgent {
   return agentOf(url, whose, {});
 }
 
-/** An agent for one client, with its own connections. */
 export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
   const proxyEnv = proxyEnvironment(url, whose);
@@ -79,7 +78,6 @@ export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpA
   return /^(?:https|wss):/.test(url) ? new TlsAgent(proxied) : new SocketAgent(proxied);
 }
 
-/** @param options of each connection */
 export function connectionsTo(
   url: string,
   whose: Whose,

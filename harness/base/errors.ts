@@ -188,7 +188,6 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Of the folder or its nearest existing ancestor; undefined: writable. */
 function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   const parent = dirname(folder);
   if (!existsSync(folder) && parent !== folder) return accessFailure(parent);
@@ -200,7 +199,6 @@ function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   }
 }
 
-/** Why an ended program could not write its log, by the file's path. */
 export function logFailure(log: string): HarnessError | undefined {
   try {
     appendFileSync(log, '\n');

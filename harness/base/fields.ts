@@ -1,4 +1,3 @@
-/** Schemas whose errors name the expectation. */
 import { z } from 'zod';
 import {
   DURATION_EXPECTED,
@@ -9,7 +8,6 @@ import {
   WAIT_EXPECTED,
 } from '../../formats/units.ts';
 
-/** @param parse returns undefined for unexpected text */
 export function textAs<T>(expected: string, parse: (text: string) => T | undefined) {
   return z.string({ error: expected }).transform((text, context): T => {
     const value = parse(text);

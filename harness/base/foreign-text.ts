@@ -5,9 +5,7 @@
 
 import { grouped } from './format.ts';
 
-/** Names and messages are shorter. */
 const LINE_MAX = 500;
-/** Of errors and logs, in characters, for a person to read. */
 export const LONG_LINE_MAX = 4_000;
 
 /**
@@ -38,10 +36,8 @@ export function inLines(text: string): string[] {
     .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ''}${inLine(line.trimStart(), LONG_LINE_MAX)}`);
 }
 
-/** A mistake, or what makes its text. */
 export type Mistake = string | (() => string);
 
-/** A person mends these and asks again. */
 const MISTAKES_MAX = 20;
 
 export function firstMistakes(mistakes: readonly Mistake[]): string[] {
@@ -50,7 +46,6 @@ export function firstMistakes(mistakes: readonly Mistake[]): string[] {
   return rest === 0 ? told : [...told, `and ${grouped(rest)} more ${rest === 1 ? 'mistake' : 'mistakes'}`];
 }
 
-/** A line for each of the first mistakes. */
 export function mistakeLines(mistakes: readonly Mistake[], source?: string): string {
   return firstMistakes(mistakes)
     .map((mistake) => inLine(source === undefined ? mistake : `${source}: ${mistake}`, LONG_LINE_MAX))

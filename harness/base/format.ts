@@ -54,15 +54,13 @@ export function parsePercent(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) / 100;
 }
 
-/** Share of 1 → `7 %`, without binary noise. */
+/** Share of 1 → `7 %`. */
 export function percentText(share: number): string {
   return `${Number((share * 100).toPrecision(12))} %`;
 }
 
-/** Of a text that may have megabytes. */
 const EXCERPT_MAX = { characters: 16_000, lines: 200 } as const;
 
-/** The beginning, and how much is left out. */
 export function excerpt(text: string): string {
   const begin = text.slice(0, EXCERPT_MAX.characters);
   const shown = begin.split('\n').slice(0, EXCERPT_MAX.lines).join('\n');

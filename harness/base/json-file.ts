@@ -9,7 +9,6 @@ import { readFileLimited } from './read-limited.ts';
 export const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
-/** Bytes; a long run's report has some MiB. */
 const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {

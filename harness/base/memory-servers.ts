@@ -5,7 +5,6 @@ import { buildConnector, errors } from 'undici';
 
 const { Agent } = process.getBuiltinModule('node:http');
 
-/** Their host names end in it. */
 const DOMAIN = '.simulated';
 const PORT_OF_HTTP = 80;
 
@@ -26,7 +25,6 @@ type Carry = (bytes: number, arrive: () => void) => void;
 
 const servers = new Map<string, Served>();
 
-/** @returns a host name of this process alone */
 export function memoryHost(name: string, network: string): string {
   return `${name}.${network}${DOMAIN}`;
 }
@@ -94,7 +92,6 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
     // As a socket would: after the asking code.
     process.nextTick(() => {
       try {
-        // undici uses what every duplex has.
         const socket: Duplex = connect(target.hostname, Number(target.port || PORT_OF_HTTP));
         done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
       } catch (error) {
@@ -114,7 +111,6 @@ export class MemoryAgent extends Agent {
       try {
         done?.(null, connect(host ?? '', Number(port ?? PORT_OF_HTTP)));
       } catch (error) {
-        // Its own type asks for a socket besides.
         done?.(error as Error, undefined as never);
       }
     });
@@ -141,7 +137,6 @@ export class MemorySocket extends Duplex {
   #onRead: (() => void) | undefined;
   readonly #carry: Carry;
 
-  /** @param carry default: at once */
   constructor(carry: Carry = soon) {
     super();
     this.#carry = carry;
@@ -198,7 +193,6 @@ export class MemorySocket extends Duplex {
     done(error);
   }
 
-  // No timer of the machine ends it.
   setTimeout(): this {
     return this;
   }

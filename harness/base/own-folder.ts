@@ -21,7 +21,6 @@ import { cannotRead, HarnessError } from './errors.ts';
 
 export { makeFolder, whenRemoved };
 
-/** Of clusters and snapshots: each names a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /** Says on which machine, and as which folder, its folder was made. */
 const MARK = '.made-here';

@@ -1,4 +1,3 @@
-/** Answers and files of others, each with a limit. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 
@@ -12,7 +11,6 @@ export class AnswerTooLong extends Error {
   }
 }
 
-/** Closing it ends the transfer. */
 interface Source extends AsyncIterable<unknown> {
   destroy(): unknown;
 }
@@ -68,7 +66,6 @@ export function readFileLimited(path: string, max: number): string {
   }
 }
 
-/** UTF-8, with a byte order mark. */
 export function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): string {
   return Buffer.from(buffer, byteOffset, length).toString('utf8');
 }

@@ -12,7 +12,6 @@ export interface TokenSource {
 export const TOKEN = /^[\w.~+/=-]+$/;
 export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
 
-/** Bytes; a token has at most 512 letters. */
 const TOKEN_FILE_MAX = 4096;
 
 /** Reads the file on first use: a cluster can be forgotten without it. */

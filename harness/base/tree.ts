@@ -59,7 +59,6 @@ export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }
 
-/** Made while it is read. */
 export function tarStream(entries: Iterable<TarEntry>): Pack {
   const archive = pack();
   const fill = async () => {

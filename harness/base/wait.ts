@@ -87,7 +87,6 @@ export async function orAborted<T>(
   }
 }
 
-/** `late`: the work takes longer. */
 export async function orLate<T, L>(
   work: Promise<T>,
   { clock, ms, late }: { readonly clock: Pick<Clock, 'timer'>; readonly ms: number; readonly late: L },

@@ -27,7 +27,6 @@ const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,
 const OWNER_WORD = 2;
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
-/** The chain waits as long, after an earlier setup. */
 const SET_UP_TIMEOUT_MS = 2 * SEND_TIMEOUT_MS;
 
 /** An event as the endpoint returns it, all hex with `0x`. */
@@ -55,8 +54,7 @@ export type BlockReaders = (
 /**
  * A chain for tests and commands.
  * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts at its gate,
- *   where it
- * has no control endpoint, and ClientError when that refuses
+ *   where it has no control endpoint, and ClientError when that refuses
  */
 export class Chain {
   /** Id of the chain. */

@@ -10,7 +10,6 @@ export interface ChainRecord extends Whose {
   readonly control?: string | undefined;
   /** For the control endpoint, and Anvil's methods at the JSON-RPC endpoint. */
   readonly token?: string | undefined;
-  /** Absolute path of the token. */
   readonly tokenFile?: string | undefined;
   /** For nodes, if it can be made to fail; each adds its name as a path. */
   readonly gate?: string;

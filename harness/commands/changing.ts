@@ -1,5 +1,3 @@
-/** Shared by commands that change nodes: progress, and the nodes afterwards. */
-
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { lineProgress } from '../base/terminal/progress.ts';
@@ -23,7 +21,6 @@ export interface Versions {
   readonly to: string | null;
 }
 
-/** As far as it differs. */
 export interface Become {
   readonly versions: Versions;
   readonly text: string;

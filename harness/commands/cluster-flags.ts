@@ -57,7 +57,6 @@ export function keysFrom(flags: object): Record<string, unknown> {
   return Object.fromEntries(keys.map(({ name, value }) => [name, value]));
 }
 
-/** For fresh clusters only, as typed. */
 export function freshOptions(flags: object): string[] {
   return givenOptions(flags)
     .filter(({ row }) => row.flag.anyCluster !== true)

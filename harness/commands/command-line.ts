@@ -55,7 +55,6 @@ export async function commandLine(
   return program;
 }
 
-/** @param takes arguments as in the usage */
 function define(command: Command, takes: readonly string[], spec: CommandOptions): void {
   for (const [place, take] of takes.entries()) {
     const about = fullSpec(spec.arguments?.[place] ?? '');
@@ -70,7 +69,6 @@ function define(command: Command, takes: readonly string[], spec: CommandOptions
   if (spec.note !== undefined) command.addHelpText('after', spec.note);
 }
 
-/** An option that names a place on disk. */
 const PATH = /<(?:file|folder|path)>/;
 
 function pathOf(text: string): string {
@@ -105,7 +103,6 @@ function parserOf(parse: NonNullable<FlagSpec['parse']>): <T>(text: string, befo
   };
 }
 
-/** @param values arguments, options and command */
 async function act(
   command: Command,
   values: readonly unknown[],

@@ -30,12 +30,10 @@ export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | '
   /** Load or script, instead of a scenario. */
   readonly load?: string;
   readonly duration?: string;
-  /** Of each flavour; default: `ROUNDS_DEFAULT`. */
   readonly rounds?: number;
   readonly k6?: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Default: in the state directory. */
   readonly report?: string;
 }
 
@@ -140,7 +138,6 @@ function optionsFor(
       flavours: side.declared === undefined ? [] : [side.declared],
     },
     source: '--flavours',
-    // A round has one network for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
     report: join(folder, side.folder, `round-${round + 1}`),

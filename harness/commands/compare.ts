@@ -1,4 +1,3 @@
-/** Compares runs, and tells whether one is worse. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { type Comparison, compareSides } from '../report/compare/compare.ts';
 import { readSides, type Side } from '../report/compare/sides.ts';
@@ -15,7 +14,6 @@ export interface CompareFlags
   readonly wide?: boolean;
 }
 
-/** Only for the runs that `--flavours` starts. */
 const FOR_RUNS = [
   'scenario',
   'load',

@@ -1,4 +1,3 @@
-/** Checks a node row by row, with the exchange that proves each verdict. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';
@@ -15,7 +14,6 @@ import { answer, type CommandContext } from './context.ts';
 
 export interface ConformanceFlags {
   readonly level: Level;
-  /** Text of the rows' id or group. */
   readonly only?: string;
   readonly list?: boolean;
   readonly output?: string;
@@ -48,11 +46,7 @@ export function conformanceChain(
   return conformance(chainConformance(flags), flags, context);
 }
 
-/**
- * Reports as a page's columns.
- * @param named `TITLE=conformance.json`
- * @throws HarnessError for a file that is no report
- */
+/** @param named `TITLE=conformance.json` @throws HarnessError for a file that is no report */
 export function conformanceMatrix(
   named: readonly string[],
   { output }: { readonly output?: string },

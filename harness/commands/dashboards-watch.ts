@@ -6,7 +6,6 @@ import { TestbedMetrics } from '../metrics/testbed.ts';
 
 /** Label `run` of nodes' metrics outside runs. Sorts after names of runs. */
 const NO_RUN = 'none';
-/** Prometheus also scrapes the nodes. */
 const WATCH_INTERVAL_MS = 5000;
 
 /** In and outside runs. */

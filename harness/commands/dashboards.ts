@@ -1,4 +1,3 @@
-/** Prometheus and Grafana for a running cluster, until interrupted. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
@@ -50,10 +49,6 @@ export interface DashboardsFlags extends ClusterFlags {
   readonly stop?: boolean;
 }
 
-/**
- * @throws HarnessError `CLUSTER_NOT_FOUND`, `PORT_IN_USE` naming its owner, `PROGRAM_NOT_FOUND`, `BINARY_INVALID`,
- * `PROCESS_FAILED`, `CLUSTER_GONE`
- */
 export async function dashboards(flags: DashboardsFlags, context: CommandContext): Promise<void> {
   const { name } = findCluster(context.stateDir, flags.name);
   expectOwnRecord(context.stateDir, name);
@@ -194,7 +189,6 @@ interface Shown {
   readonly plan: readonly ServerRequest[];
 }
 
-/** Later nodes are scraped, too. */
 async function follow(
   cluster: Cluster,
   shown: Shown,

@@ -8,7 +8,6 @@ import type { NodesInput } from '../run/run-options.ts';
 import { parted } from './flavour-given.ts';
 
 export interface Side {
-  /** A repeated name gets a number. */
   readonly name: string;
   readonly folder: string;
   readonly flavour: string;
@@ -16,7 +15,6 @@ export interface Side {
   readonly declared?: FlavourInput;
 }
 
-/** @throws HarnessError `USAGE`, or a flavour file's mistake */
 export async function sidesOf({
   flavours,
   beeBinary,

@@ -31,7 +31,6 @@ export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeB
   readonly flavours: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Default: in the state directory. */
   readonly report?: string;
 }
 

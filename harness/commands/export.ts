@@ -21,12 +21,10 @@ import { answer, type CommandContext } from './context.ts';
 export interface ExportFlags extends Pick<ClusterFlags, 'file' | 'nodes' | 'name' | 'seed' | 'dialect'> {
   readonly image?: string;
   readonly machine: readonly Machine[];
-  /** Default: the first file goes to standard output. */
   readonly output?: string;
   readonly force?: boolean;
 }
 
-/** @throws HarnessError `USAGE`, `DEFINITION_INVALID`, `CANNOT_WRITE` */
 export async function exportDefinition(
   target: Target,
   flags: ExportFlags,

@@ -1,4 +1,3 @@
-/** Injects faults into a cluster, lists and heals them. */
 import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -29,7 +28,6 @@ export async function fault(
   else await program.parseAsync(words, { from: 'user' });
 }
 
-/** Per kind, built from its fields. */
 export function faultProgram(run: Run, write: OutputConfiguration = {}): Command {
   const program = new Command('svcnet fault')
     .configureOutput(write)

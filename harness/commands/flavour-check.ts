@@ -32,7 +32,6 @@ interface Subject {
 /** Of the file. */
 interface Statement {
   readonly about: string;
-  /** @returns what was seen @throws Error with what was expected */
   readonly see: (subject: Subject) => Promise<string>;
 }
 
@@ -171,7 +170,6 @@ function uncheckedIn({ options, redial, keys }: FlavourInput): string[] {
   ];
 }
 
-/** @returns undefined: it does not start */
 async function started(
   flavour: FlavourInput,
   mode: NodeMode | undefined,

@@ -37,7 +37,6 @@ export async function fund(who: string, flags: FundFlags, context: CommandContex
   });
 }
 
-/** `1.5` → base units. @throws HarnessError `USAGE` */
 function baseUnits(flag: string, text: string, decimals: number): bigint {
   const match = /^(\d{1,20})(?:\.(\d+))?$/.exec(text);
   const fraction = match?.[2] ?? '';

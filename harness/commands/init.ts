@@ -9,7 +9,6 @@ export interface InitFlags {
   readonly force?: boolean;
 }
 
-/** @throws HarnessError `USAGE` when the file exists or cannot be written */
 export function init(path: string, flags: InitFlags, context: CommandContext): Promise<void> {
   try {
     if (flags.force === true) replaceFile(path, CLUSTER_FILE);

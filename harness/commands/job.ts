@@ -8,7 +8,6 @@ import type { CommandContext } from './context.ts';
 /** To end when asked: a job that computes without end hears nothing. */
 const END_WITHIN_MS = 12_000;
 
-/** The printed document, or why there is none. */
 type Answered = { readonly document: unknown } | { readonly failed: string };
 
 /**

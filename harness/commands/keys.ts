@@ -74,7 +74,6 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
-/** From the seed and from a file. */
 function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
   const ofNodes = nodes.flatMap(({ name, ethereum, privateKey: secret }) =>
     secret === undefined ? [] : [{ name, of: 'node' as const, ethereum, secret }],

@@ -1,4 +1,3 @@
-/** From words to exit code. `cli.ts` is the process around it. */
 import { CommanderError } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
@@ -17,7 +16,6 @@ type Stream = { write(data: string | Uint8Array): unknown } & (
 );
 
 export interface Surroundings {
-  /** For commands that run. @throws HarnessError */
   readonly stateDir: () => string;
   readonly stdout: Stream;
   readonly stderr: Stream;

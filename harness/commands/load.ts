@@ -33,7 +33,6 @@ export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' |
   readonly k6?: string;
 }
 
-/** Option, and the parameter it sets. */
 const PARAMETERS = [
   ['profile', 'profile'],
   ['rate', 'rate'],

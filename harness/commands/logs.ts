@@ -131,7 +131,7 @@ function printer(parts: readonly Part[], context: CommandContext): (part: string
   };
 }
 
-/** `12:30:01.123 warn pushsync receipt is shallow po=3 peer=…`, cut at the width, except warnings and errors. */
+/** `12:30:01.123 warn pushsync receipt is shallow po=3 peer=…`; only warnings and errors are longer than the width. */
 function forPeople(line: string, { style, width }: CommandContext): string[] {
   const entry = logEntry(line);
   if (entry === undefined) return line.startsWith('{') ? [clip(line, width)] : wrap(line, width, INDENT);

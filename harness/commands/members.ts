@@ -1,5 +1,3 @@
-/** Nodes join a running cluster, and leave it. */
-
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { AddInput } from '../cluster/growth/add.ts';
@@ -10,7 +8,6 @@ import type { ClusterFlags, CommandContext } from './context.ts';
 import { flavourGiven } from './flavour-given.ts';
 
 export interface AddFlags extends ChangeFlags, Pick<NodeFlags, 'nodes' | 'beeBinary' | 'dishonest'> {
-  /** Flavour or file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly mode?: string;
   readonly neighbourhood?: string;
@@ -79,7 +76,6 @@ function isThere({ state }: ClusterNode): boolean {
   return state === 'running' || state === 'paused';
 }
 
-/** With a cluster file's defaults and checks. */
 async function groupOf(flags: AddFlags): Promise<AddInput> {
   const { nodes, flavour, mode, neighbourhood, beeBinary, image, dishonest } = flags;
   const program = await flavourGiven(flavour, beeBinary);

@@ -66,7 +66,6 @@ export async function metrics(
   });
 }
 
-/** A block per first word of the names. */
 function lines(
   { name, nodes, silent, withoutRate, metrics: rows }: MetricsDocument,
   matching: number,
@@ -147,7 +146,6 @@ function labelsText(labels: MetricRow['labels']): string {
   return parts.length === 0 ? '' : `{${parts.join(',')}}`;
 }
 
-/** Bytes and seconds show their unit; others have a column. */
 function shown(value: number, unit: Unit): string {
   if (unit === 'bytes') return formatBytes(value);
   if (unit === 's' && value < 1e9)
@@ -155,7 +153,6 @@ function shown(value: number, unit: Unit): string {
   return grouped(Number.isInteger(value) ? BigInt(value) : value.toFixed(value < 10 ? 2 : 1));
 }
 
-/** Unless the values include it. */
 function columnUnit(row: MetricRow): string {
   return isWhole(row) || row.unit === 'bytes' || row.unit === 's' ? '' : row.unit;
 }

@@ -6,7 +6,6 @@ import type { FailureDocument } from './failure.ts';
 import { documentOf } from './job.ts';
 import { BUDGET } from './options/replay.ts';
 
-/** @returns one per kind, in order; fewer: interrupted */
 export async function minimiseKinds(
   { failures, kinds }: Pick<SeedsRun, 'failures' | 'kinds'>,
   {

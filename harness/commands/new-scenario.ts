@@ -10,10 +10,6 @@ export interface NewFlags {
   readonly folder: string;
 }
 
-/**
- * @param name kebab case
- * @throws HarnessError `USAGE` when the file exists or cannot be written
- */
 export function newScenario(name: string, { folder }: NewFlags, context: CommandContext): Promise<void> {
   const path = join(folder, `${name}.ts`);
   try {
@@ -33,10 +29,8 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
   return Promise.resolve();
 }
 
-/** Entry of the package that a scenario imports. */
 const ENTRY = 'svcnet/scenario';
 
-/** @returns source: uploads on one node and reads on another */
 export function scenarioTemplate(name: string): string {
   return `import { defineScenario, parameter } from '${ENTRY}';
 

@@ -52,7 +52,6 @@ type Groups = Exclude<Nodes, number>;
 export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
   const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
-  // The definition's validation reports other values.
   if (!Array.isArray(groups)) return base;
   const { light = 0 } = flags;
   const lights: Groups = light === 0 ? [] : [{ flavour: 'svc', mode: 'light', count: light }];
@@ -61,7 +60,6 @@ export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): 
   return withBinary(flags, flags.trace === true ? all.map(traced) : all);
 }
 
-/** One unless `--with` gives their number. */
 function withDishonest({ with: beside, dishonest }: NodesFlags): Groups {
   const honest = beside.filter(({ flavour }) => flavour !== 'dishonest') as Groups;
   const count = beside.reduce((sum, one) => sum + (one.flavour === 'dishonest' ? one.count : 0), 0);

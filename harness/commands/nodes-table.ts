@@ -1,5 +1,3 @@
-/** Of `up` and `ps`, with values to copy. */
-
 import { inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';

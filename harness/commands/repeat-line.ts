@@ -3,7 +3,6 @@ import { shellWord, typed } from '../base/typed.ts';
 import { attributeOf, isGiven, longOf } from './cluster-flags.ts';
 import type { Options } from './options/spec.ts';
 
-/** @param words command and arguments */
 export function repeatLine(
   [name = '', ...words]: readonly string[],
   options: Options,
@@ -26,7 +25,6 @@ export function repeatFlags(options: Options, flags: object): string[] {
   });
 }
 
-/** The seed tells two runs apart. */
 function seedFirst(options: Options): (readonly [string, Options[string]])[] {
   const all = Object.entries(options);
   const isSeed = ([flag]: readonly [string, unknown]) => longOf(flag) === '--seed';

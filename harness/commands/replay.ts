@@ -1,4 +1,3 @@
-/** Repeat a run from its folder, and reduce a failed one. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';

@@ -9,7 +9,6 @@ export interface ReportFlags {
   readonly open?: boolean;
 }
 
-/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `CANNOT_WRITE` */
 export async function report(name: string, flags: ReportFlags, context: CommandContext): Promise<void> {
   const { stateDir } = context;
   const run = readRun(findRun(name, stateDir));

@@ -1,4 +1,3 @@
-/** Scenarios and parameters of a command line. */
 import { HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../cluster/plan/document/read.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
@@ -56,7 +55,6 @@ export function planChosen(chosen: readonly Chosen[], sets: readonly string[]): 
   });
 }
 
-/** @throws HarnessError `USAGE` for unknown parameters */
 export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));

@@ -1,5 +1,3 @@
-/** And the fresh clusters they describe. */
-
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
@@ -23,12 +21,10 @@ export interface RunFlags extends ClusterFlags {
   readonly tag?: string;
   /** File with `checks`. */
   readonly checks?: string;
-  /** Each with its own seed. */
   readonly repeat?: number;
   readonly untilFailure?: boolean;
   readonly checkDeterminism?: boolean;
   readonly seeds?: SeedRange;
-  /** Draw more from each seed. */
   readonly vary?: boolean;
   readonly jobs?: number;
   /** After a failure. */
@@ -47,18 +43,16 @@ export interface RunFlags extends ClusterFlags {
   readonly metricsPort?: number;
 }
 
-/** As far as options and file decide. */
 export interface ChosenClusters {
   readonly seed: bigint;
   readonly options: Pick<
     RunOptions,
     'attachTo' | 'nodes' | 'ownCounts' | 'exactNodes' | 'definition' | 'source' | 'keep'
   >;
-  /** Of the run, for people. */
   readonly where: string;
 }
 
-/** Options override the file, which overrides scenarios' needs. @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** Options override the file, which overrides scenarios' needs. */
 export async function chooseClusters(
   flags: RunFlags,
   scenarios: readonly Scenario[],
@@ -96,7 +90,6 @@ export async function chooseClusters(
   };
 }
 
-/** Options that exclude each other, and why. */
 const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   '--repeat': [
     ['--keep', 'leaves one cluster running'],
@@ -162,7 +155,6 @@ export function lanesOf(flags: RunFlags): number {
   return single.length > 0 || described ? 1 : Math.min(availableParallelism(), LANES_MAX);
 }
 
-/** For fresh clusters only, as typed. */
 export function freshFlags(flags: RunFlags): string[] {
   return [...freshOptions(flags), ...(flags.keep === true ? ['--keep'] : [])];
 }

@@ -1,4 +1,3 @@
-/** Scenarios with parameters, tags and suites. */
 import { durationText } from '../../formats/units.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import type { ParameterSpec } from '../run/scenario.ts';

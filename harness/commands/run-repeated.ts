@@ -1,4 +1,3 @@
-/** The same run with several seeds, in sequence. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
@@ -75,7 +74,6 @@ function keep(runs: readonly (RunResult | FailedStart)[], folder: string): Repea
   return repeated;
 }
 
-/** Suites may repeat a scenario. */
 function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
   const counts = new Map<string, number>();
   for (const run of runs) {

@@ -26,7 +26,6 @@ const MINUTE_MS = 60_000;
 export interface ManySeeds extends SeedRange {
   readonly jobs?: number | undefined;
   readonly keepGoing?: boolean | undefined;
-  /** At the end, each kind's first failure. */
   readonly minimise?: boolean | undefined;
   readonly trust?: boolean | undefined;
   readonly limitMs?: number | undefined;
@@ -76,7 +75,6 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
         { context, signal },
       );
       running.delete(seed);
-      // Ended with the others: nothing is known.
       if (outcome === undefined) return;
       ran++;
       if ('passed' in outcome) {
@@ -120,7 +118,6 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   return result.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** And how many more there are. */
 function someOf(seeds: readonly (string | number | bigint)[]): string {
   const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
   return `${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
@@ -131,10 +128,8 @@ type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
   report: string;
 };
 
-/** A seed's failures, or what it did. */
 type Outcome = { readonly kinds: readonly string[] } | { readonly passed: Omit<PassedSeed, 'seed'> };
 
-/** @returns undefined: ended without a result */
 async function outcomeOf(
   { limitMs = LIMIT_MS, program, words, report }: Job,
   doing: { readonly context: CommandContext; readonly signal: AbortSignal },
@@ -167,14 +162,12 @@ function keep(result: SeedsRun, folder: string): void {
   inReport(folder, () => writeFileSync(join(folder, SEEDS_FILE), text));
 }
 
-/** @param code that gives this run */
 function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style: ConsoleStyle): string {
   const why = paint(style, 'red', `# ${code}: ${inLine(kind, LONG_LINE_MAX)}`);
   return `${style.live ? CLEAR_LINE : ''}  ${command}   ${why}`;
 }
 
 const CLEAR_LINE = '\r\u001b[2K';
-/** `seeds.json` has all of a kind. */
 const SEEDS_SHOWN = 8;
 
 /** `2 of 5 nodes, 1 of 9 faults   svcnet run …/scenario.json` */

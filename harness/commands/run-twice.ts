@@ -1,4 +1,3 @@
-/** The same run and seed, twice. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';

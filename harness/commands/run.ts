@@ -1,5 +1,3 @@
-/** Runs scenarios on fresh clusters or a running one, once or with several seeds, and reports. */
-
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { markedPath } from '../cluster/state/state-folder.ts';
@@ -176,7 +174,6 @@ export interface PlannedRun {
   readonly title: string;
   /** Repeats a seed. */
   readonly command: (seed: bigint) => string;
-  /** Absent: no run with many seeds. */
   readonly words?: (seed: bigint) => readonly string[];
 }
 
@@ -196,7 +193,6 @@ export async function runPlanned(
   );
   const startedAt = runMoment();
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  /** @param folder default: in the state directory */
   const optionsOf = (runSeed: bigint, folder?: string): RunOptions => {
     const name = `${startedAt}-${title}-${runSeed}`;
     return {

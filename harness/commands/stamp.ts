@@ -26,7 +26,6 @@ export interface StampFlags extends ClusterFlags {
   readonly wait: boolean;
 }
 
-/** @param nodeName default: the first that can buy */
 export async function stamp(
   nodeName: string | undefined,
   flags: StampFlags,

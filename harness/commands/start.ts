@@ -1,5 +1,3 @@
-/** A node, or a whole stopped cluster, from its folder. */
-
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';

@@ -103,7 +103,6 @@ interface View extends Disposable {
   show(document: StatusDocument): void;
 }
 
-/** A document per line, or lines below the time. */
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {
@@ -114,7 +113,6 @@ function blocks({ json, out, style, width }: CommandContext): View {
   };
 }
 
-/** In place; the last one remains. */
 function drawn(
   { out, style, width }: CommandContext,
   terminal: NonNullable<CommandContext['terminal']>,

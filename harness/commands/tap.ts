@@ -20,7 +20,6 @@ import { onCluster } from './on-cluster.ts';
 
 interface TapFlags extends ClusterFlags {
   readonly protocol?: string;
-  /** First digits of an address. */
   readonly address?: string;
   readonly stream?: string;
   readonly kept?: boolean;
@@ -204,7 +203,6 @@ async function packets(
   return { count, lacks, ...(gone === undefined ? {} : { gone }) };
 }
 
-/** @throws HarnessError `USAGE` when the file exists or cannot be written */
 async function writing<T>(file: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -12,7 +12,6 @@ export interface TraceFlags extends ClusterFlags {
   readonly run?: string;
 }
 
-/** Chunks between two progress lines. */
 const PROGRESS_CHUNKS = 500;
 
 /**
@@ -41,7 +40,6 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
   });
 }
 
-/** @throws HarnessError `USAGE`, `RUN_NOT_FOUND`, `RUN_INVALID` */
 async function fromRecord(
   run: string,
   reference: string,

@@ -55,7 +55,6 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
   note('  Open it in a browser on this machine. It is read-only; press Ctrl-C to stop.\n');
 }
 
-/** Served even if no browser opens. */
 async function open(served: Ui, { note }: CommandContext): Promise<void> {
   try {
     await openInBrowser(served.onceUrl(), served.url);

@@ -79,7 +79,6 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   }
 }
 
-/** In place, or a line each. */
 export async function whileShown(
   steps: readonly StartStep[],
   { style, json, note, out }: CommandContext,
@@ -103,10 +102,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   return { ...input, nodes: nodesWith(flags, input.nodes, NODES_DEFAULT) };
 }
 
-/**
- * In order.
- * @param source of the input, for messages @throws HarnessError as `Cluster.start`
- */
+/** @param source of the input, for messages @throws HarnessError as `Cluster.start` */
 export function stepsOf(
   { snapshot, ...input }: DefinitionInput & Pick<ClusterOptions, 'snapshot'>,
   source: string,

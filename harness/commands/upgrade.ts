@@ -8,7 +8,6 @@ import type { CommandContext } from './context.ts';
 import { flavourGiven } from './flavour-given.ts';
 
 export interface UpgradeFlags extends ChangeFlags {
-  /** Flavour or file, perhaps with `@PROGRAM`. */
   readonly flavour?: string;
   readonly binary?: string;
   readonly image?: string;
@@ -18,7 +17,6 @@ export interface UpgradeFlags extends ChangeFlags {
 
 type Candidate = Pick<ClusterNode, 'name' | 'flavour' | 'mode' | 'binary' | 'running'>;
 
-/** @param node undefined: all, in sequence */
 export async function upgrade(
   node: string | undefined,
   flags: UpgradeFlags,
@@ -62,7 +60,6 @@ export async function upgrade(
   });
 }
 
-/** Which nodes are upgraded, and which untouched. */
 export function halfway(
   error: unknown,
   { done, left }: { readonly done: readonly string[]; readonly left: readonly string[] },

@@ -1,5 +1,3 @@
-/** Opens a subject, checks it row by row, closes it. */
-
 import { withoutSecrets } from '../../formats/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
 import { orAborted } from '../base/wait.ts';
@@ -66,7 +64,6 @@ async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): P
   try {
     return await orAborted(opening, signal);
   } catch (error) {
-    // A failed `open` leaves nothing to close.
     void opening.then(
       ({ close }) => close(),
       () => undefined,
@@ -89,7 +86,6 @@ function without<T>(value: T, secrets: readonly string[]): T {
   ) as T;
 }
 
-/** Rows whose id or group contains a text, in any case. */
 export function chosenRows<Subject>(
   { kind, rows }: Pick<Graded<Subject>, 'kind' | 'rows'>,
   text: string | undefined,

@@ -1,9 +1,6 @@
-/** Known reasons for other implementations' red rows. */
 import type { RowResult } from './row.ts';
 
-/** Known of an implementation's versions. */
 export interface Known {
-  /** Over HTTP and on the wire. */
   readonly versions: readonly string[];
   readonly kind: 'bug' | 'differs from the document' | 'version';
   readonly why: string;

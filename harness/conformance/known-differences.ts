@@ -3,7 +3,6 @@ import type { Known } from './known-deviations.ts';
 
 /** These versions differ from all others; why it is not ours to fix. */
 export interface KnownDifference extends Known {
-  /** As a report calls it. */
   readonly where: RegExp;
   /** @param theirs of one of these versions, undefined: nothing @param other of another network */
   readonly isThis: (theirs: string | undefined, other: string | undefined) => boolean;

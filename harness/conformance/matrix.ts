@@ -1,4 +1,3 @@
-/** On the terminal: a line per group, then red rows and why. */
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';

@@ -1,4 +1,3 @@
-/** As HTML: counts, rows, red rows' exchanges. */
 import { Html, html, table } from '../report/page/html.ts';
 import { VERDICTS } from './matrix.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';

@@ -23,7 +23,6 @@ export interface Exchange {
 export interface RowRun {
   /** Aborts when time is up, or the run is interrupted. */
   readonly signal: AbortSignal;
-  /** Kept as the verdict's evidence. */
   readonly record: (exchange: Exchange) => void;
 }
 
@@ -40,7 +39,6 @@ export interface Row<Subject> {
   run(subject: Subject, run: RowRun): Promise<void>;
 }
 
-/** The subject breaks the rule. */
 export class Mismatch extends Error {
   constructor(message: string) {
     super(message);

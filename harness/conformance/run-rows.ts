@@ -1,4 +1,3 @@
-/** Rows in sequence, each with a deadline. */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import {
@@ -11,7 +10,6 @@ import {
   type RowResult,
 } from './row.ts';
 
-/** Rows that wait have their own limit. */
 const ROW_LIMIT_MS = 30_000;
 /** For a late row to report what it waited for. */
 const LAST_WORDS_MS = 200;
@@ -23,12 +21,11 @@ export interface RunOptions {
   /** The subject's. */
   readonly clock: Clock;
   readonly level: Level;
-  /** Rows not begun by then are skipped. */
   readonly signal: AbortSignal;
   readonly onResult?: ((result: RowResult, done: number, total: number) => void) | undefined;
 }
 
-/** Never rejects because of a row. @returns in order */
+/** Never rejects because of a row. */
 export async function runRows<Subject>(
   rows: readonly Row<Subject>[],
   subject: Subject,

@@ -83,7 +83,6 @@ const HEALTH: Readonly<Record<string, object>> = {
   [NODE]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 5 },
 };
 
-/** @param listen for published ports */
 function inWords(service: Service, listen: string): object {
   const { name, image, program, environment, volumes, ports, resources, test } = service;
   return {
@@ -115,7 +114,6 @@ const CONFINED = {
 /** Its image does not declare it as a volume. */
 const GRAFANA_DATA = '/var/lib/grafana';
 
-/** With the profile, as their images' users. */
 function dashboardServices(): object {
   const shared = {
     '<<': 'confined',
@@ -143,7 +141,6 @@ function dashboardServices(): object {
       tmpfs: [...CONFINED.tmpfs, `${GRAFANA_DATA}:${CONFINEMENT.temporary.options}`],
       environment: {
         ...grafanaEnvironment(DASHBOARDS_FOLDER),
-        // Requests under another name are sent there.
         GF_SERVER_ROOT_URL: `http://${HOST}:\${SVCNET_GRAFANA_PORT:-${GRAFANA_PORT}}/`,
       },
       ports: published('SVCNET_GRAFANA_PORT', GRAFANA_PORT),

@@ -35,15 +35,11 @@ export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'imag
   readonly batches: readonly string[];
   readonly published: PublishedNode;
   readonly config: string;
-  /** Key files, by paths in the data directory. */
   readonly keys: readonly PlannedFile[];
 }
 
-/** If names alone do not suffice. */
 interface Surroundings {
-  /** As the others resolve it. */
   readonly nodeHost?: (node: string) => string;
-  /** In requests to a node or the chain; may be addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
 }
 

@@ -1,9 +1,7 @@
-/** Programs, ports and folders inside the image. */
 import { DATA_FOLDER } from '../flavours/inside-image.ts';
 import { NODE_FLAGS } from '../flavours/svc-program.ts';
 
 export const IMAGE = 'svcnet';
-/** Its service and host name. */
 export const CHAIN = 'chain';
 /** On a volume. */
 export const CHAIN_FOLDER = `${DATA_FOLDER}/${CHAIN}`;
@@ -21,7 +19,6 @@ export const CHAIN_PROGRAM = ['node', 'chain/main.ts'] as const;
 export const PREPARE_PROGRAM = ['node', 'harness/export/containers.ts', 'prepare'] as const;
 export const nodeArguments = (config: string) => ['start', '--config', config];
 
-/** Answers once requests are served. */
 export const NODE_HEALTH_PATH = '/health';
 
 /** Until the end by force: a node closes its store, the chain writes its state. */

@@ -12,7 +12,6 @@ import { programPath } from '../base/machine/programs.ts';
 
 const [role, ...rest] = process.argv.slice(2);
 
-/** @param behindRole its command line follows the role */
 async function run(program: string, behindRole: boolean): Promise<void> {
   if (behindRole) process.argv.splice(2, 1);
   await import(pathToFileURL(programPath(program)).href);

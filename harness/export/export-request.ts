@@ -7,7 +7,6 @@ export const DEFAULT_SEED = 42n;
 
 /** Of a swarm. */
 export interface Machine {
-  /** As in `docker node ls`. */
   readonly name: string;
   /** Of its published ports. */
   readonly address: string;
@@ -20,7 +19,6 @@ export interface ExportRequest {
   readonly seed: bigint;
   /** Undefined: this package builds it. */
   readonly image: string | undefined;
-  /** Of this package, relative to the file. */
   readonly sources: string;
   /** Of a swarm, which nodes are divided among; none: the swarm chooses. */
   readonly machines: readonly Machine[];
@@ -34,10 +32,8 @@ export interface ExportedFile {
   readonly secret?: boolean;
 }
 
-/** An engine reads the first file. */
 export interface Exported {
   readonly files: readonly ExportedFile[];
-  /** What to do, one line each. */
   readonly next: readonly string[];
 }
 

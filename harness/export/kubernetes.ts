@@ -44,10 +44,8 @@ const MANIFEST_FILE = 'kubernetes.yaml';
 const NODES_SERVICE = 'nodes';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-/** Of a pod without limits. */
 const REQUESTS = { cpu: '50m', memory: '128Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
-/** For chunks and the chain's state. */
 const VOLUME_SIZE = '2Gi';
 /** Of probes, and failures during a start: ten minutes, for large images and slow disks. */
 const PROBE_SECONDS = 5;
@@ -94,7 +92,6 @@ export function exportKubernetes(request: ExportRequest): Exported {
 
 type Pods = ReadonlyMap<string, Pick<SetNode, 'set' | 'pod'>>;
 
-/** @param counts of the groups @returns by node */
 function podsOf(counts: readonly number[]): Pods {
   const pods = counts.flatMap((count, group) => {
     const set = counts.length === 1 ? 'node' : `group-${group}`;
@@ -147,7 +144,6 @@ function labels({ namespace }: Kit, component?: 'chain' | 'node', set?: string):
   };
 }
 
-/** @param rest by the kind's reference */
 function manifest<T extends object>(kit: Kit, kind: string, name: string, rest: T, apiVersion = 'v1') {
   return { apiVersion, kind, metadata: { name, namespace: kit.namespace, labels: labels(kit) }, ...rest };
 }
@@ -291,7 +287,6 @@ function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePull
   };
 }
 
-/** Nodes' and the chain's differ. */
 type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
 
 const TMP_VOLUME = { name: 'tmp', emptyDir: {} };

@@ -1,10 +1,8 @@
-/** For `svcnet attach -f network.yaml`: a network of another engine. */
 import type { ContainerNetwork } from './container-network.ts';
 import type { ExportedFile } from './export-request.ts';
 import type { NetworkUrls } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
-/** @param notes for people, above it */
 export function networkFile(
   { nodes, token }: ContainerNetwork,
   doors: NetworkUrls,

@@ -6,7 +6,6 @@ import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;
 export type Target = (typeof TARGETS)[number];
 
-/** @returns a line each, with key, value and reason */
 export function obstacles(definition: Definition, target: Target): string[] {
   const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, tap, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));

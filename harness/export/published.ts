@@ -1,5 +1,3 @@
-/** From outside: each port belongs to one node, on any machine. */
-
 import { fixedPorts } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import type { NodePorts } from '../flavours/flavour.ts';

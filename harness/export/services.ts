@@ -1,4 +1,3 @@
-/** For Compose and Docker Swarm; each has words of its own for what these leave open. */
 import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
 import type { ContainerNode } from './container-network.ts';
 import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
@@ -9,7 +8,6 @@ import { publishedPorts } from './published.ts';
 export const NODE = 'x-node';
 
 export interface Service extends Partial<Pick<ContainerNode, 'image' | 'resources'>> {
-  /** `chain`, `node-0` and so on, or `NODE`. */
   readonly name: string;
   readonly program?: { readonly entrypoint: readonly string[]; readonly command?: readonly string[] };
   readonly environment?: Readonly<Record<string, string>>;

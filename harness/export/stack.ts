@@ -13,7 +13,6 @@ import { servicesYaml } from './yaml-text.ts';
 const STACK_FILE = 'stack.yaml';
 const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
 const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
-/** In names of secrets and configs. */
 const DIGEST_DIGITS = 10;
 
 /** Secret or config. */

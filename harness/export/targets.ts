@@ -4,7 +4,6 @@ import { exportKubernetes } from './kubernetes.ts';
 import type { Target } from './obstacles.ts';
 import { exportStack } from './stack.ts';
 
-/** For engines that run it without the testbed. */
 export const EXPORTS: Readonly<Record<Target, (request: ExportRequest) => Exported>> = {
   compose: exportCompose,
   stack: exportStack,

@@ -1,7 +1,7 @@
 import { Alias, Document, isMap, isScalar, visit } from 'yaml';
 
 /**
- * For people: short lists on a line, blank lines between parts.
+ * Short lists on a line, blank lines between parts.
  * @param value data, or a document of the `yaml` package @param notes above it, one line each
  */
 export function annotatedYaml(value: unknown, notes: readonly string[]): string {
@@ -16,7 +16,6 @@ export function annotatedYaml(value: unknown, notes: readonly string[]): string 
   return `${commented(notes)}\n${document.toString(LAYOUT)}`;
 }
 
-/** @param notes one line each */
 export function commented(notes: readonly string[]): string {
   return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }

@@ -13,7 +13,6 @@ import {
 const MICROSECONDS_PER_MS = 1000;
 const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
 
-/** Each a share of 100. */
 const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
 /** In reports. */
 export type PercentileName = keyof typeof PERCENTILES;
@@ -51,7 +50,6 @@ export class Distribution {
     );
   }
 
-  /** @throws Error for an invalid histogram */
   static of(summary: LatencySummary): Distribution {
     if (summary.histogram === '') return Distribution.empty();
     const histogram = decodeFromCompressedBase64(summary.histogram);

@@ -4,7 +4,6 @@ import { endServer } from '../base/calls.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
 
-/** Only this machine scrapes a run. */
 const HOST = '127.0.0.1';
 
 export interface MetricsEndpoint extends AsyncDisposable {
@@ -57,7 +56,6 @@ async function answer(
     const text = await testbed.expose();
     response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
   } catch (error) {
-    // A failed scrape must not end the run.
     response.writeHead(500).end(`${messageOf(error)}\n`);
   }
 }

@@ -1,5 +1,3 @@
-/** Parses Prometheus's text format, version 0.0.4. */
-
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;

@@ -1,5 +1,3 @@
-/** Series that a run keeps, and their names. */
-
 /** A node's own work; with buckets, a histogram would be fifteen series. */
 const WORK = /^(svc|bee)_(?!.*_bucket$)/;
 /** Processor time, memory, event loop, garbage collection; a Bee reports less. */

@@ -1,10 +1,8 @@
-/** Counts, bytes, latencies and errors per operation and node, over time, and the slowest operations. */
 import type { Clock } from '../../formats/clock.ts';
 import { Distribution, type LatencySummary } from './distribution.ts';
 import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
 const SLOWEST_KEPT = 20;
-/** Of a class's example; the rest is in the logs. */
 const EXAMPLE_LENGTH_MAX = 500;
 
 /** Operation and node: a row of the report. */
@@ -85,7 +83,6 @@ export interface Recorder {
   succeeded(key: OperationKey, timed: TimedOperation): void;
   failed(key: OperationKey, failure: FailedOperation): void;
   summaries(): OperationSummary[];
-  /** As the operations first occurred. */
   timelines(): OperationTimeline[];
   /** Longest first. */
   slowest(): SlowOperation[];

@@ -6,7 +6,6 @@ import type { SeriesId } from './series.ts';
 export interface Scrape {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** By series number. Absent: no value now. */
   readonly values: ReadonlyMap<number, number>;
 }
 
@@ -16,7 +15,6 @@ export class SeriesNumbers {
   /** Node → exposed series; -1: not kept. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
-  /** @param node undefined: the harness @throws SyntaxError */
   read(node: string | undefined, text: string, values: Map<number, number>): void {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
@@ -25,7 +23,6 @@ export class SeriesNumbers {
     try {
       if (fresh.length > 0) this.#learn(node, text, fresh, known);
     } catch (error) {
-      // Names the line of the whole text.
       parseExposition(text);
       throw error;
     }
@@ -38,7 +35,6 @@ export class SeriesNumbers {
     }
   }
 
-  /** Only new series and lines that name their kind. */
   #learn(node: string | undefined, text: string, fresh: readonly string[], known: Map<string, number>): void {
     const kinds = text.split('\n').filter((line) => line.startsWith('# TYPE'));
     const { families, samples } = parseExposition([...kinds, ...fresh].join('\n'));

@@ -17,9 +17,7 @@ const INTERVAL_MIN_MS = 1000;
 /** Pause after a reading, in readings. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
-/** A slower node leaves a gap. */
 const ANSWER_LIMIT_MS = 5000;
-/** Of a process with several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
 /** Of a fault without named nodes, such as bad links between all. */
 const WHOLE_CLUSTER = 'cluster';
@@ -32,7 +30,6 @@ export interface ScrapedNode {
   readonly mode: string;
   readonly state: string;
   readonly running: boolean;
-  /** Undefined: not on this machine. */
   readonly pid: number | undefined;
   readonly client: { metrics(signal?: AbortSignal): Promise<string> };
   stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number | undefined }>;
@@ -42,7 +39,6 @@ export interface ScrapedCluster {
   readonly clock: Clock;
   readonly nodes: readonly ScrapedNode[];
   readonly faults: {
-    /** Lasting faults of any process. */
     readonly active: readonly { readonly kind: string; readonly targets: readonly string[] }[];
   };
 }
@@ -52,19 +48,16 @@ export interface ScraperOptions {
   readonly testbed: TestbedMetrics;
   /** Called one at a time. A failure ends the watch; `release` throws it. */
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
-  /** Default: by number of nodes. */
   readonly intervalMs?: number;
   /** Aborts a reading; the last one is skipped. */
   readonly signal?: AbortSignal;
 }
 
-/** Between readings of so many nodes. */
 export function scrapeIntervalMs(nodes: number): number {
   return Math.max(INTERVAL_MIN_MS, nodes * INTERVAL_PER_NODE_MS);
 }
 
 export class Scraper implements AsyncDisposable {
-  /** The latest reason of a running node. */
   readonly failures = new Map<string, string>();
   /** Have given metrics once. */
   readonly answered = new Set<string>();
@@ -102,7 +95,6 @@ export class Scraper implements AsyncDisposable {
     await this.release();
   }
 
-  /** @returns an error that ended it */
   async #run(
     cluster: ScrapedCluster,
     closing: AbortSignal,
@@ -123,7 +115,6 @@ export class Scraper implements AsyncDisposable {
   }
 
   async #scrape({ clock, nodes: members, faults }: ScrapedCluster): Promise<void> {
-    // Others may join while these answer.
     const nodes = [...members];
     const { testbed, onScrape } = this.#options;
     const at = clock.now();
@@ -151,7 +142,6 @@ export class Scraper implements AsyncDisposable {
     await onScrape({ at, values }, this.#numbers.ids);
   }
 
-  /** @returns false: perhaps dying, a gap */
   async #read(node: ScrapedNode, clock: Clock, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
@@ -219,7 +209,6 @@ const SETTLEMENTS: Readonly<Record<string, string>> = {
   pseudosettle_total_sent_pseudosettlements: 'time',
 };
 
-/** What nodes counted since first seen, across restarts. */
 class NetworkTotals {
   /** By series number. */
   readonly #parts = new Map<number, { readonly total: { value: number }; readonly node: string }>();

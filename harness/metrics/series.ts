@@ -1,4 +1,3 @@
-/** A value per scrape, `NaN` for none. */
 import type { MetricFamily, Sample } from './exposition.ts';
 
 export interface SeriesId extends Omit<Sample, 'value'> {

@@ -1,4 +1,3 @@
-/** Each node's at its own moment. */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { allAtMost } from '../base/wait.ts';

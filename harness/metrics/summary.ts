@@ -1,4 +1,3 @@
-/** Sums of counters, ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
 import { keptName } from './kept-series.ts';
 import { gained } from './series.ts';
@@ -14,13 +13,11 @@ export interface MetricRow {
   readonly unit: Unit;
   /** Nodes that have it. */
   readonly nodes: number;
-  /** A histogram's count; a gauge: null. */
   readonly total: number | null;
   /** A histogram's count. */
   readonly min: number;
   readonly median: number;
   readonly max: number;
-  /** Of a histogram with values. */
   readonly mean: number | null;
   /** Growth between two readings, of nodes with both; null: gauges, or no such nodes. */
   readonly perSecond: number | null;
@@ -43,8 +40,7 @@ type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
  * @param snapshots one per node @param before earlier readings, for rates: nodes without one are in no rate, new series
- *   count
- * from zero. Each node's growth is over its own interval: a hanging node delays others.
+ *   count from zero
  * @returns sorted by name
  */
 export function summarise(
@@ -97,7 +93,6 @@ function rowOf(row: Row, values: readonly Value[], perSecond: number | null): Me
   };
 }
 
-/** @param sorted at least one */
 function medianOf(sorted: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] as number;
@@ -122,12 +117,10 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
     if (isPart && part?.[2] === 'sum') sums.set(key, value);
     if (isPart && part?.[2] === 'count')
       yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
-    // A summary's quantiles are no separate values.
     if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
   }
 }
 
-/** By the words of a name; a few exceptions are listed. */
 function unitOf(name: string): Unit {
   if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
   if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';

@@ -9,7 +9,6 @@ import type { FailedOperation, OperationKey } from './recorder.ts';
 const FILE_SECONDS = [
   0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 600, 1200, 1800, 3600,
 ];
-/** Largest bytes of each `size_class`. */
 const SIZE_CLASSES = [
   [0, 'none'],
   [4096, '4KiB'],
@@ -41,9 +40,7 @@ export interface NodeMoment {
   readonly up: boolean;
 }
 
-/** Done on purpose, and lasting. */
 export interface FaultMoment {
-  /** Such as `kill` or `partition`. */
   readonly kind: string;
   /** A node, `chain` or `cluster`. */
   readonly target: string;
@@ -59,7 +56,6 @@ export class TestbedMetrics {
   readonly #ledgers: Counted[] = [];
   readonly #m;
 
-  /** @param run its name, or that of a watch outside runs */
   constructor(run: string) {
     this.#registry.setDefaultLabels({ run });
     this.contentType = this.#registry.contentType;
@@ -83,7 +79,6 @@ export class TestbedMetrics {
     this.#m.scenario.set({ name, seed }, 1);
   }
 
-  /** Its counts from now on. */
   ledger(ledger: Counted): void {
     this.#ledgers.push(ledger);
   }
@@ -114,7 +109,6 @@ export class TestbedMetrics {
     this.#m.ready.set(seconds);
   }
 
-  /** All, with those not running. */
   nodes(moments: readonly NodeMoment[]): void {
     this.#m.up.reset();
     for (const { node, group, up } of moments) this.#m.up.set({ node, group }, up ? 1 : 0);

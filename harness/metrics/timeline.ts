@@ -1,4 +1,3 @@
-/** An hour of two-second windows fits a chart and a report. */
 const WINDOWS_MAX = 1800;
 const WINDOW_MS = 1000;
 
@@ -36,7 +35,6 @@ interface Window {
 export class TimelineRecorder {
   readonly #windows = new Map<number, Window>();
 
-  /** @param endMs since the epoch */
   succeeded(endMs: number, latencyMs: number, bytes: number): void {
     const window = this.#at(endMs);
     window.latenciesMs.push(latencyMs);
@@ -47,7 +45,6 @@ export class TimelineRecorder {
     this.#at(endMs).errors++;
   }
 
-  /** @returns undefined: nothing was recorded */
   timeline(operation: string): OperationTimeline | undefined {
     if (this.#windows.size === 0) return undefined;
     const seconds = [...this.#windows.keys()];

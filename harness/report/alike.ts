@@ -1,4 +1,3 @@
-/** Failures of one cause are told once, with how many are like it. */
 import { inLine } from '../base/foreign-text.ts';
 import { general, grouped } from '../base/format.ts';
 

@@ -1,5 +1,3 @@
-/** Live progress on a terminal, a line per step elsewhere, final tables. */
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
@@ -90,12 +88,10 @@ export class StepDisplay {
     if (this.#state !== undefined) this.#state.detail = text;
   }
 
-  /** @param unit such as `chunks` */
   progress(done: number, total: number, unit: string): void {
     if (this.#state !== undefined) this.#state.part = { done, total, unit };
   }
 
-  /** @param ms default: since `start` */
   end(succeeded: boolean, ms?: number): void {
     const state = this.#state;
     if (state === undefined) return;
@@ -123,7 +119,6 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const elapsedMs = elapsedOf(state);
-    // Progress first: a long line's end is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
     this.#write(`${this.#line('…', state, detail, formatMs(elapsedMs))}\n`);
@@ -159,7 +154,6 @@ function barText(part: StepProgress, elapsedMs: number): string {
 }
 
 const FRAME_MS = 100;
-/** Often enough to show progress, seldom enough for a log. */
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
@@ -171,16 +165,13 @@ function progressBar(part: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(20 - full)}`;
 }
 
-/** Verdict, failures with evidence, operations, report and repeat line. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
-  // Each scenario of a parallel run had its line when it ended.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
-    // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
@@ -210,7 +201,6 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
   return `  ${verdict}   ${count('passed')} of ${scenarios.length} scenarios${others.join('')}, in ${formatMs(durationMs)}`;
 }
 
-/** Runs of `--repeat`, failed seeds, each scenario's failures. */
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);

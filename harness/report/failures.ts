@@ -1,4 +1,3 @@
-/** Each failure with its moment, what preceded it, and logs. */
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -11,11 +10,9 @@ import { folded } from './alike.ts';
 import { errorClasses } from './measures.ts';
 import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
-/** More usually have one cause. */
 const EXPLAINED_MAX = 20;
 const BEFORE_MS = 5000;
 const AFTER_MS = 1000;
-/** Of a node, and of a failure. */
 const NODE_LINES_MAX = 12;
 const LINES_MAX = 40;
 const EVENTS_MAX = 6;
@@ -26,12 +23,10 @@ export interface Failure {
   /** Zero of shown times, ms since the epoch. */
   readonly origin: number;
   readonly title: string;
-  /** Titles of failures of the same cause. */
   readonly alike: readonly string[];
   readonly expected?: string;
   readonly observed?: string;
   readonly evidence?: string | undefined;
-  /** Ms since the epoch, if known. */
   readonly at?: number | undefined;
   /** The scenario's last faults and incidents up to then. */
   readonly before: readonly RunEvent[];
@@ -54,7 +49,6 @@ export function eventText(
   return hasEnded ? `${text}, ${kind === 'fault' ? 'healed' : 'over'} at ${clock(endAt - origin)}` : text;
 }
 
-/** @param run `report` names its folder */
 export async function failuresOf(run: RunResult): Promise<Failure[]> {
   const folders = new Map(
     run.scenarios.flatMap((scenario) =>
@@ -187,7 +181,6 @@ function entryText({ module, message, fields }: LogEntry): string {
     .slice(0, LINE_LENGTH_MAX);
 }
 
-/** Each node's closest lines, in order of time. */
 function chosen({ at = 0 }: Failure, lines: readonly LogLine[]): LogLine[] {
   const near = (a: LogLine, b: LogLine) => Math.abs(a.at - at) - Math.abs(b.at - at);
   return [...Map.groupBy(lines, ({ part }) => part).values()]

@@ -26,12 +26,10 @@ export const JUNIT_FILE = 'junit.xml';
 /** The page as text, for comments and job summaries. */
 export const REPORT_TEXT = 'report.md';
 
-/** When the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
 export const RECIPE_FILE = 'recipe.json';
 
-/** What was done to the cluster and when. */
 export const SCHEDULE_FILE = 'schedule.json';
 
 /** Of a repetition: its `RepeatedRun`. */
@@ -40,16 +38,13 @@ export const REPEAT_FILE = 'repeat.json';
 /** Of a run with many seeds: its `SeedsRun`. */
 export const SEEDS_FILE = 'seeds.json';
 
-/** Of runs on several flavours. */
 export const DIFFERENCES_FILE = 'differences.json';
 
 /** Every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
-/** Why each missing chunk is nowhere. */
 export const LOSSES_FILE = 'losses.jsonl';
 
-/** A line for each start and end of a fault. */
 export const FAULTS_FILE = 'faults.jsonl';
 
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE, MESSAGES_FILE, OLDER_MESSAGES_FILE];

@@ -1,4 +1,3 @@
-/** JUnit XML, as viewers of test results read it. */
 import { excerpt } from '../base/format.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 
@@ -8,14 +7,12 @@ export interface JunitCase {
   /** Absent: passed. */
   readonly outcome?: {
     readonly kind: 'failure' | 'error' | 'skipped';
-    /** Its first line is the message. */
     readonly text: string;
   };
 }
 
 export interface JunitSuite {
   readonly name: string;
-  /** Class of its cases; default: its name. */
   readonly classname?: string;
   readonly seconds: number;
   /** ISO 8601, in UTC. */
@@ -23,7 +20,6 @@ export interface JunitSuite {
   readonly cases: readonly JunitCase[];
 }
 
-/** Lists show it in one line. */
 const MESSAGE_MAX = 500;
 
 /** A suite per scenario, a case per assertion; a scenario that did not run is a case. */
@@ -35,7 +31,6 @@ export function junitXml(run: RunResult): string {
 
 function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
   const { assertions, error, result, skipReason = 'no reason was given', startedAt, durationMs } = scenario;
-  // A condition's time is that since the previous one.
   let sinceMs = startedAt;
   const cases: JunitCase[] = assertions.map(({ name: title, passed, at, observed, expected, evidence }) => {
     const seconds = at === undefined || sinceMs === undefined ? 0 : Math.max(0, at - sinceMs) / 1000;
@@ -53,7 +48,6 @@ function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
   return { name, seconds: durationMs / 1000, ...started, cases };
 }
 
-/** @param name of the whole */
 export function junitDocument(name: string, suites: readonly JunitSuite[]): string {
   const all = suites.flatMap(({ cases }) => cases);
   const seconds = suites.reduce((sum, suite) => sum + suite.seconds, 0);

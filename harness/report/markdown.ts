@@ -1,4 +1,3 @@
-/** Short, for pull requests, chats and terminals. */
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import { alikeText } from './alike.ts';

@@ -1,4 +1,3 @@
-/** Pages are made from it. */
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { type Failure, failuresOf } from './failures.ts';
@@ -12,9 +11,7 @@ export interface ReportMaterial {
   readonly run: RunResult;
   readonly failures: readonly Failure[];
   readonly messages: readonly Messages[];
-  /** Undefined: no series were kept. */
   readonly used: Resources | undefined;
-  /** Of the same scenarios, for changes. */
   readonly baseline?: RunResult | undefined;
 }
 
@@ -42,7 +39,6 @@ async function messagesOf({ report, scenarios }: RunResult): Promise<Messages[]>
   return scenarios.map((scenario) => found.get(scenario));
 }
 
-/** The rest of a report does not need its messages. */
 async function readable<T>(work: Promise<T>): Promise<T | UnreadableMessages> {
   try {
     return await work;

@@ -1,5 +1,3 @@
-/** Of all nodes together, by operation. */
-
 import { grouped, plural } from '../base/format.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
@@ -19,7 +17,6 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly perSecond: number | null;
 }
 
-/** Each page of a report shows them, and merging distributions takes a moment. */
 const known = new WeakMap<ScenarioResult, readonly OperationTotal[]>();
 
 export function operationTotals(scenario: ScenarioResult): readonly OperationTotal[] {
@@ -62,7 +59,6 @@ function totalsOf({ metrics, timelines }: ScenarioResult): OperationTotal[] {
   }
 }
 
-/** At the top of a page. */
 export interface Headline {
   readonly title: string;
   readonly value: number | null;
@@ -144,7 +140,6 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
   ];
 }
 
-/** What nodes used for what they moved. */
 export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], used: Resources): RunCosts {
   const moved = movedBy(scenarios);
   const peaks = used.nodes.flatMap(({ memory }) => memory?.peak ?? []);
@@ -163,7 +158,6 @@ export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'seri
     ...costs,
     moved: movedBy(scenarios),
   }));
-  // A part that moved nothing says nothing of bytes' cost.
   const movers = known.filter(({ moved }) => moved > 0);
   const cpu = sum(movers, ({ cpuSecondsPerGb = Number.NaN, moved }) => cpuSecondsPerGb * moved);
   const peak = Math.max(...known.map(({ peakMemory = Number.NaN }) => peakMemory));

@@ -1,4 +1,3 @@
-/** Runs of the same second need different folders. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
@@ -26,7 +25,6 @@ export function newRunFolder(runs: string, name: string): string {
   }
 }
 
-/** For a run's name, to the second. */
 export function runMoment(): string {
   return new Date(MACHINE_CLOCK.now()).toISOString().replaceAll(':', '-').slice(0, 19);
 }

@@ -33,11 +33,9 @@ export function findRun(name: string, stateDir: string): string {
   });
 }
 
-/** Messages of a run or a part. */
 export interface RunRecord {
   /** Folder in the run's; empty: the run itself. */
   readonly part: string;
-  /** Undefined: only a file of messages was given. */
   readonly folder?: string;
   /** Oldest first. */
   readonly files: readonly string[];

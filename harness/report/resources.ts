@@ -1,5 +1,3 @@
-/** Over a run: processor, memory, event loop delay; bytes. */
-
 import { increase, rate, type Series } from '../metrics/series.ts';
 import { readSeries } from '../metrics/series-file.ts';
 
@@ -8,7 +6,6 @@ const MEMORY = 'testbed_node_rss_bytes';
 const EVENT_LOOP = 'nodejs_eventloop_lag_p99_seconds';
 const BYTES = 'testbed_network_bytes_total';
 const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
-/** A curve is some hundred pixels wide. */
 const POINTS_MAX = 120;
 
 /** The highest value in each of equal parts of the run; `null`: none. */
@@ -19,7 +16,6 @@ export interface ResourceCurve {
 }
 
 export interface NodeResources {
-  /** `all`: the process of embedded nodes. */
   readonly node: string;
   /** Percent of one core. */
   readonly cpu?: ResourceCurve;
@@ -41,7 +37,6 @@ export interface Resources {
   }[];
 }
 
-/** @param folder of a run @returns undefined without series @throws HarnessError `STATE_INVALID` */
 export async function readResources(folder: string): Promise<Resources | undefined> {
   const columns = await readSeries(folder, ({ name }) => WANTED.has(name));
   if (columns === undefined || columns.times.length === 0) return undefined;

@@ -1,4 +1,3 @@
-/** `report.json` may be damaged or come from elsewhere. */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 
@@ -123,7 +122,6 @@ const shape = z.looseObject({
   notes: list(text, 'texts').optional(),
 });
 
-/** @throws HarnessError `RUN_INVALID` naming the key */
 export function checkedResult(
   document: Readonly<Record<string, unknown>>,
   file: string,

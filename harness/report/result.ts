@@ -200,12 +200,10 @@ export interface RepeatedRun {
   readonly runs: readonly (RunResult | FailedStart)[];
 }
 
-/** Its run has not passed. */
 export interface FailedSeed {
   readonly seed: number | string;
   /** Failed conditions and kinds of errors, without varying parts. */
   readonly kinds: readonly string[];
-  /** Command that repeats the run. */
   readonly command: string;
   /** Its folder, if written. */
   readonly report: string;
@@ -222,7 +220,6 @@ export interface PassedSeed {
   readonly conditions: number;
 }
 
-/** Many seeds, a run each. */
 export interface SeedsRun {
   readonly passed: boolean;
   /** Seeds that ended. */
@@ -238,7 +235,6 @@ export interface SeedsRun {
   readonly failures: readonly FailedSeed[];
   /** Seeds by kind of failure, most frequent first; a seed's first failure counts. */
   readonly kinds: Readonly<Record<string, readonly (number | string)[]>>;
-  /** With `--minimise`: of each kind. */
   readonly minimised?: readonly SmallestRun[];
 }
 
@@ -252,7 +248,6 @@ export interface SmallestRun {
   readonly to?: Readonly<Record<string, number>>;
   /** For `svcnet run`. */
   readonly scenario?: string;
-  /** Ended the search early; null: nothing did. */
   readonly stopped?: 'attempts' | 'budget' | 'interrupted' | null;
   readonly error?: string;
 }
@@ -266,7 +261,6 @@ export interface Difference {
 }
 
 export interface DeterminismCheck {
-  /** Both are equal, and have passed. */
   readonly passed: boolean;
   /** Null: there is none. */
   readonly difference: Difference | null;

@@ -1,5 +1,3 @@
-/** Output while scenarios run in parallel: a line per ended one, and the running ones. */
-
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { clip } from '../base/terminal/table.ts';
@@ -8,7 +6,7 @@ import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';
 
 const FRAME_MS = 250;
-/** Without a terminal: often enough to name a scenario that hangs, seldom enough for a short log. */
+/** Often enough to name a scenario that hangs, seldom enough for a short log. */
 const TELL_MS = 15_000;
 const NAME_WIDTH = 22;
 const TIME_WIDTH = 11;
@@ -24,7 +22,7 @@ export class ScenarioDisplay implements Disposable {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   readonly #total: number;
-  /** One row each, in order of their beginning: a suite may have a scenario with several parameters. */
+  /** By beginning: a suite may have a scenario with several parameters. */
   readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
   readonly #timer: Disposable;
   #ended = 0;

@@ -1,13 +1,10 @@
-/** A scenario's course as charts, with what happened meanwhile. */
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
 import { originOf, type RunEvent, type RunResult, type ScenarioResult } from './result.ts';
 
-/**
- * Lines of one chart: as many as colours, for the operations with the highest counts; the tables have all.
- */
+/** As many lines as colours, with the highest counts; the tables have all. */
 const OPERATIONS_MAX = 8;
-/** Points of one line; more are noise at the width of a page. */
+/** More points are noise at a page's width. */
 const STEPS_MAX = 240;
 
 export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {
@@ -27,7 +24,7 @@ function markOf({ kind, at, endAt, text }: RunEvent): ChartMark {
   return { kind, fromMs: at, toMs: endAt, text };
 }
 
-/** Throughput, rate, latency and errors; charts without lines are left out. */
+/** Charts without lines are left out. */
 export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
   const busiest = timelines
     .toSorted((a, b) => total(b.count) + total(b.errors) - total(a.count) - total(a.errors))
@@ -98,14 +95,14 @@ export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
   ];
 }
 
-/** Steps of equal length over the whole time. */
+/** Steps of equal length. */
 interface Grid {
-  /** Starts of the steps, and the last one's end. */
+  /** Starts, and the last one's end. */
   readonly timesMs: readonly number[];
   readonly stepMs: number;
 }
 
-/** Steps at least as long as the longest window, from the first window on. */
+/** Steps at least as long as the longest window. */
 function gridOf(timelines: readonly OperationTimeline[]): Grid {
   const from = Math.min(...timelines.map(({ startMs }) => startMs));
   const to = Math.max(...timelines.map(({ startMs, windowMs, count }) => startMs + windowMs * count.length));
@@ -115,7 +112,7 @@ function gridOf(timelines: readonly OperationTimeline[]): Grid {
   return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
 }
 
-/** For each step the windows of an operation that begin in it; none before its first and after its last. */
+/** Windows by the step in which they begin; none outside the operation's time. */
 function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
   const windows: number[][] = timesMs.map(() => []);
   const from = timesMs[0] as number;
@@ -128,7 +125,7 @@ function total(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-/** A chart is some hundred pixels high: more digits would only make the page larger. */
+/** A chart is some hundred pixels high: more digits only enlarge the page. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }

@@ -6,7 +6,6 @@ import { errorAsText, inTime } from '../steps/steps.ts';
 /** One chunk more than 64 bits can count. */
 const DEPTH = 64;
 const TTL_MS = 25 * 3_600_000;
-/** To be read by the node after the purchase. */
 const BLOCKS = 3;
 const READS_ON_WITHIN_MS = 60_000;
 

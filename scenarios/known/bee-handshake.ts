@@ -14,7 +14,6 @@ export default defineScenario({
   },
 });
 
-/** In each version that the node speaks. */
 function introduce(context: ScenarioContext, { flavour, nodes: [node] }: Implementation): Promise<void> {
   return context.step(`introductions to ${flavour}`, async () => {
     const { cluster, signal } = context;

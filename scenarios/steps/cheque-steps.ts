@@ -4,7 +4,6 @@ import { batchOf } from './steps.ts';
 
 /** Milliseconds, and more on a loaded machine. */
 const SETTLED_TIMEOUT_MS = 30_000;
-/** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;
 /** Costs far more than time forgives while it is pushed, unless the machine is very slow. */
 const PROVOKING_SIZE = 2 ** 20;

@@ -1,5 +1,3 @@
-/** Left by an earlier run, or uploaded by the scenario. */
-
 import { readFileSync } from 'node:fs';
 import { type ClusterNode, HarnessError } from 'svcnet';
 import {
@@ -13,7 +11,6 @@ import { batchOf, uploadLedgered } from './steps.ts';
 
 const ADDRESS = /^[0-9a-f]{64}$/;
 
-/** A root and all chunks, with its own. */
 export interface KnownContent {
   /** 64 hex digits. */
   readonly reference: string;

@@ -29,7 +29,6 @@ export interface Feed {
   readonly root: string;
 }
 
-/** A feed of a new owner, with its manifest on the network. */
 export function createFeed<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,

@@ -1,12 +1,10 @@
 /** Single-owner chunks near a node, as official clients find their owners. `data-formats.md` 8.2. */
 import { createSigner, proximityOrder, type Signer, socAddress } from 'svcnet/scenario';
 
-/** How official clients try them. */
 const FIRST_KEY = 0xb33;
 const KEYS = 0xffff;
 const KEY_SIZE = 32;
 
-/** Each search tries the same keys. */
 const owners: Uint8Array[] = [];
 
 /**

@@ -1,16 +1,12 @@
-/** For scenarios about known bugs: a cluster's implementations, asked the same. */
-
 import type { ClusterNode, FlavourName, HttpResponse } from 'svcnet';
 import { Agent, request } from 'undici';
 import { workingNodes } from './steps.ts';
 
-/** Running nodes that upload and download. */
 export interface Implementation {
   readonly flavour: FlavourName;
   readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
 }
 
-/** In the order of the nodes. */
 export function implementations(nodes: readonly ClusterNode[]): Implementation[] {
   const byFlavour = Map.groupBy(workingNodes(nodes), ({ flavour }) => flavour);
   return [...byFlavour].flatMap(([flavour, [first, ...others]]) =>

@@ -1,4 +1,3 @@
-/** For scenarios about single messages: who talks to whom, data of one of them, what was said. */
 import { type ClusterNode, type Effect, HarnessError, type TapEvent } from 'svcnet';
 import {
   closerTo,
@@ -17,7 +16,6 @@ import { inTime } from './steps.ts';
 const SIZE = 3000;
 const MATCHED_WITHIN_MS = 60_000;
 
-/** A node, and one that talks to it. */
 export interface Pair {
   readonly flavour: ClusterNode['flavour'];
   readonly node: ClusterNode;
@@ -50,7 +48,6 @@ function bitsInCommon(one: ClusterNode, other: ClusterNode): number {
   return proximityOrder(fromHex(one.overlay), fromHex(other.overlay));
 }
 
-/** The content of one chunk, and its address. */
 export interface OneChunk {
   readonly data: Uint8Array;
   /** 64 hex digits. */
@@ -74,7 +71,6 @@ export function contentOf<T extends ParameterTable>(
   }
 }
 
-/** Kept by the tap, oldest first. */
 export async function said<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   protocol: string,

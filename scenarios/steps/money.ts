@@ -1,5 +1,3 @@
-/** For money scenarios: traffic that costs something, and books that must be right. */
-
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
   type Books,
@@ -225,7 +223,6 @@ function linkBooks<T extends ParameterTable>(
   );
 }
 
-/** Of all cheques, token units. */
 function promised(nodes: readonly NodeBooks[]): bigint {
   return nodes.flatMap(({ links }) => links).reduce((sum, { chequeSent }) => sum + chequeSent, 0n);
 }
@@ -298,7 +295,6 @@ export async function needCheques<T extends ParameterTable>(
   }
 }
 
-/** The last cheque from another node, with the block that decides it. */
 export function cashAndWait<T extends ParameterTable>(
   context: ScenarioContext<T>,
   beneficiary: ClusterNode,

@@ -32,7 +32,6 @@ export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
 
 export interface Neighbourhood {
   readonly closest: ClusterNode;
-  /** Whose radius includes it, closest first. */
   readonly nodes: readonly ClusterNode[];
 }
 
@@ -68,7 +67,6 @@ export async function holdersOf(
   return nodes.filter((_, index) => has[index]);
 }
 
-/** To rank nodes by their distance. */
 const RANKED_DIGITS = 8;
 
 /** Asks one node after the other: the closest has it nearly always. */
@@ -113,7 +111,6 @@ export function changesOf(nodes: readonly ClusterNode[]): string {
   return nodes.map(({ changes }) => changes).join();
 }
 
-/** In an order determined by the seed. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,

@@ -1,4 +1,3 @@
-/** Its only node does not answer: what happens to uploads to it. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   type Chunk,
@@ -17,7 +16,6 @@ const NEIGHBOURHOODS = ['000', '001', '010', '111'];
 /** Six attempts of a Bee, each with half a minute for its peers. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
-/** For scenarios that do this. */
 export const SILENT_PARAMETERS = {
   by: parameter(
     'text',

@@ -1,4 +1,3 @@
-/** What batches count about their stamps. */
 import type { StampBuckets } from 'svcnet';
 import { type ParameterTable, plural, type ScenarioContext } from 'svcnet/scenario';
 

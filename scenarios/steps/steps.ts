@@ -29,7 +29,6 @@ export interface LedgeredUpload {
   readonly intendedMs?: number | undefined;
   /** After the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
-  /** Called with the number of chunks in their neighbourhood. */
   readonly onSynced?: (synced: number, split: number) => void;
 }
 
@@ -85,7 +84,6 @@ export async function ledgerDirect<T extends ParameterTable>(
   await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
 
-/** The last step of every scenario that uploads. */
 export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
@@ -138,7 +136,6 @@ export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
-/** While it is in the cluster and runs. */
 export function runningNode({ nodes }: Pick<Cluster, 'nodes'>, name: string): ClusterNode | undefined {
   return nodes.find((node) => node.name === name && node.running);
 }
@@ -158,7 +155,6 @@ export function batchOf(node: ClusterNode): string {
   return node.batch;
 }
 
-/** The working nodes that did not upload. */
 export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode): ClusterNode[] {
   return workingNodes(nodes).filter((node) => node !== uploader);
 }
@@ -192,7 +188,6 @@ export interface Limits {
   readonly timeoutMs: number;
 }
 
-/** @returns what is still wrong at the end */
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
@@ -205,7 +200,6 @@ export async function inTime(
   return missingOf(until<undefined>(`not met: ${what}`, probe, { clock, timeoutMs, signal: ended }));
 }
 
-/** @returns undefined: it ended in time */
 export async function missingOf(wait: Promise<unknown>): Promise<string | undefined> {
   try {
     await wait;

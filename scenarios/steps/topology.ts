@@ -1,11 +1,9 @@
-/** A look at all nodes, repeated until nothing is wrong. */
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { inTime, missingOf } from './steps.ts';
 
 const LINES_SHOWN = 20;
 
-/** For scenarios that look until all is well. */
 export const WITHIN = {
   within: parameter('duration', 30_000, 'time within which all conditions must hold', { allowance: true }),
 };
@@ -14,7 +12,6 @@ export const WITHIN = {
 export interface Rule {
   readonly name: string;
   readonly expected: string;
-  /** A line per problem and node. */
   readonly wrong: (signal: AbortSignal) => Promise<readonly string[]>;
 }
 
@@ -60,7 +57,6 @@ export function missingLinks(
   return missingOf(cluster.meshed({ timeoutMs, signal }));
 }
 
-/** @returns what is wrong, in the order of the nodes */
 export async function wrongOn(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode) => Promise<readonly string[]>,

@@ -32,7 +32,6 @@ export interface Sample {
   /** Ms since the epoch. */
   readonly at: number;
   readonly ms: number;
-  /** Absent: it has not failed. */
   readonly failure?: string | undefined;
 }
 
@@ -155,7 +154,6 @@ export class Traffic {
   }
 }
 
-/** The traffic ends however the work ends. */
 export async function beside<T extends ParameterTable, R>(
   context: ScenarioContext<T>,
   options: TrafficOptions,

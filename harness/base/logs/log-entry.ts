@@ -23,7 +23,6 @@ export function logEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** For a program: fields, or else the text. */
 export function logValue(line: string): unknown {
   return (line.startsWith('{') ? jsonOf(line) : pairsOf(line)) ?? line;
 }

@@ -2,7 +2,6 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { MACHINE_CLOCK } from '../machine/clock.ts';
 import { pause } from '../wait.ts';
 
-/** Read at once, backwards; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
@@ -14,7 +13,6 @@ export function tail(path: string, lines: number): string[] {
   return lines === 0 ? [] : all.slice(-lines);
 }
 
-/** Of the file up to `end`: the last complete lines, and what there was of the next. */
 function linesBefore(
   path: string,
   end: number,

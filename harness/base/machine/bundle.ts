@@ -16,7 +16,6 @@ export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: 
 export interface Bundle {
   /** Named after its content. */
   readonly folder: string;
-  /** Run instead of the source. */
   readonly main: string;
   readonly inputs: Inputs;
 }

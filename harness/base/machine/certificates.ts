@@ -117,7 +117,6 @@ function extensionsOf({ key, isAuthority, names }: Subject, issuer: KeyObject): 
   ];
 }
 
-/** Names a key in certificates. */
 function identifierOf(key: KeyObject): Buffer {
   return createHash('sha256')
     .update(key.export({ format: 'der', type: 'spki' }))

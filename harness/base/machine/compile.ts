@@ -73,12 +73,10 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   return true;
 }
 
-/** Whether both run the same program with the same flags. */
 export function isSameProgram(one: Command, other: Command): boolean {
   return programArgs(one).join('\n') === programArgs(other).join('\n');
 }
 
-/** Flags and the program, the first argument without a dash. */
 function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
 }

@@ -15,7 +15,6 @@ export const CONFINEMENT = {
   tasksMax: 1024,
 } as const;
 
-/** The same for `docker run`. */
 export function confinementFlags(): string[] {
   const { dropped, security, temporary, tasksMax } = CONFINEMENT;
   const tmpfs = `${temporary.folder}:${temporary.options}`;

@@ -18,7 +18,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Bytes; a claim is a path. */
 const CLAIM_BYTES_MAX = 4096;
 
 /** Of gone clusters' claims. */

@@ -1,11 +1,9 @@
 import { allPids, readText, socketsOf, tcpSockets } from './socket-tables.ts';
 
-/** Enough of a command to recognise it. */
 const COMMAND_CHARS = 80;
 
 export interface PortHolder {
   readonly pid: number;
-  /** As it was started, shortened. */
   readonly command: string;
 }
 

@@ -54,9 +54,8 @@ export async function takenPorts(
 }
 
 /**
- * @throws HarnessError `DEFINITION_INVALID` for another machine's address; `PORT_IN_USE` naming the first taken port, who
- *   wants
- * it, and who has it
+ * @throws HarnessError `DEFINITION_INVALID` for another machine's address; `PORT_IN_USE` naming the first taken port and
+ *   both users
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],

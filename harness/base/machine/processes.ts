@@ -18,16 +18,13 @@ export interface Command {
   readonly prefix?: string | undefined;
 }
 
-/** For any process on this machine. */
 export interface ProcessId {
   readonly pid: number;
   /** Opaque; differs for a reused pid. */
   readonly startedAt: string;
 }
 
-/** Marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
-/** Which part a process belongs to. */
 const PART = 'SVCNET_PART';
 /** A larger log is moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
@@ -35,7 +32,6 @@ const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
 const EXIT_POLL_MS = 5;
 /** Until a paused process stands still: it may first finish what it asked of its disk. */
 const STANDSTILL_MS = 10_000;
-/** Whether a silent process still runs. */
 const LOOK_MS = 500;
 
 /** Programs that this process has started and not yet collected, by pid. */
@@ -44,13 +40,10 @@ const started = new Set<number>();
 export interface SpawnOptions {
   readonly command: Command;
   readonly logFile: string;
-  /** When this process ends in any way. */
   readonly stopWithParent: boolean;
   /** Undefined: no compiled code is read or written. */
   readonly compileCache: string | undefined;
-  /** Also on all that the program starts; for `labelled`. */
   readonly label?: string;
-  /** Among all with the label. */
   readonly part?: string;
 }
 
@@ -127,7 +120,6 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
-/** A caller's shell may have these for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
 /** A node's options come from its file alone: the caller's variables must not leak in. */
@@ -278,7 +270,6 @@ async function holds(condition: () => boolean, withinMs: number): Promise<boolea
   return true;
 }
 
-/** In the system's format; undefined: no such process. */
 function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }

@@ -1,4 +1,3 @@
-/** The running commit, in a repository. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

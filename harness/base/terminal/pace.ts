@@ -1,7 +1,5 @@
-/** A step's pace, and when it will be done. */
 import { formatMs, grouped } from '../format.ts';
 
-/** Before, a rate says more about the first item. */
 const KNOWN_AFTER_MS = 1500;
 
 /** The part of a step that is done. */

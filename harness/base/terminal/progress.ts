@@ -1,5 +1,3 @@
-/** A live list, or lines of finished and some running steps. */
-
 import { inLine } from '../foreign-text.ts';
 import { formatMs } from '../format.ts';
 import { MACHINE_CLOCK } from '../machine/clock.ts';
@@ -7,7 +5,6 @@ import { every } from '../wait.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
-/** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
 export interface StepNews {
@@ -20,7 +17,6 @@ export interface StepNews {
 
 export interface ProgressView {
   update(news: StepNews): void;
-  /** Leaves the lines as they are. */
   end(): Promise<void>;
 }
 
@@ -51,7 +47,6 @@ export function lineProgress(write: (text: string) => void): ProgressView {
   };
 }
 
-/** Without batches there is nothing to wait for. */
 export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));

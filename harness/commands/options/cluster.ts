@@ -1,4 +1,3 @@
-/** From the table of cluster options. */
 import { CLUSTER_OPTIONS, type ClusterFlag, type FlaggedOption } from '../../cluster/plan/options/table.ts';
 import type { Options } from './spec.ts';
 

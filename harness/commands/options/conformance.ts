@@ -100,7 +100,6 @@ Example:
   svcnet conformance matrix ours=a/conformance.json Bee=b/conformance.json --output conformance.md`,
 };
 
-/** Without a path: rows bring theirs. */
 function origin(text: string): string {
   const whole = url(text);
   const { pathname, search, hash } = new URL(whole);

@@ -1,4 +1,3 @@
-/** Parsers name what they expected. */
 import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../formats/units.ts';
 import { NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import type { Options } from './spec.ts';
@@ -15,7 +14,6 @@ export const ONE_CLUSTER = { ...NAME_OPTION, ...JSON_OPTION };
 
 export const WIDE_OPTION = { '--wide': { help: 'print every value in full', once: true } } as const;
 
-/** Of commands with a report. */
 export const METRICS_PORT_OPTION = {
   '--metrics-port <port>': {
     help: 'local port that serves /metrics of the run itself while the run lasts (default: none)',

@@ -11,7 +11,6 @@ import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 
 /** Bytes; a file has seven addresses. */
 const CONTRACTS_MAX = 65_536;
-/** No contract is deployed before this block. */
 const FIRST_BLOCK = 1;
 
 /**

@@ -1,4 +1,3 @@
-/** What nodes need of a chain: `contracts.md`. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
@@ -18,7 +17,6 @@ const VALIDITY_BLOCKS_MIN = 2n;
 const DEPLOY_GAS = 175_000n;
 /** A node waits for a younger head. */
 const HEAD_AGE_MAX_S = 60n;
-/** Each of the last batches is checked. */
 const BATCHES_MAX = 20;
 /** The public networks, where nodes expect their contracts. */
 const PUBLIC_CHAINS = [100n, 11_155_111n];

@@ -10,7 +10,6 @@ import { messageOf } from '../../base/errors.ts';
 import type { Contracts } from '../../chain/contracts.ts';
 import { type Exchange, Mismatch, NotApplicable } from '../row.ts';
 
-/** A call of the endpoint. @throws RpcError and others */
 export type RpcCall = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface ChainSubject {
@@ -20,7 +19,6 @@ export interface ChainSubject {
   readonly startBlock: bigint;
 }
 
-/** Answers are kept as evidence. */
 export class Questions {
   readonly #subject: ChainSubject;
   readonly #record: (exchange: Exchange) => void;

@@ -1,4 +1,3 @@
-/** For people: start line, headers, useful parts of bodies. */
 import type { Conversation, HttpAnswer, HttpRequest, Transcript } from './messages.ts';
 
 const BODY_MAX = 2000;

@@ -30,16 +30,14 @@ const SOURCES = {
   header: 'invalid header params',
   body: 'invalid body params',
 } as const;
-/** Place of what is refused. */
 export type Source = keyof typeof SOURCES;
 
-/** The refusal of parameters. @param reasons by field */
+/** @param reasons by field */
 export function refusal(source: Source, reasons: Readonly<Record<string, string | RegExp>>) {
   const listed = Object.entries(reasons).map(([field, error]): ExpectedReason => ({ field, error }));
   return { status: 400, message: SOURCES[source], reasons: listed } satisfies Expectation;
 }
 
-/** Form of an element of `reasons`. */
 export type ReasonForm = 'text' | 'object';
 
 /** @returns differences, each as a sentence's end */

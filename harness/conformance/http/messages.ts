@@ -31,7 +31,6 @@ export interface Conversation {
 }
 
 export interface Transcript {
-  /** Answer to a refused upgrade. */
   readonly refused?: HttpAnswer;
   readonly received: readonly Uint8Array[];
   /** The node's code; absent: the grader closed. */

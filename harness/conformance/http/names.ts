@@ -1,7 +1,6 @@
 /** Names in both dialects (http-api-completion.md 1). Rows use `svc`. */
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 
-/** From `svc` to the dialect. */
 export class Names {
   readonly dialect: DialectName;
   readonly isSwarm: boolean;

@@ -1,4 +1,3 @@
-/** What rows need: a batch, content, peers, signed chunks. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -34,13 +33,12 @@ export const PREREQUISITES: Prerequisites = {
   peer: peerOf,
   'trading-peer': tradingPeer,
   address: (session, name) => Promise.resolve(addressOf(session, chunkOf(name))),
-  /** Nobody has it; in bytes. */
+  /** In bytes; nobody has it. */
   hex20: (session, name) => Promise.resolve(session.hex(name, 20)),
   hex32: (session, name) => Promise.resolve(session.hex(name, 32)),
   hex64: (session, name) => Promise.resolve(session.hex(name, 64)),
 };
 
-/** @throws NotApplicable without a usable batch */
 async function batchOf(session: RowSession): Promise<string> {
   const id = await session.once('batch', async (setup) => {
     if (setup.subject.batch !== undefined) return setup.subject.batch;
@@ -127,7 +125,6 @@ function tradingPeer(session: RowSession): Promise<string> {
   });
 }
 
-/** @throws NotApplicable without a connected peer */
 async function peerOf(session: RowSession): Promise<string> {
   const peer = await session.once('peer', async (setup) => {
     const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
@@ -138,7 +135,6 @@ async function peerOf(session: RowSession): Promise<string> {
   return peer;
 }
 
-/** The same for a name within a run. */
 export function signerOf(session: RowSession, name: string): Signer {
   const key = session.content(`key ${name}`, 32);
   // Below the curve's order, and not zero.

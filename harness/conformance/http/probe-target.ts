@@ -7,7 +7,6 @@ import type { Place } from './messages.ts';
 import { NodeTransport } from './transport.ts';
 
 const ANSWER_MS = 10_000;
-/** How the command names each interface. */
 const FLAGS: Readonly<Record<Place, string>> = {
   main: '--target',
   debug: '--debug-target',
@@ -18,7 +17,6 @@ export type Urls = Readonly<Partial<Record<Place, string>>>;
 
 interface Answer {
   readonly status: number;
-  /** Of a JSON object; empty: it is none. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
@@ -60,7 +58,7 @@ export async function probeTarget(
   return typeof version === 'string' ? `version ${version}` : '';
 }
 
-/** Whether other operations are on another interface: this one lacks an operation that all nodes have. */
+/** This interface lacks an operation that all nodes have: others are elsewhere. */
 async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<boolean> {
   if ((await ask('/node')).status !== 404) return false;
   const { status, members } = await ask('/openapi.json');
@@ -89,7 +87,6 @@ function describe(path: string, { status, members: { message } }: Answer): strin
   return `GET ${path} answers ${status}${typeof message === 'string' ? `, ${message}` : ''}`;
 }
 
-/** @throws HarnessError when nothing answers without a token */
 async function requestFrom(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },

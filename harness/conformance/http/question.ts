@@ -10,7 +10,6 @@ interface Entry {
   /** Default: the table's. */
   readonly level?: Level;
   readonly limitMs?: number;
-  /** Without it, the row is skipped. */
   readonly needs?: Place | undefined;
   /** Path that shows whether the subject is on. */
   readonly enabled?: string | undefined;
@@ -21,7 +20,6 @@ export interface Question extends Entry {
   readonly upload?: Upload;
   readonly ask: Ask;
   readonly expect: Expected;
-  /** Asked until it is as expected. */
   readonly isAwaited?: true;
 }
 
@@ -29,7 +27,6 @@ export interface Steps extends Entry {
   readonly steps: (session: RowSession) => Promise<unknown>;
 }
 
-/** @param defaults of rows that do not say otherwise */
 export function table(
   group: string,
   defaults: { readonly level: Level; readonly limitMs?: number },

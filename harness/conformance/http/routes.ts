@@ -58,7 +58,6 @@ const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /pins/check': 'lines',
 };
 
-/** The other dialect lacks or renames them. */
 const SWARM_FIELDS: readonly (readonly [RegExp, string])[] = [
   [/,peer:hex32,proximity/, ',proximity'],
   [/svcMode/, 'beeMode'],

@@ -1,8 +1,6 @@
-/** By type: a text that every node accepts, and refused texts with reasons. */
 import type { Names } from './names.ts';
 import type { RouteData, RouteParam } from './routes.ts';
 
-/** No content, batch or peer. */
 export const NOTHING = 'ab'.repeat(32);
 const OWNER = 'ab'.repeat(20);
 /** Of the secp256k1 private key 1. */

@@ -1,4 +1,3 @@
-/** A graded node, and what rows share. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -27,10 +26,8 @@ type Memo = Map<string, Promise<unknown>>;
 export interface Fresh {
   readonly fresh: string;
   readonly length: number;
-  /** From here, up to `to`. */
   readonly from?: number;
   readonly to?: number;
-  /** After a chunk span's eight bytes. */
   readonly span?: true;
 }
 
@@ -105,7 +102,6 @@ export class RowSession {
     if (!this.subject.places.has(place)) throw new NotApplicable(`needs ${flag}`);
   }
 
-  /** @throws NotApplicable when it is off */
   async enabled(probe: string | undefined): Promise<void> {
     if (probe === undefined) return;
     const off = await this.once(`enabled ${probe}`, async (setup) => {
@@ -264,7 +260,6 @@ export class RowSession {
     return { answer, wrong: differences(answer, wanted, this.names.either('text', 'object')) };
   }
 
-  /** @throws Mismatch without an answer */
   async #sent(request: HttpRequest, checked: Expectation | undefined): Promise<HttpAnswer> {
     try {
       return await this.subject.transport.send(request, this.signal, checked);

@@ -8,7 +8,6 @@ import { readLimited } from '../../base/read-limited.ts';
 import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
 
-/** Rows ask for little: longer answers are not read. */
 const ANSWER_MAX = 64 * 2 ** 20;
 const MESSAGE_MAX = 2 ** 20;
 const MESSAGES_MAX = 1_000;

@@ -1,5 +1,3 @@
-/** A counterpart's answers, and what it learns. */
-
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -67,7 +65,6 @@ type Answer = (conversation: Conversation) => Promise<void>;
 interface AnswersDeps {
   readonly clock: Clock;
   readonly log: () => Transcript;
-  /** The only chunk here; undefined: none. */
   readonly chunk: Chunk | undefined;
   readonly introduce: (conversation: Conversation, protocolId: string) => Promise<void>;
 }

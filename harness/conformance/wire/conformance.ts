@@ -103,7 +103,6 @@ async function agentOf(memory: Memory, { address }: WireOptions): Promise<string
     await stranger.leave();
     return agentVersion;
   } catch {
-    // Rows will show what is wrong.
     return '';
   }
 }

@@ -1,5 +1,3 @@
-/** A recorded stream, by messages or bytes. */
-
 import type { Clock } from '../../../formats/clock.ts';
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
@@ -84,7 +82,6 @@ export class Conversation {
     return headersOf(await this.receive(HeadersMessage, 'Headers'));
   }
 
-  /** @throws Mismatch for anything else */
   async receive<T extends MessageTable>(table: T, name: string, withinMs = ANSWER_MS): Promise<MessageOf<T>> {
     const next = await this.next(withinMs);
     if (next.kind !== 'frame')
@@ -131,7 +128,6 @@ export class Conversation {
     return bytes;
   }
 
-  /** @throws Mismatch if it says anything before */
   async expectEnd(withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
@@ -146,7 +142,6 @@ export class Conversation {
     await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
   }
 
-  /** @throws Mismatch if the silent stream stays open */
   async expectGivenUp(withinMs: number): Promise<void> {
     const next = await this.next(withinMs);
     this.record(next);
@@ -166,7 +161,6 @@ export class Conversation {
     this.#log.received(next.kind === 'frame' ? hexText(next.bytes) : next.kind);
   }
 
-  /** @throws Mismatch for too long a frame */
   async next(withinMs = ANSWER_MS): Promise<Next> {
     const until = this.#clock.monotonic() + withinMs;
     for (;;) {

@@ -1,4 +1,3 @@
-/** What services cost, by a node's books. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
@@ -23,7 +22,6 @@ export function booked(balance: () => Promise<bigint>, before: bigint, run: Open
 export class Costs {
   readonly #balance: Balance;
   readonly #run: Opening;
-  /** Not booked in time once. */
   readonly #unbooked = new Set<Service>();
 
   constructor({ balance }: { readonly balance: Balance }, run: Opening) {

@@ -1,7 +1,4 @@
-/**
- * The node's other end: our stack, and a peer that can misbehave. By default it answers like a good peer with an empty
- * store, or one chunk.
- */
+/** Our stack, and a peer that can misbehave. By default it answers like a good peer with an empty store, or one chunk. */
 
 import { randomBytes } from 'node:crypto';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
@@ -36,7 +33,6 @@ export const CONNECT_MS = 15_000;
 const WELCOME = '';
 /** The node announces right after the handshake. */
 const PRICING_MS = 3_000;
-/** Full nodes get so many times a light one's credit. */
 const LIGHT_FACTOR = 10n;
 /** On the public network. */
 const USUAL_THRESHOLD = 13_500_000n;
@@ -84,10 +80,8 @@ export class Counterpart {
   readonly fullNode: boolean;
   readonly nonce: Uint8Array;
   readonly overlay: Uint8Array;
-  /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
   isClosed = false;
-  /** Sent of its own accord. */
   readonly unsolicited: Unsolicited;
   readonly #clock: Clock;
   readonly #target: Address;
@@ -129,7 +123,6 @@ export class Counterpart {
     });
   }
 
-  /** `introduce` tells the node who this is. */
   static async connect(
     target: Address,
     log: Transcript,
@@ -183,12 +176,10 @@ export class Counterpart {
     }
   }
 
-  /** Later exchanges are another row's. */
   recordIn(log: Transcript): void {
     this.#log = log;
   }
 
-  /** Another connection with these is the same peer. */
   get self(): CounterpartOptions {
     const { identity, signer, fullNode, nonce } = this;
     return { identity, signer, fullNode, nonce };
@@ -220,7 +211,6 @@ export class Counterpart {
     }
   }
 
-  /** @throws Mismatch when the node does not speak it */
   async open(protocolId: string): Promise<Conversation> {
     const conversation = await this.tryOpen(protocolId);
     must(conversation !== undefined, `the node does not speak ${protocolId}`);
@@ -247,7 +237,6 @@ export class Counterpart {
     return message;
   }
 
-  /** Without waiting, as nodes do with known peers. */
   openAtOnce(protocolId: string): Conversation {
     this.#log.sent(`open ${protocolId}, without waiting for the answer`, protocolId);
     return this.#conversation(this.link.open(protocolId));
@@ -281,10 +270,7 @@ export class Counterpart {
     return encodeUnderlays([`${this.#target.address}/p2p/${this.#target.peerId}`]);
   }
 
-  /**
-   * The handshake up to the node's answer.
-   * @returns stream and introduction @throws Mismatch
-   */
+  /** Up to the node's answer. @throws Mismatch */
   async greet(generation: Generation, observedUnderlay = this.observed()) {
     const conversation = await this.open(handshakeId(generation));
     conversation.send(Syn, { observedUnderlay }, 'Syn');
@@ -324,7 +310,6 @@ export class Counterpart {
     return conversation;
   }
 
-  /** A node may introduce itself on our connection. */
   async #answerHandshake(conversation: Conversation, protocolId: string): Promise<void> {
     const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
     await conversation.receive(Syn, 'Syn');

@@ -1,4 +1,3 @@
-/** What rows spend: a batch and a chequebook of an account. */
 import { randomBytes } from 'node:crypto';
 import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -43,7 +42,6 @@ export interface Funds {
   readonly signer: Signer;
   chainId(): Promise<bigint>;
   stamping(): Promise<Stamping>;
-  /** 20 bytes; funded, and issued by the account. */
   chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
 }
 
@@ -159,7 +157,6 @@ export async function swapPrice(chain: Chain): Promise<SwapPrice> {
   return { price, deduction };
 }
 
-/** @throws NotApplicable when it takes too long */
 async function blocksPass(chain: Chain, clock: Clock, count: bigint): Promise<void> {
   const head = async () => BigInt(await chain.call<string>('eth_blockNumber', []));
   const until = (await head()) + count;

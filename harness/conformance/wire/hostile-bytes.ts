@@ -1,4 +1,3 @@
-/** No honest peer sends these; for the checker and our tests. */
 import { PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { MESSAGE_SIZE_MAX } from '../../../node/p2p/stream/framing.ts';
 import { data, FLAG, frame, opening, TYPE, WINDOW } from './yamux-frame.ts';
@@ -36,7 +35,6 @@ export function nested(number: number, depth: number): Uint8Array {
   return bytes;
 }
 
-/** Invalid or impossible lengths of messages. */
 export const BAD_LENGTHS: readonly Uint8Array[] = [
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   uvarint(MESSAGE_SIZE_MAX + 1),
@@ -62,7 +60,6 @@ export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Arra
   ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
 ];
 
-/** Meaningless frames that a node must tolerate. */
 export const IDLE_FRAMES = join(
   data(77, new Uint8Array(5_000).fill(1)),
   frame(TYPE.windowUpdate, 0, 79, 5),

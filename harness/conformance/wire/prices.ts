@@ -21,7 +21,6 @@ const OWED_PERCENT = 80n;
 /** A payment too late for the debt says nothing and is tried again. */
 const PAYMENTS_MAX = 10;
 
-/** What its API tells of its peers. */
 export interface PricedNode {
   readonly overlay: string;
   /** With its identity. */
@@ -50,7 +49,6 @@ export interface Forgiven {
   readonly more: boolean;
 }
 
-/** A node's terms for strangers. */
 export interface Terms {
   /** Announced to a light peer, accounting units; undefined: none. */
   readonly threshold: bigint | undefined;
@@ -58,7 +56,6 @@ export interface Terms {
   readonly forgiven: Readonly<Record<'light' | 'full', Forgiven>>;
 }
 
-/** @throws Mismatch unless it serves its peers */
 export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
   const visit = new Visit(node, run);
   try {
@@ -74,7 +71,6 @@ export async function termsOf(node: PricedNode, run: Opening): Promise<Terms> {
 
 /** Each chunk is a new peer's only one: what is booked late is no other one's price. */
 class Visit {
-  /** Announced to a light peer. */
   threshold: bigint | undefined;
   readonly #node: PricedNode;
   readonly #run: Opening;
@@ -107,7 +103,6 @@ class Visit {
     return booked;
   }
 
-  /** A push and a retrieval, which may be passed on. */
   async charged(proximity: number): Promise<Price[]> {
     const chunk = chunkNear(fromHex(this.#node.overlay), proximity);
     const address = toHex(chunk.address);
@@ -124,7 +119,6 @@ class Visit {
     ];
   }
 
-  /** The node asks for a chunk that one peer has. */
   async paid(proximity: number): Promise<Price> {
     const chunk = (overlay: Uint8Array) => chunkNear(overlay, proximity);
     let address = '';
@@ -161,7 +155,6 @@ class Visit {
   }
 }
 
-/** The same for an overlay. */
 function chunkNear(overlay: Uint8Array, proximity: number) {
   for (let n = 0; ; n++) {
     const payload = new TextEncoder().encode(`svcnet prices ${toHex(overlay)} ${n}`);

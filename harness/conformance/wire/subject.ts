@@ -1,4 +1,3 @@
-/** The node under test and connections to it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
@@ -25,11 +24,9 @@ const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
 const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
 
 export interface WireOptions extends Address {
-  /** Rows that send what no honest node sends. */
   readonly hostile: boolean;
   /** The oracle's report; absent: the chain is unknown. */
   readonly swapPrice?: (() => Promise<SwapPrice>) | undefined;
-  /** Of an account to spend from. */
   readonly funds?: Funds;
 }
 
@@ -67,12 +64,10 @@ export class Memory {
   #generations: Promise<readonly Generation[]> | undefined;
   /** In a handshake. */
   introduction: Introduction | undefined;
-  /** Announced by a peer; undefined: unknown. */
   seenAt: string | undefined;
   readonly background = new Map<string, BackgroundCheck>();
   readonly #kept = new Map<string, Promise<unknown>>();
 
-  /** @param run.signal ends all connections and waits */
   constructor(options: WireOptions, { clock, signal }: Opening) {
     this.clock = clock;
     this.#options = options;
@@ -96,10 +91,7 @@ export class Memory {
     return counterpart;
   }
 
-  /**
-   * Whether a node that took connections before still does.
-   * @throws Mismatch when it has ended or hangs: no row need wait for it
-   */
+  /** @throws Mismatch when a node that took connections has ended or hangs: no row need wait for it */
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
     await this.#pace();
@@ -116,7 +108,6 @@ export class Memory {
     }
   }
 
-  /** @throws Mismatch if it does not answer again */
   async mustBeBack(): Promise<void> {
     if (this.#isGone) await this.mustBeThere();
   }
@@ -217,7 +208,7 @@ export class Desk {
     }
   }
 
-  /** A light node, of which others never hear. @throws NotApplicable when the node takes no peers */
+  /** A light node, of which others never hear. */
   async friend(): Promise<Counterpart> {
     return prerequisite('introduction', this.memory.friend(this.log));
   }
@@ -267,24 +258,19 @@ export class Desk {
     return { ...channel, closed: closed.promise };
   }
 
-  /** @throws NotApplicable unless the node speaks it */
   async requireGeneration(generation: Generation): Promise<void> {
     if (!(await this.memory.generations()).includes(generation)) {
       throw new NotApplicable(`the node does not speak handshake ${generation}`);
     }
   }
 
-  /** @throws NotApplicable in the other mode */
   async isIn(mode: 'full' | 'light'): Promise<void> {
     await this.friend();
     const is = this.memory.introduction?.answer.ack?.fullNode === true ? 'full' : 'light';
     if (is !== mode) throw new NotApplicable(`the node is a ${is} node`);
   }
 
-  /**
-   * A node that thinks itself unreachable passes on even its neighbourhood's chunks.
-   * @throws NotApplicable when the node says so
-   */
+  /** A node that thinks itself unreachable passes on even its neighbourhood's chunks. */
   async keepsChunks(): Promise<void> {
     const isReachable = await this.memory.once('reachable', async () => {
       const conversation = await prerequisite('status', (await this.fresh()).converse(STATUS.id));
@@ -294,14 +280,12 @@ export class Desk {
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
 
-  /** @throws NotApplicable before its introduction */
   overlay(): Uint8Array {
     const overlay = this.memory.introduction?.answer.ack?.address?.overlay;
     if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
     return overlay;
   }
 
-  /** @throws NotApplicable without an account */
   funds(): Funds {
     if (this.options.funds === undefined)
       throw new NotApplicable('needs --rpc and --key: an account with coins and tokens');
@@ -328,7 +312,6 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
   }
 }
 
-/** When the row that others build on fails, they say nothing about the node. */
 export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -357,7 +340,6 @@ export async function beginBackground(
       }
     };
     const done = work();
-    // Its row reports the outcome, if it runs.
     all.push(Promise.allSettled([done]));
     subject.memory.background.set(name, { exchanges, done });
   }
@@ -366,7 +348,6 @@ export async function beginBackground(
 
 export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly hostile?: boolean;
-  /** What only this mode does. */
   readonly mode?: 'full' | 'light';
   /** Begun with the run. */
   readonly background?: string;
@@ -375,10 +356,8 @@ export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly check: (desk: Desk) => Promise<void>;
 }
 
-/** As written in a table. */
 export type WireEntry = Omit<WireRow, 'group' | 'level'> & Partial<Pick<WireRow, 'group' | 'level'>>;
 
-/** @param defaults of rows that do not say otherwise */
 export function table(
   defaults: Pick<WireRow, 'group' | 'level' | 'mode' | 'hostile'>,
   entries: readonly WireEntry[],

@@ -1,7 +1,6 @@
 /** A row's evidence. */
 import type { Exchange } from '../row.ts';
 
-/** A flood's beginning is enough. */
 const LINES_MAX = 40;
 const BYTES_SHOWN = 48;
 
@@ -16,7 +15,6 @@ export class Transcript {
     this.#record = record;
   }
 
-  /** @param asks protocol or message */
   sent(line: string, asks?: string): void {
     if (this.#received.length > 0) this.flush();
     if (asks !== undefined) this.#asks.push(asks);

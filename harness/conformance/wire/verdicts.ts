@@ -1,4 +1,3 @@
-/** Rows for scenarios that check one behaviour. */
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { RowResult } from '../row.ts';

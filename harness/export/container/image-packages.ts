@@ -26,7 +26,6 @@ interface LockFile {
   >;
 }
 
-/** @returns paths such as `node_modules/zod` */
 export function neededPackages({ packages }: LockFile): Set<string> {
   const needed = new Set<string>();
   const waiting = [''];
@@ -35,7 +34,6 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
-      // Optional, for another platform, and not installed.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);
@@ -44,7 +42,6 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   return needed;
 }
 
-/** In the nearest parent folder, as Node.js resolves it. */
 function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
   for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;

@@ -1,4 +1,3 @@
-/** From command line, environment and file. */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../../base/errors.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
@@ -43,7 +42,6 @@ type Flags = { readonly [key in Key]?: string } & {
   readonly trust?: true;
 };
 
-/** @returns undefined: help @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function networkDefinition(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

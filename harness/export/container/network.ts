@@ -26,7 +26,6 @@ const LOG_LINES_SHOWN = 15;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns 0: asked to stop */
 export async function network(argv: readonly string[], environment: Environment): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -76,7 +75,6 @@ async function startShown(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** Until asked to stop, or a part is gone. */
 async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
   cluster.membership.onIncident((incident) => {
@@ -95,7 +93,6 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   return incident === undefined ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @returns its path; an earlier start's is removed */
 function forgotten(folder: string): string {
   const path = join(folder, 'network.json');
   try {
@@ -111,7 +108,6 @@ function say(text: string): void {
 }
 
 interface Health {
-  /** Once the start is complete. */
   usable(cluster: Cluster): void;
   close(): Promise<void>;
 }
@@ -148,7 +144,6 @@ async function serveHealth(): Promise<Health> {
   };
 }
 
-/** @throws when a part does not answer */
 async function checkCluster({ nodes, chain, clock }: Cluster): Promise<void> {
   using limit = clock.deadline(CHECK_TIMEOUT_MS);
   const { signal } = limit;

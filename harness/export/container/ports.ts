@@ -6,7 +6,6 @@ import { CHAIN_PORTS } from '../../flavours/inside-image.ts';
 
 /** Of node-0's API: the usual one of a storage node. */
 const FIRST = 1633;
-/** The usual one of a local chain. */
 export const RPC_PORT = CHAIN_PORTS.rpc;
 export const PORT_RANGE = { first: FIRST, stride: 10, debug: 'range' } as const;
 

@@ -10,13 +10,11 @@ export interface Fact {
   readonly kind: 'http' | 'shape' | 'placement' | 'money' | 'result';
   readonly what: string;
   readonly seen: string;
-  /** Shown with a difference, not compared. */
   readonly detail?: string;
   /** Depends on the moment: its absence elsewhere says nothing. */
   readonly ifBoth?: true;
 }
 
-/** Fields of JSON that no seed decides. */
 const MOVING = new Set(
   'uid startedAt timestamp nonce batchTTL blockNumber version apiVersion duration transactionHash txHash underlay'.split(
     ' ',
@@ -38,7 +36,6 @@ const UNORDERED: Readonly<Record<string, string>> = {
   pendingTransactions: 'transactionHash',
 };
 
-/** Paths that tell a momentary state. */
 const MOMENTARY =
   /^\/(?:accounting|addresses|balances|batches|blocklist|chainstate|chequebook|consumed|health|metrics|node|peers|pingpong|readiness|redistributionstate|reservestate|settlements|status|timesettlements|topology|transactions|wallet)(?:[/?]|$)/;
 
@@ -58,7 +55,6 @@ const HASH_DIGITS = 8;
 const NOTHING = 'nothing';
 const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
 
-/** User content, compared byte by byte. */
 const CONTENT = /^\/(?:bytes|bzz|chunks|feeds|soc)\//;
 
 /** Their references differ with each random key; grantee lists and histories are encrypted too. */
@@ -73,7 +69,6 @@ export class Names {
   /** By node and tag. */
   readonly #tags = new Map<string, string>();
 
-  /** @param drawn hex; an existing name stays */
   add(drawn: string, name: string): void {
     if (!this.#drawn.has(drawn)) this.#drawn.set(drawn, name);
   }
@@ -91,7 +86,6 @@ export class Names {
     return text.replace(ADDRESSES, (word) => this.#drawn.get(word.toLowerCase()) ?? word);
   }
 
-  /** A path, with these names and that of the node's tag. */
   inPath(node: string, path: string): string {
     return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
   }
@@ -101,7 +95,6 @@ export class Names {
   }
 }
 
-/** Name of the batch that a node bought at its cluster's start. */
 export function batchName(node: string): string {
   return `{batch of ${node}}`;
 }
@@ -164,7 +157,6 @@ export interface Answered {
   readonly body: { readonly json: string } | { readonly content: string } | undefined;
 }
 
-/** Whether an answer is a document rather than stored content. */
 export function isDocument(
   { method, path }: Pick<AskedFor, 'method' | 'path'>,
   { status, headers }: Pick<Answered, 'status' | 'headers'>,
@@ -201,7 +193,6 @@ export function placeOf(what: string, place: string): string {
   return `${what}${IN_ANSWER}${place}`;
 }
 
-/** @returns undefined: another kind of fact */
 export function exchangeOf({
   kind,
   what,

@@ -1,4 +1,3 @@
-/** Compares networks fact by fact with the first. */
 import { isOf } from '../../conformance/known-deviations.ts';
 import type { KnownDifference } from '../../conformance/known-differences.ts';
 import { exchangeOf, type Fact, STATUS } from './canonical.ts';
@@ -14,7 +13,6 @@ export interface Observation {
 export interface Difference {
   readonly kind: Fact['kind'];
   readonly what: string;
-  /** By network; undefined: not seen. */
   readonly seen: Readonly<Record<string, string | undefined>>;
   /** Why it is accepted. */
   readonly accepted?: string;
@@ -77,7 +75,6 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
   };
 }
 
-/** @param one undefined: not seen */
 function pairOf(one: Fact | undefined, other: Fact | undefined) {
   const shown = [shownOf(one), shownOf(other)] as const;
   return { fact: (one ?? other) as Fact, seen: [one?.seen, other?.seen] as const, shown };
@@ -95,7 +92,6 @@ interface Side extends Pick<Observation, 'version'> {
   readonly seen: string | undefined;
 }
 
-/** @param sides the row is about either or both */
 function isKnown(row: KnownDifference, { kind, what }: Fact, [left, right]: readonly [Side, Side]): boolean {
   const isThis = (theirs: Side, other: Side) =>
     isOf(row, theirs.version) && row.isThis(theirs.seen, other.seen);

@@ -24,7 +24,6 @@ import {
   STATUS,
 } from './canonical.ts';
 
-/** Chunks arrive within seconds in a quiet network. */
 const PLACED_TIMEOUT_MS = 60_000;
 const BOOKS_TIMEOUT_MS = 30_000;
 /** Books unchanged for so long, with nothing under way, are final. */
@@ -36,10 +35,8 @@ const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
   readonly request: Pick<RequestOptions, 'method' | 'path'>;
-  /** Differs between two requests that change something. */
   what: string;
   answer?: Pick<Answered, 'status' | 'headers'>;
-  /** Whole documents; of content, its hash. */
   document?: string;
   content?: ContentText;
   failure?: string;
@@ -226,7 +223,6 @@ function bookText({ balance, timeReceived, timeSent, chequeReceived, chequeSent 
   return `owes ${balance}, by time sent ${timeReceived} and got ${timeSent}, by cheques sent ${chequeReceived} and got ${chequeSent}`;
 }
 
-/** Which of the nodes that should hold each chunk do. */
 async function placement(
   chunks: readonly string[],
   nodes: readonly ClusterNode[],

@@ -6,7 +6,6 @@ import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 
-/** Each is asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;
 const CHUNKS_SHOWN = 3;
 
@@ -48,7 +47,6 @@ export class PlacementWatch {
   #pending: readonly string[];
   #astray: readonly Placement[] = [];
 
-  /** @param nodes full, at least one */
   constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
     this.#pending = [...new Set(chunks)];
     this.#nodes = nodes.map((node) => ({ node, overlay: fromHex(node.overlay) }));

@@ -22,7 +22,6 @@ const DOCUMENT = `<!doctype html>
 </html>
 `;
 
-/** By name; the page is `''`. */
 export function pageAssets({ script, style }: PageBundle): ReadonlyMap<string, Asset> {
   return new Map([
     ['', { type: 'text/html', body: DOCUMENT }],

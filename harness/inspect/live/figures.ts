@@ -1,4 +1,3 @@
-/** Chart figures from metrics: rates of counters, percentiles of histograms. */
 import { processUsage } from '../../base/machine/usage.ts';
 import { type Exposition, parseExposition, type Sample } from '../../metrics/exposition.ts';
 import { keptName } from '../../metrics/kept-series.ts';

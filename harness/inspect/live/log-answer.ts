@@ -1,4 +1,3 @@
-/** A part's log for the page, bounded. */
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { logEntry } from '../../base/logs/log-entry.ts';
 import type { LogAnswer, LogLine } from '../../web/picture/live.ts';

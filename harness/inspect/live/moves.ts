@@ -8,7 +8,6 @@ import type { ObservedNode } from './network-observer.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
-/** Per round of all nodes. */
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
 /** Rounds until a node without events is asked again: a restart may have turned them on. */
@@ -26,7 +25,6 @@ const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly
 interface Reader {
   /** Undefined: not asked yet. */
   cursor: number | undefined;
-  /** Rounds until asked again, without events. */
   without: number;
 }
 
@@ -36,7 +34,6 @@ export class MoveReader {
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
-  /** @param onAsked called per request */
   constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
     this.#nodes = [...nodes];
     this.#onAsked = onAsked;

@@ -45,14 +45,12 @@ export type ObservedNode = Pick<
   | 'client'
 >;
 
-/** Known about a node between readings. */
 interface Memory {
   view: NodeView;
   reading?: Reading;
   requestCount: number;
 }
 
-/** One node's accounts with another. */
 interface Side {
   readonly balance: bigint;
   /** Settled by time, accounting units: received less sent. */
@@ -177,7 +175,6 @@ export class NetworkObserver {
     });
   }
 
-  /** Undefined: our nodes share no process. */
   #sharedNow(): Row['shared'] {
     const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
     const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);

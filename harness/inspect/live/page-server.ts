@@ -1,4 +1,4 @@
-/** A page's server on loopback. Requests look or set the pace of what a page shows; none reaches a node. */
+/** On loopback. Requests look or set the pace of what a page shows; none reaches a node. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,13 +12,11 @@ const TOKEN_BYTES = 24;
 const HOST = '127.0.0.1';
 
 export interface UiOptions {
-  /** 0: any that is free. */
   readonly port: number;
 }
 
 export interface PageDeps<W extends Watcher> {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** By name; the page is `''`. */
   readonly assets: ReadonlyMap<string, Asset>;
   readonly watcher: (told: Told) => W;
 }
@@ -53,7 +51,6 @@ export async function servePage<W extends Watcher>(
     const { method, url, headers } = request;
     const asked = { method, url, host: headers.host, origin: headers.origin };
     const verdict = judge(asked, token, { port: portOf(server), controls: watcher.control !== undefined });
-    // Only the token is missing.
     if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
       ticket = undefined;
       response.writeHead(303, { ...SECURITY_HEADERS, location: `/${token}/` }).end();
@@ -72,7 +69,6 @@ export async function servePage<W extends Watcher>(
     watcher,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
-      // It has a last word for viewers.
       await watcher.close();
       await viewers.close();
       server.closeAllConnections();

@@ -30,7 +30,6 @@ const LOOK_MS = 250;
 export interface RunViewDeps extends Told {
   /** The machine's. */
   readonly clock: ConstructorParameters<typeof Pace>[0];
-  /** Where the run's record will be. */
   readonly report: string;
   /** @param atMs since its cluster began @param isSeen a page is open */
   readonly onPaused: (atMs: number, isSeen: boolean) => void;
@@ -98,7 +97,6 @@ export class RunView implements Watcher {
     this.#deps.renewed();
   }
 
-  /** What the run has read of its nodes. */
   readonly scraped = ({ at, values }: Scraped[0], ids: Scraped[1]): void => {
     const followed = this.#followed;
     if (followed === undefined) return;

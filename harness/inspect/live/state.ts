@@ -19,7 +19,6 @@ const ROWS_MAX = 600;
 const NUMBERS_MAX = 200_000;
 const EVENTS_MAX = 300;
 
-/** Of one round, or part of it. */
 export interface Findings {
   readonly cluster?: Partial<ClusterView>;
   readonly nodes?: readonly NodeView[];

@@ -40,7 +40,6 @@ export class Traffic {
     const kind = message.bytes < CHUNK_BYTES_MIN ? undefined : CHUNKS_OF[message.protocol];
     if (kind === undefined) return;
     const move = { kind, from: a, to: b, chunk: '' };
-    // Later ones replace earlier ones in turn.
     this.#moves[this.#seen++ % MOVES_MAX] = move;
   }
 
@@ -54,10 +53,7 @@ export class Traffic {
     return this.#moves.splice(0);
   }
 
-  /**
-   * With bytes per second since the last call.
-   * @param pairs places of connected nodes
-   */
+  /** Bytes per second since the last call. @param pairs places of connected nodes */
   links(
     pairs: readonly (readonly [number, number])[],
     before: readonly LinkView[],

@@ -144,7 +144,6 @@ export class ClusterWatch {
     }
   }
 
-  /** Ends when nodes join or leave. */
   async #followStates(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#observer.observes(this.#cluster.nodes)) {
       if (!this.#deps.isThere()) {

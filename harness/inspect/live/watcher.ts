@@ -10,12 +10,10 @@ import {
 
 export interface Told {
   readonly tell: (delta: Delta) => void;
-  /** The snapshot changed as no delta tells. */
   readonly renewed: () => void;
 }
 
 export interface Watcher {
-  /** Undefined: nothing to see yet. */
   readonly snapshot: Snapshot | undefined;
   watch(isWatched: boolean): void;
   /** @throws HarnessError `NODE_NOT_FOUND` */
@@ -25,7 +23,6 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/** A cluster before its first reading. */
 export function firstView(
   {
     name,

@@ -79,7 +79,6 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
   );
 }
 
-/** A failed request counts as a reply too. */
 export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
   try {
     return { value: await question };

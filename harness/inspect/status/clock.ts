@@ -1,4 +1,3 @@
-/** Whether the others' clocks contradict a node's. */
 import { formatMs } from '../../base/format.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 

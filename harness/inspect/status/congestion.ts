@@ -46,7 +46,6 @@ export function reportsBacklog(node: Pick<ClusterNode, 'mode' | 'api' | 'debug'>
   return mode === 'full' && flavourOf(node).debugApi && debug !== api;
 }
 
-/** @param nodes all running full nodes */
 export function congested(
   reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],

@@ -5,7 +5,6 @@ import { plural } from '../../base/format.ts';
 import type { Storer } from '../ledger/placement.ts';
 import type { NodeAnswers } from './ask.ts';
 
-/** With a far too large radius, more lines add nothing. */
 const SHOWN = 4;
 
 /** @param named neighbourhoods already listed as a problem */

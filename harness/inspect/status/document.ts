@@ -1,4 +1,3 @@
-/** `status`, built from the answers alone. */
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
@@ -20,7 +19,6 @@ export interface NodeStatus {
   /** Absent: this package's program. */
   readonly binary?: string;
   readonly state: string;
-  /** As its program reports it. */
   readonly version?: string;
   /** Absent: not running and not asked. */
   readonly answers?: boolean;
@@ -154,7 +152,6 @@ function absence(name: string, state: NodeState): string {
   return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
 }
 
-/** One line: requests mostly fail for one reason. */
 function problemOf(name: string, replies: Replies): string | undefined {
   const failures = failuresOf(replies);
   const [first] = failures;

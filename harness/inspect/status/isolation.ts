@@ -26,7 +26,6 @@ export async function isolationOf(
     signal,
   }: {
     readonly faults: readonly ActiveFault[];
-    /** This machine's clock when they answered. */
     readonly nowMs: number;
     readonly signal: AbortSignal;
   },
@@ -55,7 +54,6 @@ export async function isolationOf(
 interface Known {
   readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
   readonly faults: readonly ActiveFault[];
-  /** What is wrong with it. */
   readonly clock: string | undefined;
 }
 

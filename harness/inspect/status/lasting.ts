@@ -1,7 +1,6 @@
 /** What passes by itself while nodes are busy counts only if an earlier look has seen it. */
 import type { DebtStatus, StatusDocument } from './document.ts';
 
-/** Whether a second look may find less. */
 export function mayPass({ debts, nodes }: StatusDocument): boolean {
   return (
     debts.some(({ creditorCounts }) => creditorCounts !== undefined) ||

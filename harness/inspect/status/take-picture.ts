@@ -45,7 +45,6 @@ export async function takePicture(
   };
 }
 
-/** What `status` does not ask for. */
 interface MoreReplies {
   readonly version: Reply<string>;
   readonly byTime: Reply<Settlements>;

@@ -35,7 +35,6 @@ const DEBT_COLUMNS = [
   { title: '', rank: 0 },
 ] as const;
 
-/** None longer than the width. */
 export interface StatusText {
   readonly head: readonly string[];
   readonly tables: readonly string[];
@@ -69,7 +68,6 @@ export function statusText(
   };
 }
 
-/** No problem by itself; may explain one. */
 function notesOf({ nodes, debts, faults, unlinked }: StatusDocument): string[] {
   const apart = debts.filter(({ creditorCounts }) => creditorCounts !== undefined).length;
   return [
@@ -91,7 +89,6 @@ export function textLines({ head, tables, verdict }: StatusText): string[] {
   return [...head, ...tables, ...verdict];
 }
 
-/** Problems precede the other tables. */
 export function fitted(page: StatusText, rows: number): string[] {
   const { head, tables, verdict } = page;
   const room = Math.max(rows - head.length, 0);
@@ -142,7 +139,6 @@ function slowestText({ unheard, slowest }: NodeStatus): string {
   return slowest === undefined ? '-' : `${slowest.peer} ${slowest.latencyMs.toFixed(1)} ms`;
 }
 
-/** Once there was a cheque. */
 function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
   const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
     cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],

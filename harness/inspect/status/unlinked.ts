@@ -2,7 +2,6 @@
 import { isOurs } from '../../flavours/flavour.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 
-/** Running full nodes of one version. */
 export interface VersionGroup {
   readonly flavour: string;
   readonly version: string;
@@ -16,7 +15,6 @@ interface Known {
   readonly peers: ReadonlySet<string>;
 }
 
-/** @returns pairs without a single link */
 export function unlinkedVersions(
   nodes: readonly NodeAnswers[],
 ): (readonly [one: VersionGroup, other: VersionGroup])[] {

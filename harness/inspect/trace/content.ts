@@ -9,7 +9,6 @@ import { traverse } from '../../../node/files/traversal.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TracedNode, Witness } from './witnesses.ts';
 
-/** Every node is asked for each. */
 const CHUNKS_AT_ONCE = 16;
 
 export interface Survey {

@@ -18,10 +18,8 @@ import {
   witnessesOf,
 } from './witnesses.ts';
 
-/** Events that show that it was in a reserve. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
-/** A chunk's last event, in words. */
 const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
   uploaded: 'took it from a client',
   queued: 'kept it to be pushed',
@@ -94,7 +92,6 @@ export async function diagnose(
   return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
 }
 
-/** @param told events of this chunk */
 export function diagnosisOf(
   { chunk, reference, uploader, batch }: Loss,
   witnesses: readonly Witness[],
@@ -165,7 +162,6 @@ function endText({ kind, detail }: ChunkEvent): string {
 
 interface Known {
   readonly answering: readonly Witness[];
-  /** A node of its neighbourhood cannot be asked. */
   readonly mayHave: boolean;
   readonly departure: ChunkEvent['kind'] | undefined;
 }
@@ -186,10 +182,6 @@ function causeOf(
   return displacing === null ? 'untold' : 'displaced';
 }
 
-/**
- * Causes with counts, then chunks.
- * @param shown number of chunks listed
- */
 export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): string[] {
   const causes = Map.groupBy(diagnoses, causeText);
   const counts = [...causes]

@@ -1,5 +1,3 @@
-/** What `trace` finds out about a reference, as one document. */
-
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError, interrupted } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
@@ -281,7 +279,6 @@ const HOW_TO_KEEP = 'start the cluster with svcnet up --trace, or set the node o
 
 const HOW_TO_HEAR = 'to read the route from messages, start the cluster with svcnet up --tap';
 
-/** @param able how many nodes could keep events */
 function withoutEvents(off: readonly Witness[], able: number): string {
   if (off.length === able) return 'no node keeps chunk events, so the route is not known';
   const verb = off.length === 1 ? 'keeps' : 'keep';

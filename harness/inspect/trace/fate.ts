@@ -12,7 +12,6 @@ export interface Wipe {
   readonly node: string;
   /** Ms since the epoch. */
   readonly at: number;
-  /** Such as `restarts node-1 without its data`. */
   readonly text: string;
 }
 
@@ -41,7 +40,6 @@ export class RunFates {
     this.#lost = new Set(linesOf(folder, LOSSES_FILE).map(({ chunk }) => chunk));
   }
 
-  /** @param told by nodes of the cluster that began then */
   of(chunk: string, told: readonly Testimony[], began: number): Fate {
     const taken = new Map<string, number>();
     for (const { node, events } of told) {

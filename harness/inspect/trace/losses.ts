@@ -1,4 +1,3 @@
-/** Why chunks are lost, and their routes. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
@@ -10,7 +9,6 @@ import { traceChunk } from './document.ts';
 import { chunkText } from './text.ts';
 import type { TracedNode } from './witnesses.ts';
 
-/** A run's losses mostly have one cause. */
 const CHUNKS_TRACED = 3;
 /** The file has all. */
 const CHUNKS_SHOWN = 50;

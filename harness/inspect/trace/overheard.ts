@@ -47,7 +47,6 @@ interface Work {
   readonly own: boolean;
   attempts: number;
   isOpen: boolean;
-  /** Overlay that an accepted attempt led to. */
   storer?: string;
 }
 
@@ -83,7 +82,6 @@ export class Listener {
   readonly #wanted: string | undefined;
   readonly #told = new Map<string, ChunkEvent[]>();
   readonly #talks = new Map<string, Talk>();
-  /** By node, chunk and kind of conversation. */
   readonly #works = new Map<string, Work[]>();
 
   constructor(overlays: ReadonlyMap<string, string>, wanted: string | undefined) {
@@ -102,7 +100,6 @@ export class Listener {
   hear(event: TapEvent): void {
     const { protocol, kind, name, stream } = event;
     const key = `${protocol} ${name}`;
-    // A repetition is no other attempt.
     if (key === 'pushsync delivery' && !this.#talks.has(stream)) this.#begin(PUSH, event, 'address');
     else if (key === 'retrieval request' && !this.#talks.has(stream)) this.#begin(REQUEST, event, 'addr');
     else if (key === 'pushsync receipt' || key === 'retrieval delivery') this.#answer(event);

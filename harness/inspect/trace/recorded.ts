@@ -13,7 +13,6 @@ export interface RecordedTrace {
   readonly reference: string;
   /** 64 hex digits: the reference's root. */
   readonly chunk: string;
-  /** Whose nodes spoke of the chunk. */
   readonly clusters: readonly RecordedRoute[];
   /** With kept messages. */
   readonly recorded: readonly string[];

@@ -101,7 +101,6 @@ const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicte
 const CLOCK_TOLERANCE_MS = 50;
 const OVERLAY_SHOWN = 8;
 
-/** @param nameOf undefined: outside the cluster */
 export function routeOf(
   testimonies: readonly Testimony[],
   nameOf: (overlay: string) => string | undefined,
@@ -148,7 +147,6 @@ class PathReader {
   readonly #testimonies: readonly Testimony[];
   readonly #vocabulary: EventVocabulary;
   readonly #named: (overlay: string) => string;
-  /** Attempt → arrival at the peer. */
   readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
   /** Attempt → arrivals at its silent peer's peers. */
   readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;

@@ -1,4 +1,3 @@
-/** `trace` for people: the route as a tree. */
 import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
@@ -47,7 +46,6 @@ export function traceText(document: TraceDocument, page: TextStyle): string[] {
     : [...lines, '', ...remarks.map((line) => paint(page.style, 'dim', line))];
 }
 
-/** By cluster if there are several. */
 export function recordedText({ chunk, clusters, recorded, notes }: RecordedTrace, page: TextStyle): string[] {
   const remarks = notes.flatMap((note) => wrap(`${INDENT}! ${note}`, page.width, `${INDENT}  `));
   return [
@@ -174,7 +172,6 @@ const MOMENTS: Partial<Record<Moment['kind'], (peer: string) => string>> = {
   deleted: () => 'deleted its bytes',
 };
 
-/** @param lead prefix of the lines below */
 function hopLines(hop: Hop, lead: string, prefix = ''): Line[] {
   const first: Line = { at: hop.at, ms: hop.ms, bad: BAD.has(hop.outcome), text: `${prefix}${hopText(hop)}` };
   const below = hop.attempts.flatMap((attempt, i) => {

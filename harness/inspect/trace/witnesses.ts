@@ -1,4 +1,3 @@
-/** Which nodes can be asked about chunks, and what each reports. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -116,7 +115,6 @@ export async function testimonies(
   );
 }
 
-/** By address, 64 hex digits. */
 export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
   const grouped = told.map(({ node, overlay, events }) => ({
     node,

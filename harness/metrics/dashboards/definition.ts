@@ -1,4 +1,3 @@
-/** How to start the two servers, as programs or containers. */
 import { basename, join } from 'node:path';
 import type { Command } from '../../base/machine/processes.ts';
 import { CONFINED } from '../../places/docker/container.ts';

@@ -25,7 +25,6 @@ export interface DashboardFile {
   readonly content: string;
 }
 
-/** Of a node, for its metrics. */
 export interface ScrapedPlace {
   readonly name: string;
   /** Of its debug API. */
@@ -108,7 +107,6 @@ function prometheusConfig(intervalMs: number): string {
   });
 }
 
-/** With the groups of the harness's own series. */
 export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   return targetFile(
     nodes.map(({ name, debug, flavour, mode }) => ({

@@ -1,4 +1,3 @@
-/** A program here, or an image. */
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';

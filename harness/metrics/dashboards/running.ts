@@ -12,7 +12,6 @@ import type { ServerName } from './programs.ts';
 /** For the servers to write what is in memory. */
 const GRACE_MS = 5000;
 
-/** A process here, or a container. */
 export interface RunningServer {
   readonly name: ServerName;
   readonly url: string;
@@ -22,7 +21,6 @@ export interface RunningServer {
 }
 
 export interface RunningDashboards {
-  /** Keeps the targets up to date. */
   readonly owner: ProcessId;
   readonly servers: readonly RunningServer[];
 }

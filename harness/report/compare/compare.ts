@@ -1,4 +1,3 @@
-/** Compares each figure of the first side with the others. */
 import type { RunResult } from '../result.ts';
 import { estimateOf, isShare, pooled } from './estimate.ts';
 import { costFigures, type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
@@ -29,7 +28,6 @@ export interface Compared {
 export interface ComparedFigure extends FigureKey {
   /** Per side: the median of its runs; for errors, the share over all. */
   readonly values: readonly (number | null)[];
-  /** Per side except the first. */
   readonly compared: readonly Compared[];
 }
 
@@ -93,7 +91,6 @@ type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: r
 function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
   const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
   for (const run of runs) {
-    // A whole run's costs say nothing about a part.
     const costs = run.scenarios.length === scenarios.length ? costFigures(run) : [];
     for (const figure of [...scenarios.flatMap((scenario) => figuresOf(run, scenario)), ...costs]) {
       const text = keyText(figure);
@@ -102,7 +99,6 @@ function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
       table.set(text, row);
     }
   }
-  // A figure missing in some runs is left out.
   return new Map([...table].filter(([, { readings }]) => readings.length === runs.length));
 }
 
@@ -175,7 +171,6 @@ function scaled([low, high]: Interval, scale: (value: number) => number): Interv
   return [scale(low), scale(high)];
 }
 
-/** Their numbers cover only part of the work. */
 function unfinished({ name, runs }: Side): string[] {
   return runs.flatMap((run: RunResult) =>
     run.scenarios

@@ -1,4 +1,3 @@
-/** How far two sides' figures are apart. */
 import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
 import {
   blockBootstrapError,
@@ -18,13 +17,11 @@ import {
 export const REPEATS_MIN = 4;
 /** Assumed standard deviation of the logarithm: equal runs differ by up to 7 % for no reason. */
 const BETWEEN_RUNS = 0.025;
-/** The spread of fewer complete windows says nothing. */
 const WINDOWS_MIN = 10;
 
 export interface Readings {
   readonly base: readonly Reading[];
   readonly other: readonly Reading[];
-  /** Whether each pair of runs began with the other side. Undefined: they did not alternate. */
   readonly turned: readonly boolean[] | undefined;
 }
 
@@ -51,7 +48,6 @@ function ratioEstimate({ base, other, turned }: Readings): Estimate | undefined 
   return normalEstimate(mean(b) - mean(a), Math.hypot(aError, bError, spread(a), spread(b)));
 }
 
-/** @returns undefined: a value is missing or not above zero */
 function logsOf(readings: readonly Reading[]): number[] | undefined {
   const values = readings.map(({ value }) => value ?? 0);
   return values.length === 0 || values.some((value) => value <= 0) ? undefined : values.map(Math.log);

@@ -1,4 +1,3 @@
-/** A run's comparable figures: each operation over all nodes and per node, and costs. */
 import { Distribution } from '../../metrics/distribution.ts';
 import type { OperationSummary } from '../../metrics/recorder.ts';
 import type { OperationTimeline } from '../../metrics/timeline.ts';
@@ -6,11 +5,9 @@ import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 import { mean, type Share, weightedMedian } from './statistics.ts';
 
 export interface FigureKey {
-  /** Its title in the run; see `titlesOf`. */
   readonly scenario: string;
   /** Operation or cost. */
   readonly what: string;
-  /** Node or link; absent: all. */
   readonly of?: string | undefined;
   readonly figure: string;
   readonly unit: string;
@@ -20,9 +17,7 @@ export interface FigureKey {
 export interface Reading {
   /** Null: too few samples. */
   readonly value: number | null;
-  /** Errors: how many out of how many. */
   readonly share?: Share;
-  /** In windows of equal length. */
   readonly windows?: WindowSeries;
 }
 
@@ -47,7 +42,6 @@ const LATENCIES = [
   { figure: 'p99', percent: 99 },
 ] as const;
 
-/** In the same order in every run. @param scenario its title */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
   const result = run.scenarios[titlesOf(run.scenarios).indexOf(scenario)];
   return result === undefined ? [] : operationFigures(scenario, result);
@@ -80,7 +74,6 @@ function operationFigures(scenario: string, { metrics, timelines }: ScenarioResu
   });
 }
 
-/** @param rows of one operation, one per node */
 function rowFigures(
   key: Pick<FigureKey, 'scenario' | 'what' | 'of'>,
   rows: readonly OperationSummary[],
@@ -156,7 +149,6 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
     .slice(1, -1);
 }
 
-/** Equal for the same figure of different runs. */
 export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
   return JSON.stringify([scenario, what, of, figure, unit]);
 }

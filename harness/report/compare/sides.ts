@@ -1,4 +1,3 @@
-/** A side is a run or its repeats. Incomparable runs are refused; other differences are reported. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -9,7 +8,6 @@ import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 export interface Side {
   /** As given. */
   readonly name: string;
-  /** In order of time, at least one. */
   readonly runs: readonly RunResult[];
 }
 
@@ -21,7 +19,6 @@ export function readSides(given: readonly string[], stateDir: string): Side[] {
   return given.map((name) => readSide(name, findRun(name, stateDir)));
 }
 
-/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER` */
 export function readSide(name: string, folder: string): Side {
   const folders = existsSync(join(folder, REPORT_FILE)) ? [folder] : repeatsIn(folder);
   if (folders.length === 0) {
@@ -52,13 +49,11 @@ function shown(value: unknown): string {
   return value === undefined ? 'none' : (JSON.stringify(value)?.slice(0, 40) ?? 'none');
 }
 
-/** Not the same on two sides. */
 export interface Difference {
   readonly what: string;
   readonly text: string;
 }
 
-/** @throws HarnessError `RUNS_DIFFER` when there is none */
 export function commonScenarios(base: Side, other: Side): string[] {
   const names = ({ runs }: Side) => titlesOf((runs[0] as RunResult).scenarios);
   const common = names(base).filter((name) => names(other).includes(name));

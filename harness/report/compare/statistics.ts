@@ -12,7 +12,6 @@
 /** Lower and upper end. */
 export type Interval = readonly [low: number, high: number];
 
-/** Its interval by confidence (share of 1). */
 export interface Estimate {
   readonly value: number;
   readonly interval: (confidence: number) => Interval;
@@ -22,7 +21,6 @@ export interface Estimate {
 export const TRIMMED = 0.1;
 /** For rare events, such as errors: that run must count. */
 export const UNTRIMMED = 0;
-/** Of each order, to estimate its effect. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
@@ -133,7 +131,6 @@ export function blockBootstrapError<W>(
   return standardDeviation(logs);
 }
 
-/** @param pairs at least one weight above zero */
 export function weightedMedian(pairs: readonly (readonly [value: number, weight: number])[]): number {
   const sorted = pairs.toSorted(([a], [b]) => a - b);
   const half = sorted.reduce((sum, [, weight]) => sum + weight, 0) / 2;
@@ -186,7 +183,6 @@ export function quantileOfT(share: number, freedom: number): number {
   return (low + high) / 2;
 }
 
-/** @param t 0 or more */
 function shareBelow(t: number, freedom: number): number {
   // With so many degrees of freedom the two distributions agree to six digits.
   const degrees = Math.min(freedom, 1e7);

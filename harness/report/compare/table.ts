@@ -1,4 +1,3 @@
-/** For people: the sides, their figures, the conclusions. */
 import { formatMs, plural } from '../../base/format.ts';
 import { type Column, renderTable } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../console.ts';
@@ -12,7 +11,6 @@ export interface TableOptions {
   readonly style: ConsoleStyle;
   /** Columns; infinite: no terminal. */
   readonly width: number;
-  /** Also single nodes' rows that are neither better nor worse. */
   readonly wide: boolean;
 }
 

@@ -6,13 +6,11 @@ export type Verdict = (typeof VERDICTS)[number];
 /** Of the ratio: short runs on a busy machine vary as much. */
 export const TOLERANCE_DEFAULT = 0.1;
 
-/** Of shown and judged intervals. */
 export const CONFIDENCE = 0.95;
 
 export interface Judgement {
   /** Still the same, in the estimate's measure. */
   readonly tolerance: number;
-  /** To be worse or better; usually the tolerance. */
   readonly beyond: number;
   readonly better: 'higher' | 'lower';
   /** Judged together. */

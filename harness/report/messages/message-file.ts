@@ -23,7 +23,6 @@ export const MESSAGES_SCHEMA = 2;
 const EVENTS_MAX = 500_000;
 const zipped = promisify(gzip);
 
-/** A tap event of a run. */
 export type RecordedEvent = TapEvent & {
   /** Number of its cluster, from 2 on; absent: the first. */
   readonly cluster?: number;
@@ -35,10 +34,8 @@ export type ReadEvent = RecordedEvent & { readonly began: number };
 export class MessageFile {
   readonly #folder: string;
   readonly #eventsMax: number;
-  /** Of the run, and in the current file. */
   #count = 0;
   #inFile = 0;
-  /** In no file any more, and in the older one. */
   #dropped = 0;
   #older = 0;
   #begun = false;
@@ -46,7 +43,6 @@ export class MessageFile {
   readonly #clusters: number[] = [];
   #named = 0;
 
-  /** @param folder of the run */
   constructor(folder: string, eventsMax = EVENTS_MAX) {
     this.#folder = folder;
     this.#eventsMax = eventsMax;
@@ -56,7 +52,6 @@ export class MessageFile {
     return this.#count;
   }
 
-  /** Left out for later ones. */
   get dropped(): number {
     return this.#dropped;
   }

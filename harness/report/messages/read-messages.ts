@@ -14,17 +14,14 @@ import {
   type RecordedEvent,
 } from './message-file.ts';
 
-/** No tap makes longer lines. */
 const LINE_MAX = 1 << 20;
 /** Fields in fields. */
 const DEPTH_MAX = 16;
 const KINDS: readonly unknown[] = ['opened', 'headers', 'message', 'end'] satisfies TapEvent['kind'][];
 const TEXTS = ['from', 'to', 'stream', 'protocol', 'id', 'name'] as const;
 
-/** What a record lacks, in words. */
 type OnLack = (what: string) => void;
 
-/** @param folder of a run or a part @returns oldest first; none kept: empty */
 export function messageFiles(folder: string): string[] {
   return [OLDER_MESSAGES_FILE, MESSAGES_FILE]
     .map((name) => join(folder, name))
@@ -85,7 +82,6 @@ function parsed(text: string, where: string): Readonly<Record<string, unknown>> 
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** A cut-off end is left out. */
 async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
   let rest = '';
   try {

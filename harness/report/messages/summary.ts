@@ -1,4 +1,3 @@
-/** What scenarios' nodes said to each other. */
 import { inLine } from '../../base/foreign-text.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { messageFiles, readMessages } from './read-messages.ts';
@@ -6,7 +5,6 @@ import { messageFiles, readMessages } from './read-messages.ts';
 export interface MessageSummary {
   /** Most first; beyond the first 50 protocols of a foreign record together. */
   readonly counts: readonly (readonly [protocol: string, count: number])[];
-  /** The first ones touched by a fault. */
   readonly touched: readonly TapEvent[];
   readonly touchedInAll: number;
 }
@@ -16,7 +14,6 @@ export interface UnreadableMessages {
   readonly unreadable: string;
 }
 
-/** When a scenario ran, Unix milliseconds. */
 export interface Period {
   readonly from: number;
   readonly to: number;
@@ -28,10 +25,6 @@ const PROTOCOLS_MAX = 50;
 const PROTOCOL_LENGTH_MAX = 100;
 const OTHERS = 'other protocols';
 
-/**
- * @param folder of a run or a part @returns one per period; undefined: none kept
- * @throws HarnessError for an unreadable record
- */
 export async function messageSummaries(
   folder: string,
   periods: readonly Period[],
@@ -44,7 +37,6 @@ export async function messageSummaries(
     touched: [] as TapEvent[],
     touchedInAll: 0,
   }));
-  // The run itself says what its record lacks.
   for await (const event of readMessages(files, () => undefined)) {
     const { at, kind, protocol } = event;
     const sum = kind === 'message' ? sums.find(({ from, to }) => at >= from && at <= to) : undefined;

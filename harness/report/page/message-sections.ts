@@ -1,4 +1,3 @@
-/** Messages between a scenario's nodes. */
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped } from '../../base/format.ts';
 import { shellWord } from '../../base/typed.ts';
@@ -19,7 +18,6 @@ const COLUMNS = [
 ];
 const COUNT_COLUMNS = [{ title: 'protocol' }, { title: 'messages', number: true }];
 
-/** @param origin of its cluster's times @param folder of its record */
 export function messages(
   index: number,
   summary: MessageSummary | UnreadableMessages | undefined,

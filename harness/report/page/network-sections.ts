@@ -1,4 +1,3 @@
-/** A scenario's network: nodes, work, stored chunks, payments. */
 import { grouped, plural } from '../../base/format.ts';
 import { byteSize, digits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';
@@ -11,7 +10,6 @@ import { Html, html, table } from './html.ts';
 const SHORT_HEX = 8;
 /** With the largest amounts. */
 const PAIRS_MAX = 20;
-/** A longer table scrolls next to the ring. */
 const ROWS_SEEN = 20;
 const TALL = html` class="tall"`;
 

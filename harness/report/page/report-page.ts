@@ -85,7 +85,6 @@ interface ScenarioPlace {
   readonly scenario: ScenarioResult;
   readonly i: number;
   readonly before: ScenarioResult | undefined;
-  /** A run with one scenario: of the whole. */
   readonly usage: readonly Headline[];
   readonly said: ReportMaterial['messages'][number];
 }

@@ -1,4 +1,3 @@
-/** What nodes used, as small curves on one scale, so that outliers stand out. */
 import { byteSize, duration, quantity } from '../../web/base/format.ts';
 import type { NodeResources, ResourceCurve, Resources } from '../resources.ts';
 import { type Html, html, table } from './html.ts';
@@ -18,7 +17,6 @@ const KINDS = [
   { key: 'eventLoop', title: 'event loop', colour: 2, text: duration, note: 'p99 of its delay' },
 ] as const;
 
-/** @param parts folders with their own reports */
 export function resources(used: Resources | undefined, parts: readonly string[]): Html {
   if (used === undefined || used.nodes.length === 0) {
     const links = parts.map(

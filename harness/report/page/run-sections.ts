@@ -1,5 +1,3 @@
-/** A run as a whole: its verdict, failures, and where it ran. */
-
 import { clock, duration, moment } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
 import { alikeText } from '../alike.ts';
@@ -80,14 +78,12 @@ function logTable(logs: readonly LogLine[], { origin, at }: { origin: number; at
   return html`<div class="logs">${table('Log lines around the failure', columns, rows)}</div>`;
 }
 
-/** Could not be recorded or drawn, or is not kept. */
 export function notRecorded(run: RunResult): Html | false {
   const lacks = unrecordedOf(run);
   if (lacks.length === 0) return false;
   return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${lacks.map((text) => html`<li>${text}</li>`)}</ul></section>`;
 }
 
-/** @param pictures of its clusters */
 export function environment(run: RunResult, pictures: readonly NetworkPicture[]): Html {
   const nodes = new Map<string, number>();
   for (const node of pictures[0]?.nodes ?? []) {

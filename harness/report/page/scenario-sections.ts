@@ -1,4 +1,3 @@
-/** One scenario: its numbers, what happened over time, its tables. */
 import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
 import { byteSize, clock, moment, NOTHING, quantity } from '../../web/base/format.ts';
@@ -11,7 +10,6 @@ import { type Column, Html, html, table } from './html.ts';
 /** More are folded away. */
 const NODE_ROWS_OPEN = 12;
 
-/** @param before an earlier run's; empty: none */
 export function headlineStrip(numbers: readonly Headline[], before: readonly Headline[]): Html | undefined {
   if (numbers.length === 0) return undefined;
   return html`<ul class="headlines">${numbers.map((one) =>
@@ -133,7 +131,6 @@ export function errors({ metrics }: ScenarioResult): Html | undefined {
   return html`<h3>Errors by class</h3>${table('Errors by class', columns, rows)}`;
 }
 
-/** @param origin of its cluster's times */
 export function slowest(scenario: ScenarioResult, origin: number): Html | undefined {
   if (scenario.slowest.length === 0) return undefined;
   const columns = [

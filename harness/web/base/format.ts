@@ -1,4 +1,3 @@
-/** For people, the same on pages and in text. */
 import { grouped } from '../../base/format.ts';
 
 export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
@@ -46,12 +45,10 @@ export function byteSize(bytes: number): string {
   return `${unit === 0 ? countText(value) : digits(value)} ${units[unit]}`;
 }
 
-/** With thousands separators; small numbers with three digits. */
 function countText(value: number): string {
   return Number.isInteger(value) || Math.abs(value) >= 1000 ? grouped(Math.round(value)) : digits(value);
 }
 
-/** Three significant ones, without trailing zeros. */
 export function digits(value: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);

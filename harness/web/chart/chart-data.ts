@@ -1,4 +1,3 @@
-/** A time chart as plain JSON. */
 import type { Unit } from '../base/format.ts';
 
 export interface TimeSeries {
@@ -19,13 +18,11 @@ export interface TimeChartData {
   readonly series: readonly TimeSeries[];
   /** Default: linear, from zero. */
   readonly scale?: 'log';
-  /** What a reader must know about its values. */
   readonly note?: string;
   /** Steps: each value stands until the next. */
   readonly steps?: boolean;
 }
 
-/** Marked on every chart's axis. */
 export interface ChartMark {
   readonly kind: 'phase' | 'fault' | 'incident';
   readonly fromMs: number;

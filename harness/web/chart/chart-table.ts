@@ -3,7 +3,6 @@ import { element } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { TimeChartData } from './chart-data.ts';
 
-/** Longer tables are not read. */
 const ROWS_MAX = 120;
 
 export class ChartTable {
@@ -14,7 +13,6 @@ export class ChartTable {
   #data: TimeChartData;
   #originMs: number;
 
-  /** @param originMs the clock's zero */
   constructor(data: TimeChartData, originMs: number) {
     this.#data = data;
     this.#originMs = originMs;
@@ -46,7 +44,6 @@ export class ChartTable {
   }
 }
 
-/** @param scope of headings: a head's cells, or a row's first */
 function write(
   row: HTMLTableRowElement,
   texts: readonly string[],

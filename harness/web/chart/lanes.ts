@@ -4,7 +4,6 @@ import type { ChartFrame, ChartMark } from './chart-data.ts';
 
 /** Of stacked bars; more at once are drawn over each other. */
 const ROWS_MAX = 6;
-/** Narrower bars could not be seen. */
 const PERCENT_MIN = 0.4;
 
 const KINDS: readonly (readonly [ChartMark['kind'], string])[] = [
@@ -37,7 +36,6 @@ function lane(title: string, marks: readonly ChartMark[], frame: ChartFrame): HT
   const bars = placed.map(({ mark, end, left, width, row }, i) => {
     const start = clock(mark.fromMs - originMs);
     const when = end > mark.fromMs ? `${start}, ${duration(end - mark.fromMs)}` : start;
-    // Text extends to the next bar.
     const next = placed.slice(i + 1).find((other) => other.row === row)?.left ?? 100;
     return element(
       'li',

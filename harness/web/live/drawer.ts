@@ -49,7 +49,6 @@ export class Drawer {
     return this.#open?.name;
   }
 
-  /** @param name undefined: closes it */
   show(name: string | undefined, model: Model): void {
     this.#open?.close();
     this.#open = name === undefined ? undefined : new OpenNode(name, model, this.#events);
@@ -176,7 +175,6 @@ class OpenNode {
   }
 }
 
-/** Known only by asking the node. */
 function asked({ block, chequebook }: NodeView, height: number | null): [string, string][] {
   return [
     ['Block', `${orNothing(block)}${height === null ? '' : ` of ${orNothing(height)}`}`],

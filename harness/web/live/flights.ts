@@ -12,7 +12,6 @@ import type { ChunkMove } from '../picture/live.ts';
 const FLIGHT_MS = 900;
 /** A batch of moves is spread over the expected time to the next. */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More dashes are a cloud; the figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
 

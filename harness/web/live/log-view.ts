@@ -5,7 +5,6 @@ import type { LogAnswer, LogLine } from '../picture/live.ts';
 
 const PAUSE_MS = 1000;
 const LINES_MAX = 500;
-/** Nearer to the end, the view follows new lines. */
 const AT_END_PX = 24;
 
 export class LogView {

@@ -1,5 +1,3 @@
-/** The network as the page knows it. No DOM, for tests. */
-
 import type { ChartMark } from '../chart/chart-data.ts';
 import type {
   ClusterView,
@@ -40,7 +38,6 @@ export class Model {
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
   }
 
-  /** Some nodes may have joined or left. */
   replace({ cluster, nodes, links, rows, events, messages, time }: Snapshot): void {
     this.cluster = cluster;
     this.nodes.splice(0, this.nodes.length, ...nodes);
@@ -78,12 +75,10 @@ export class Model {
     return [...this.links.values()].filter(({ a, b }) => a === place || b === place);
   }
 
-  /** Of the last row; `null`: unknown. */
   figure(place: number, name: FigureName): number | null {
     return figureOf(this.rows.at(-1), place, name);
   }
 
-  /** Of the nodes that have reported it. */
   total(name: FigureName): number | null {
     return totalOf(this.rows.at(-1), name);
   }

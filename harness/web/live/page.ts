@@ -15,7 +15,6 @@ import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 import { TimeBar } from './time-bar.ts';
 
-/** The largest: nobody reads longer lists. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
@@ -155,7 +154,6 @@ class Page {
     this.#draw();
   }
 
-  /** After a reconnection, or when nodes have joined or left. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
     const { shown } = this.#drawer;
@@ -345,7 +343,6 @@ function showFacts(list: HTMLElement, facts: readonly (readonly [string, string]
   );
 }
 
-/** The first one is preselected. */
 function choice<M extends Readonly<Record<string, { readonly text: string }>>>(
   title: string,
   modes: M,

@@ -1,4 +1,3 @@
-/** The page chooses what links and sizes mean. */
 import type { LegendLine, RingContent } from '../network/drawing.ts';
 import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
 import { CHUNK_KINDS } from './flights.ts';
@@ -56,7 +55,6 @@ export interface RingModes {
   sizes: keyof typeof SIZE_MODES;
 }
 
-/** All symbols that the ring may show. */
 function legendOf(
   { legend, colour = '--muted' }: LinkMode,
   { text }: SizeMode,

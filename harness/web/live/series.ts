@@ -1,10 +1,7 @@
-/** From the rows, for the cluster or one node. */
-
 import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.ts';
 import { type FigureName, LATENCIES, type LatencyName, type Row } from '../picture/live.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
-/** The first rows do not fill the axis. */
 const SPAN_MIN_MS = 60_000;
 
 type Column = (row: Row) => number | null;
@@ -116,7 +113,6 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Ends with the last row. @param originMs of the cluster */
 export function frameOf(rows: readonly Row[], marks: readonly ChartMark[], originMs: number): ChartFrame {
   const toMs = rows.at(-1)?.at ?? originMs;
   const first = rows[0]?.at ?? toMs;

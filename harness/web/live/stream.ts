@@ -1,4 +1,3 @@
-/** Also says whether the page is still current. */
 import type { Delta, Snapshot } from '../picture/live.ts';
 
 /** The server sends something every five seconds. */

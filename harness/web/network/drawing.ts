@@ -11,7 +11,6 @@ export interface RingNode {
   readonly overlay: string;
   readonly flavour: string;
   readonly mode: string;
-  /** `silent`: runs, and does not answer. */
   readonly state: string;
   /** Briefly; undefined: none. */
   readonly trouble: string | undefined;
@@ -24,7 +23,6 @@ export interface RingNode {
 }
 
 export interface RingLink {
-  /** In the list of nodes. */
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
@@ -36,7 +34,6 @@ export interface RingLink {
 export interface RingContent {
   readonly nodes: readonly RingNode[];
   readonly links: readonly RingLink[];
-  /** Connections without weight are drawn. */
   readonly connections: boolean;
   /** Of links with weight. */
   readonly colour: string;
@@ -92,7 +89,6 @@ export interface DrawnArea {
   readonly path: string;
   readonly colour: string;
   readonly title: string;
-  /** First address bits; undefined: no room. */
   readonly bits?: { readonly text: string; readonly at: Point } | undefined;
 }
 
@@ -125,16 +121,12 @@ const MARGIN_PX = { narrow: 44, wide: 86 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
 /** Of more nodes, only troubled ones and the chosen one are named. */
 const NAMED_MAX = 60;
-/** From the circle to a name. */
 const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
-/** Of a line, and about of a character. */
 const TEXT_PX = { height: 14, character: 7 } as const;
-/** More names do not fit. */
 const AREAS_NAMED_MAX = 32;
 /** Links of similar width share a path: a hundred nodes have five thousand. */
 const WIDTHS = 8;
 
-/** Of stopped nodes; running ones have their flavour's colour. */
 const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
   crashed: { colour: '--bad', mark: '✕' },
   killed: { colour: '--bad', mark: '✕' },
@@ -272,7 +264,6 @@ function factsOf({ name, flavour, mode, trouble, overlay, peers, storageRadius, 
   return `${name}: ${facts.join(', ')}`;
 }
 
-/** Per kind of node, and per way of not running. */
 function kindsOf(nodes: readonly RingNode[]): RingDrawing['legend'] {
   const kinds = new Map<string, Shape>();
   for (const node of nodes.toSorted((a, b) => Number(a.state in LOOKS) - Number(b.state in LOOKS))) {

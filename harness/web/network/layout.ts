@@ -1,4 +1,3 @@
-/** Clockwise from the top. No DOM, for tests. */
 import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
@@ -27,11 +26,9 @@ export interface Neighbourhood {
   /** Of the address space. */
   readonly from: number;
   readonly to: number;
-  /** Full nodes whose storage radius covers it. */
   readonly nodes: readonly string[];
 }
 
-/** By full nodes' radii, ordered by address. */
 export function neighbourhoods(
   nodes: readonly Pick<PictureNode, 'name' | 'overlay' | 'mode' | 'storageRadius'>[],
 ): Neighbourhood[] {
@@ -56,7 +53,6 @@ function bitsOf(overlay: string): string {
     .padStart(PREFIX_DIGITS * 4, '0');
 }
 
-/** Moves them as little as possible. @param gap minimum share between two */
 export function spreadLabels(shares: readonly number[], gap: number): number[] {
   const order = shares.map((share, i) => ({ share, i })).toSorted((a, b) => a.share - b.share);
   const room = Math.min(gap, 1 / Math.max(1, order.length));
@@ -80,7 +76,6 @@ export function spreadLabels(shares: readonly number[], gap: number): number[] {
   return spread;
 }
 
-/** In a few sentences, for screen readers. */
 export function networkSummary({ nodes, links, cluster }: NetworkPicture): string {
   const running = nodes.filter(({ answers }) => answers);
   const connected = links.filter((link) => link.connected).length;
@@ -93,7 +88,6 @@ export function networkSummary({ nodes, links, cluster }: NetworkPicture): strin
   return `${cluster}: ${running.length} of ${nodes.length} nodes answer, ${connected} links, ${radius}.${missing}`;
 }
 
-/** A running node without an answer is in trouble. */
 export function stateText(state: string): string {
   return state === 'running' ? 'runs, does not answer' : state;
 }

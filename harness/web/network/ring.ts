@@ -13,7 +13,6 @@ import {
 const AREA_PX = 7;
 
 export interface RingEvents {
-  /** By pointer, Enter or Space. */
   readonly onPress: (name: string) => void;
   /** The keyboard reached a node; undefined: Escape. */
   readonly onKey?: (name: string | undefined) => void;
@@ -42,7 +41,6 @@ export class Ring {
   #chosen: string | undefined;
   #dirty = false;
 
-  /** @param content asked for at each drawing */
   constructor(content: () => RingContent, events: RingEvents) {
     this.#content = content;
     this.#events = events;
@@ -169,7 +167,6 @@ function nodeParts(item: SVGGElement, node: DrawnNode): SVGElement[] {
   item.setAttribute('transform', `translate(${at.x} ${at.y})`);
   item.setAttribute('aria-selected', String(chosen));
   const parts = [
-    // Tooltip and screen reader's name.
     svg('title', {}, facts),
     // A pointer needs more room than an eye.
     svg('circle', { class: 'ring-target', r: r + 4 }),

@@ -6,7 +6,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { programSuffix } from '../../base/machine/programs.ts';
 
-/** With `page.ts` and `page.css` in `web/`. */
 export const PAGES = ['report', 'live'] as const;
 export type Page = (typeof PAGES)[number];
 
@@ -18,12 +17,10 @@ export interface PageBundle {
 
 const bundles = new Map<Page, Promise<PageBundle>>();
 
-/** A package's bundle, in this file's folder. */
 export function bundledFile(page: Page, kind: keyof PageBundle): string {
   return `${page}.${kind === 'script' ? 'js' : 'css'}.bundle`;
 }
 
-/** Made once in a process. */
 export function pageBundle(page: Page): Promise<PageBundle> {
   const made = bundles.get(page);
   if (made !== undefined) return made;

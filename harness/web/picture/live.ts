@@ -1,6 +1,5 @@
 /** A live network from the server: a snapshot, then changes. Plain JSON without imports, also for browsers. */
 
-/** Per node, in a row's order. */
 export const FIGURES = [
   /** Per second: chunks pushed for own uploads, retrieved, taken into the reserve. */
   'pushed',
@@ -23,7 +22,6 @@ export type FigureName = (typeof FIGURES)[number];
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
-/** The findings of one round, for the charts. */
 export interface Row {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -50,7 +48,6 @@ export interface NodeView {
   readonly container: string | null;
   /** `running`, `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
-  /** Why a running node does not answer. */
   readonly problem: string | null;
   readonly version: string | null;
   readonly depth: number | null;
@@ -67,7 +64,6 @@ export interface NodeView {
   readonly chequebook: { readonly total: string; readonly available: string } | null;
 }
 
-/** They know each other; `a` precedes `b` in the cluster. */
 export interface LinkView {
   readonly a: number;
   readonly b: number;
@@ -94,17 +90,14 @@ export interface UiEvent {
   readonly text: string;
 }
 
-/** From one node to another. */
 export interface ChunkMove {
   readonly kind: 'push' | 'retrieval' | 'pull';
-  /** In the list of nodes. */
   readonly from: number;
   readonly to: number;
   /** First 8 hex digits. */
   readonly chunk: string;
 }
 
-/** From one node to another. */
 export interface MessageView {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -118,7 +111,6 @@ export interface MessageView {
 /** Real time is 1. */
 export const PACE_RATES = [1, 10, 100] as const;
 
-/** Where a page decides how it passes. */
 export interface TimeView {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -133,7 +125,6 @@ export type ChunkSight = 'on' | 'off';
 export interface ClusterView {
   readonly name: string;
   readonly driver: string;
-  /** `null`: nothing follows from a seed. */
   readonly seed: string | null;
   /** Zero of shown times, ms since the epoch. */
   readonly startedAt: number;
@@ -151,7 +142,6 @@ export interface ClusterView {
   readonly chunkSight: ChunkSight;
   /** For their books; otherwise only messages are seen. */
   readonly isAsked: boolean;
-  /** Of an ended run; `null`: none. */
   readonly record: string | null;
 }
 
@@ -180,11 +170,8 @@ export interface Delta {
   readonly time?: TimeView;
 }
 
-/** Of a node or the chain. */
 export interface LogAnswer {
-  /** Or a command that prints it. */
   readonly where: string;
-  /** Oldest first; perhaps only the last ones. */
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
   /** To continue from. */

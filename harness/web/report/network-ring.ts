@@ -1,4 +1,3 @@
-/** A run's network, with facts about the chosen or pointed-at node. */
 import { element } from '../base/dom.ts';
 import type { RingContent } from '../network/drawing.ts';
 import { stateText } from '../network/layout.ts';

@@ -1,4 +1,3 @@
-/** `report.html` already has all text. */
 import { eventLanes } from '../chart/lanes.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { networkRing } from './network-ring.ts';

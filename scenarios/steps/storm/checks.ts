@@ -15,17 +15,14 @@ const WHOLE_WITHIN_MS = 90_000;
 const STUCK_AFTER_MS = 90_000;
 /** Per chunk that waits after the storm: ten a second, where a healthy network takes hundreds. */
 const PER_CHUNK_MS = 100;
-/** After the last upload is settled, for every node. */
 const DELIVERED_WITHIN_MS = 60_000;
 /** Then the rest is not read: each failure may take a minute. */
 const FAILURES_ENOUGH = 10;
-/** For all nodes of a neighbourhood. */
 export const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** Each line of `found` breaks it. @param given what else was observed */
 export function expectNone(
   context: StormContext,
   name: string,
@@ -40,7 +37,6 @@ export function expectNone(
   });
 }
 
-/** Heals faults, starts stopped nodes, and waits for the links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     await context.cluster.faults.heal();
@@ -159,7 +155,6 @@ async function failureOf(
   }
 }
 
-/** Some acknowledged chunks, on every node that should have them. */
 export function placed(context: StormContext, { departures }: Operations): Promise<void> {
   return context.step('places', async (progress) => {
     const { ledger, cluster, signal, parameters } = context;

@@ -5,7 +5,6 @@ import type { StormContext } from './parameters.ts';
 
 const LOOKED_MS = 50;
 
-/** Until disposed, where messages can be read. */
 export function watchDeliveries(context: StormContext): AsyncDisposable | undefined {
   const { cluster } = context;
   if (!cluster.capabilities.has('tap')) return undefined;

@@ -10,7 +10,6 @@ import type { StormContext } from './parameters.ts';
 /** Healthy neighbours take a second or two; what they have not pulled by then is lost by their fault. */
 const PULLED_WITHIN_MS = 5000;
 const LOOKED_MS = 250;
-/** Chunks that nodes are asked for at once. */
 const SEEN_AT_ONCE = 400;
 /** Name a node that the cluster no longer knows. */
 const PREFIX_DIGITS = 8;
@@ -31,7 +30,6 @@ export class Departures implements Disposable {
   readonly taken = new Set<string>();
   readonly #context: StormContext;
   #timer: Disposable | undefined;
-  /** First digits of the overlay. */
   readonly #seen = new Map<string, Departure>();
   /** Each time; `seenAt`: when that was seen. */
   readonly #emptied: (Departure & { readonly seenAt: number })[] = [];

@@ -1,4 +1,3 @@
-/** Drawn from the seed, lane by lane. */
 import {
   CHUNK_PAYLOAD_SIZE,
   POWER_CUT,
@@ -7,7 +6,6 @@ import {
   type ScheduledOperation,
 } from 'svcnet/scenario';
 
-/** Without its place in the schedule. */
 export type Drawn = ScheduledOperation extends infer O
   ? O extends ScheduledOperation
     ? Omit<O, 'n' | 'lane' | 'atMs' | 'node'>
@@ -61,7 +59,6 @@ export function drawOperation(
   return { do: 'download', upload: uploads[read % uploads.length] as number };
 }
 
-/** Its node and time are known. */
 export interface PlannedKill {
   /** In the schedule. */
   readonly id: string;

@@ -1,5 +1,3 @@
-/** Nodes' memory, handles and disk stay within bounds. */
-
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes } from 'svcnet/scenario';
@@ -7,7 +5,6 @@ import { workingNodes } from '../steps.ts';
 import { expectNone } from './checks.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Absent: it cannot be told apart. */
 interface Use {
   readonly memory?: number | undefined;
   readonly handles?: number | undefined;
@@ -55,7 +52,6 @@ function folderBytes(folder: string): number {
     }, 0);
 }
 
-/** @param before of nodes at rest */
 export function growth(context: StormContext, before: Uses): Promise<void> {
   return context.step('growth', async () => {
     const { memory, handles, reserve } = context.parameters;

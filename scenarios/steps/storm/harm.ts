@@ -2,7 +2,6 @@
 import type { Fault } from 'svcnet';
 import { MESSAGE_FAULT } from 'svcnet/scenario';
 
-/** All that can be done to a message. */
 const ACTIONS = ['drop', 'delay', 'duplicate', 'reorder', 'replay', 'cut', 'corrupt', 'answer'] as const;
 type Action = (typeof ACTIONS)[number];
 

@@ -30,7 +30,6 @@ const CASH_PAUSE_MS = 5000;
 const SEEK_PAUSE_MS = 500;
 /** At one address: a batch's bucket has room for few. */
 const UPDATES = 5;
-/** They take about so long. */
 const UPDATES_MS = 1000;
 /** Before a kill, its node gets many small uploads for so long. */
 const RUSH_MS = 500;
@@ -66,7 +65,6 @@ export class StormLoad {
   readonly #durationMs: number;
   #offered = 0;
 
-  /** @param signal ends the load; what is under way is awaited */
   constructor(
     context: StormContext,
     { durationMs, signal }: { readonly durationMs: number; readonly signal: AbortSignal },
@@ -91,7 +89,6 @@ export class StormLoad {
     };
   }
 
-  /** Some faults begin and end at once. */
   mark(fault: Fault): void {
     const { id, at, kind, targets, endAt } = fault;
     // An arrival does nothing to the others, unless it breaks rules.
@@ -110,7 +107,6 @@ export class StormLoad {
     }
   }
 
-  /** Until the load is over. @param kills to come */
   async drawn(kills: readonly PlannedKill[]): Promise<void> {
     const nodes = workingNodes(this.#context.cluster.nodes);
     const lanes = nodes.flatMap((node) =>

@@ -1,4 +1,3 @@
-/** Uploads, downloads, payments, and their results. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   expectBytes,
@@ -24,7 +23,6 @@ export interface Uploaded {
   /** Of a deferred upload: its chunks are promised once synced. */
   readonly tag: number | undefined;
   readonly requestedAtMs: number;
-  /** The node's losses of data by then. */
   readonly wipes: number;
 }
 
@@ -44,13 +42,11 @@ export class Operations {
   readonly readable: number[] = [];
   /** Answers with other content. */
   readonly wrong: string[] = [];
-  /** Direct uploads that were looked for at once, and what was on no node. */
   readonly present = { checked: 0, missing: [] as string[], lost: [] as string[] };
   readonly departures: Departures;
   readonly #context: StormContext;
   readonly #isQuiet: () => boolean;
 
-  /** @param isQuiet no fault is active */
   constructor(context: StormContext, isQuiet: () => boolean) {
     this.departures = new Departures(context);
     this.#context = context;
@@ -174,7 +170,6 @@ export class Operations {
     return 'done';
   }
 
-  /** @returns what is wrong @throws ClientError */
   async read(node: ClusterNode, { operation, reference, chunks }: Uploaded): Promise<string | undefined> {
     const { signal } = this.#context;
     const options = { cache: false, timeoutMs: PATIENCE_MS, signal };
@@ -206,7 +201,6 @@ export class Operations {
     return 'done';
   }
 
-  /** Skips peers with nothing left to cash. */
   async cash({ node: name }: Of<'cash'>): Promise<Outcome> {
     const { cluster, signal } = this.#context;
     const node = runningNode(cluster, name);

@@ -6,10 +6,8 @@ import { type Departures, lossesOf } from './departures.ts';
 import type { Operations } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** Already known from the operations. */
 const FOUND_MS = 50;
 const PRESENCE_MS = 1000;
-/** All nodes and the chain count. */
 const MONEY_MS = 10_000;
 /** In turn: where nodes are asked, each chunk costs requests. */
 const SEEN_AT_ONCE = 400;
@@ -17,7 +15,6 @@ const ASKED_AT_ONCE = 20;
 /** One moment's losses mostly have one cause. */
 const EXPLAINED = 3;
 
-/** @param before the books at the beginning */
 export function watchSafety(context: StormContext, operations: Operations, before: Books): void {
   context.always({
     name: 'what a direct upload acknowledges is on a node at once',
@@ -70,7 +67,6 @@ function held(context: StormContext, departures: Departures): void {
   });
 }
 
-/** Where chunks have been, and why they are lost. */
 async function routesOf(
   context: StormContext,
   chunks: readonly string[],

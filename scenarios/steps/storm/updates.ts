@@ -76,7 +76,6 @@ export class Updates {
       for (const row of rows) {
         const look = (aborted: AbortSignal) => errorAsText(aborted, () => this.#older(row, aborted));
         const limits = { ...this.#context, timeoutMs: PLACED_WITHIN_MS };
-        // After one failure all have had their time.
         const missing =
           older.length === 0
             ? await inTime('the newest payload is everywhere', look, limits)
@@ -103,7 +102,6 @@ export class Updates {
   }
 }
 
-/** In the node's own store. */
 async function payloadOn(
   node: ClusterNode,
   address: string,

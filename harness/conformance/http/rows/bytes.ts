@@ -353,7 +353,6 @@ const CONDITIONS = (
   }),
 );
 
-/** In the order of the checks. */
 function refusedUploads(names: Names): Question[] {
   const batch = 'svc-postage-batch-id';
   const noBatch = { status: 404, message: 'batch with id not found' };

@@ -1,4 +1,3 @@
-/** Chunks, streams and stamps of chunks, single-owner chunks and their feeds. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Transcript } from '../messages.ts';

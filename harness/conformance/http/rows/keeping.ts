@@ -1,4 +1,3 @@
-/** Tags, pins, lists of grantees, stewardship. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';

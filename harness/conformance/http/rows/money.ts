@@ -1,4 +1,3 @@
-/** What a node spends, in the smallest amounts. */
 import { must, NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { table } from '../question.ts';

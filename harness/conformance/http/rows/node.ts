@@ -1,4 +1,3 @@
-/** Peers, messages, loggers, accounting, batches. */
 import { NotApplicable, type Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { HttpRequest, Transcript } from '../messages.ts';
@@ -10,7 +9,6 @@ import { NOTHING } from '../samples.ts';
 import type { Ask, Expected, HttpSubject } from '../subject.ts';
 
 const ACKNOWLEDGED: Expected = { status: 200, json: '{code:int,message:text}', message: 'OK' };
-/** A reserve sample with proofs. */
 const SAMPLE =
   '{hash:hex32,proofs:{proof1:Proof,proof2:Proof,proofLast:Proof},durationSeconds:number} with Proof={proofSegments:hex32[],proveSegment:hex32,proofSegments2:hex32[],proveSegment2:hex32,chunkSpan:uint,proofSegments3:hex32[],postageProof:{signature:hex65,postageId:hex32,index:text,timeStamp:text},socProof:any[]|null}';
 const SIXTY_SECONDS = 60_000;

@@ -1,4 +1,3 @@
-/** Reads: status, type and every field, on each interface and below `/v1`. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { type Question, table } from '../question.ts';

@@ -1,4 +1,4 @@
-/** Errors name the parameter: status 400, its source and a reason for each refused text. Nothing changes. */
+/** Errors name the parameter: status 400, its source and a reason. Nothing changes. */
 import type { Level, Row } from '../../row.ts';
 import { refusal, type Source } from '../expectation.ts';
 import type { HttpRequest } from '../messages.ts';
@@ -8,7 +8,6 @@ import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
-/** Read later, or in rows of their own. */
 const SPECIAL = new Set(['type', 'accept', 'upgrade', 'name']);
 
 /** `swarm` redirects a path of files without a slash first. */
@@ -37,7 +36,6 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Q
     ]);
 }
 
-/** Some parameters exist in one dialect only. */
 function isRead({ method, path }: RouteData, name: string, { isSwarm }: Names): boolean {
   if (!isSwarm) return true;
   // Without a batch, a stream's chunks carry stamps.
@@ -85,7 +83,6 @@ const STORED: Readonly<Record<string, string>> = {
 };
 
 interface RefusalRow {
-  /** Of something the node has. */
   readonly stored?: string | undefined;
   readonly id: string;
   readonly about: string;
@@ -121,7 +118,6 @@ function isNeeded({ name, required }: RouteParam): boolean {
   return name === 'content-type' || (required === true && name !== 'upgrade');
 }
 
-/** One parameter set to a text or left out, the others valid. */
 function requestOf(
   route: RouteData,
   { source, name, text }: { source: Source; name: string; text: string | undefined },

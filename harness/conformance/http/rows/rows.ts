@@ -1,4 +1,3 @@
-/** In the order of checking. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import type { HttpSubject } from '../subject.ts';

@@ -1,4 +1,3 @@
-/** Every path's methods, slashes, cleaning, prefixes, interfaces, origins. */
 import type { Row } from '../../row.ts';
 import type { Method, Place } from '../messages.ts';
 import type { Names } from '../names.ts';

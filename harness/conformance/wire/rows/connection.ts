@@ -152,7 +152,6 @@ export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
   },
 ]);
 
-/** Begun with the run, judged by a row. */
 export async function strangerStays(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   must(!(await stranger.endsWithin(STRANGER_MS)), `the connection ended within ${STRANGER_MS} ms`);

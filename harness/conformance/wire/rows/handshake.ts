@@ -21,7 +21,6 @@ import { mustServe } from './peers.ts';
 /** Between two machines. */
 const CLOCKS_DIFFER_SECONDS = 60n;
 
-/** Must not be accepted in an introduction. */
 interface Lie {
   readonly id: string;
   readonly about: string;
@@ -127,7 +126,6 @@ export const HANDSHAKE_ROWS = table({ group: 'handshake', level: 'read' }, [
   },
 ]);
 
-/** Begun with the run, judged by a row. */
 export async function silentHandshake(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   const [generation] = await desk.memory.generations();

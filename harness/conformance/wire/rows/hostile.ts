@@ -150,7 +150,6 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntr
   };
 }
 
-/** Bytes that are no messages: each must end its stream. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();

@@ -29,7 +29,6 @@ import { type Desk, table } from '../subject.ts';
 
 /** Chunks of one offer. */
 const OFFERED_MAX = 250;
-/** Asked for by a row. */
 const WANTED = 3;
 /** A page closes a second after its last chunk. */
 const QUIET_MS = 2_500;
@@ -183,7 +182,6 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
   },
 ]);
 
-/** @throws NotApplicable without a chunk */
 export function held(desk: Desk): Promise<StoredChunk> {
   return desk.memory.once('held', async () => {
     try {
@@ -229,7 +227,6 @@ export function valid(address: Uint8Array, data: Uint8Array): void {
   }
 }
 
-/** @returns the offer's first chunks */
 function wantFirst<Offered>(
   conversation: Conversation,
   { chunks }: { readonly chunks: Offered[] },
@@ -239,7 +236,6 @@ function wantFirst<Offered>(
   return wanted;
 }
 
-/** @throws Mismatch unless the sum stands for it */
 function delivers(
   { address, sum }: MessageOf<typeof SummedChunk>,
   { address: delivered, data, stamp }: MessageOf<typeof Delivery>,
@@ -257,7 +253,6 @@ function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
   return peer.ask(CURSORS.id, [Syn, {}, 'Syn'], [Ack, 'Ack']);
 }
 
-/** @throws NotApplicable for an empty reserve */
 async function firstPage(peer: Counterpart): Promise<Page> {
   const { cursors } = await cursorsOf(peer);
   const bin = cursors.findIndex((cursor) => cursor > 0n);

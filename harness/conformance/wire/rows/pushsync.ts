@@ -20,7 +20,6 @@ const PUSH_MS = 35_000;
 /** The purchase, then ten blocks until nodes accept stamps. */
 const BUYING_MS = 240_000;
 
-/** Leading bits shared with the node. */
 const NEAR = 8;
 
 interface Refused {
@@ -160,7 +159,6 @@ async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt
   return peer.ask(PUSHSYNC.id, [Delivery, chunk, 'Delivery'], [Receipt, 'Receipt', PUSH_MS]);
 }
 
-/** Accepted stamps: a wrong one is then refused for its fault. */
 function provedStamping(desk: Desk): Promise<Stamping> {
   return desk.memory.once('stamping', async () => {
     const stamping = await desk.funds().stamping();

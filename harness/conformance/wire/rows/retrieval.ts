@@ -90,7 +90,6 @@ export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void>
   must(await again.endsWithin(ANSWER_MS), 'the peer was taken back at once');
 }
 
-/** @throws Mismatch unless it is an error */
 async function notDelivered(desk: Desk, addr: Uint8Array, expected: string, withinMs = ANSWER_MS) {
   const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
   conversation.send(Request, { addr }, 'Request');

@@ -1,4 +1,3 @@
-/** In the order in which a connection reaches them. */
 import type { Row } from '../../row.ts';
 import { type Desk, rowOf, type WireRow, type WireSubject } from '../subject.ts';
 import { CONNECTION_ROWS, strangerStays } from './connection.ts';
@@ -12,7 +11,6 @@ import { PUSHSYNC_ROWS } from './pushsync.ts';
 import { RETRIEVAL_ROWS } from './retrieval.ts';
 import { STREAM_ROWS, silentHeaders } from './streams.ts';
 
-/** By the name that a row waits for. */
 export const BACKGROUND_CHECKS: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   stranger: strangerStays,
   'silent handshake': silentHandshake,

@@ -130,7 +130,6 @@ export const STREAM_ROWS = table({ group: 'streams', level: 'read' }, [
   },
 ]);
 
-/** Begun with the run, judged by a row. */
 export async function silentHeaders(desk: Desk): Promise<void> {
   const conversation = await (await desk.fresh()).open(PINGPONG.id);
   await conversation.expectGivenUp(HEADERS_MS + ANSWER_MS);

@@ -12,12 +12,12 @@ export function ofNodes(name: string, labels = ''): string {
   return `{__name__=~"\${namespace}_${name}",${NODE_FILTER}${labels === '' ? '' : `,${labels}`}}`;
 }
 
-/** Of a node's process, without prefix. */
+/** A metric of a node's process, which has no prefix. */
 export function ofProcesses(name: string, labels = ''): string {
   return `${name}{job="nodes",${NODE_FILTER}${labels === '' ? '' : `,${labels}`}}`;
 }
 
-/** Without the prefix `testbed_`. */
+/** A metric of a run, without the prefix `testbed_`. */
 export function ofRun(name: string, labels = ''): string {
   return `testbed_${name}{${RUN_FILTER}${labels === '' ? '' : `,${labels}`}}`;
 }
@@ -68,7 +68,7 @@ export function orZero(part: string, whole: string): string {
   return `(${part} or ${whole} * 0)`;
 }
 
-/** Not a number, drawn as a gap, where nothing has been counted. */
+/** Undefined, and so a gap, where nothing has been counted. */
 export function share(part: string, whole: string): string {
   return `${orZero(part, whole)} / ${whole}`;
 }

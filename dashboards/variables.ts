@@ -1,4 +1,3 @@
-/** Of every board: the choices at its top, and the marks on its time axis. */
 import {
   AnnotationQueryBuilder,
   DatasourceVariableBuilder,

@@ -43,11 +43,11 @@ export interface SvcnetMatchers {
    * @param reference 64 hex digits, or 128 of encrypted content
    */
   toHold(reference: string, limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: each chunk of an upload reaches its neighbourhood, as `cluster.synced` waits for. */
+  /** For a cluster: each chunk of an upload reaches its neighbourhood, as `cluster.synced` waits for. */
   toHaveDelivered(reference: string, limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: both ends' accounts of each link agree, as `cluster.settled` waits for. */
+  /** For a cluster: both ends' accounts of each link agree, as `cluster.settled` waits for. */
   toHaveSettled(limits?: WaitLimits): Promise<void>;
-  /** Of a cluster: its nodes become connected, as `cluster.meshed` waits for. */
+  /** For a cluster: its nodes become connected, as `cluster.meshed` waits for. */
   toBeMeshed(limits?: WaitLimits): Promise<void>;
   /**
    * Of a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure lists
@@ -169,7 +169,7 @@ async function heldByNode(node: ClusterNode, { reference, signal, isNot }: Asked
   });
 }
 
-/** With and without `.not`: what could not be seen is no reason for either. */
+/** Fails with and without `.not`: what could not be seen is no reason for either. */
 function undecided(why: string, isNot: boolean): MatcherResult {
   return { pass: isNot, message: () => why };
 }

@@ -77,7 +77,7 @@ export class StorageNetworkContainer extends GenericContainer {
     return this;
   }
 
-  /** Once the whole network is usable. */
+  /** Resolves once the whole network is usable. */
   override async start(): Promise<StartedStorageNetworkContainer> {
     const ofNodes = Array.from({ length: this.#nodes }, (_, index) => portsOf(index));
     const ports = [RPC_PORT, ...ofNodes.flatMap(({ api, debug }) => [api, debug])];
@@ -101,7 +101,7 @@ export class StartedStorageNetworkContainer extends AbstractStartedContainer {
     this.#document = document;
   }
 
-  /** For this machine. @throws HarnessError `NODE_NOT_FOUND` */
+  /** A node's API, as this machine reaches it. @throws HarnessError `NODE_NOT_FOUND` */
   apiUrl(index: number): string {
     this.#node(index);
     return this.#url(portsOf(index).api);

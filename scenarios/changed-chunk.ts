@@ -98,7 +98,6 @@ async function refused(
   );
 }
 
-/** Per implementation. */
 function readers(context: Context): { readonly reader: ClusterNode; readonly holders: ClusterNode[] }[] {
   const full = storers(context.cluster.nodes);
   const side = ({ overlay }: ClusterNode) => overlay < '8'.padEnd(64, '0');

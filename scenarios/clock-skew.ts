@@ -119,7 +119,7 @@ async function borrow(context: Context, node: ClusterNode, skew: string): Promis
   await atMost(ATTEMPTS_AT_ONCE, works);
 }
 
-/** By nodes and peers, accounting units. */
+/** Amounts that nodes and peers have settled, accounting units. */
 async function settledByTime(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<bigint> {
   const totals = await Promise.all(nodes.map((node) => node.client.timeSettlements(signal)));
   return totals.reduce((sum, { totalSent, totalReceived }) => sum + totalSent + totalReceived, 0n);

@@ -93,7 +93,7 @@ async function upload(
   await ledgerDirect(context, node, { ...entry, requestedAtMs });
 }
 
-/** Of the node's responsibility: it keeps no others, and has no peers to ask at its start. */
+/** Chunks of the node's own area: it keeps no others, and has no peers to ask at its start. */
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
     const random = context.random('stored');
@@ -154,7 +154,7 @@ async function serves(
   });
 }
 
-/** At most one message a minute: a log that fills the disk is of no use. */
+/** The node says it at most once a minute: a log that fills the disk is of no use. */
 async function saysSo(
   context: Context,
   {

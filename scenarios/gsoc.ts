@@ -63,7 +63,6 @@ export default defineScenario({
   },
 });
 
-/** To the uploader. */
 function closestTo({ cluster }: Context, uploader: ClusterNode): ClusterNode {
   const overlay = (node: ClusterNode) => fromHex(node.overlay);
   const [closest] = cluster.nodes

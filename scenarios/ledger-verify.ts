@@ -83,7 +83,7 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
   });
 }
 
-/** From outside its neighbourhood, or else from a node that lacks it. */
+/** Reads each chunk from outside its neighbourhood, or else from a node that lacks it. */
 function retrievable(context: Context, chunks: readonly string[]): Promise<void> {
   return context.step('retrieve', async (progress) => {
     const { signal } = context;

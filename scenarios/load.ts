@@ -185,7 +185,6 @@ function judge(context: Context, plan: LoadPlan, load: LoadStep): void {
   }
 }
 
-/** By the script itself. */
 function expectSound(context: Context, loads: readonly LoadStep[]): void {
   const count = loads.reduce((sum, { exceptions }) => sum + exceptions.count, 0);
   const first = loads.map(({ exceptions }) => exceptions.first).find((message) => message !== undefined);
@@ -201,7 +200,7 @@ function expectSound(context: Context, loads: readonly LoadStep[]): void {
   });
 }
 
-/** Once the network has them; chunks are computed here. */
+/** Uploads are booked once the network has them; chunks are computed here. */
 async function bookUploads(
   context: Context,
   plan: LoadPlan,

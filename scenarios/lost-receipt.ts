@@ -185,7 +185,6 @@ async function paidOnce(
   );
 }
 
-/** On the node's links. */
 async function gapsOf({ cluster, signal }: Context, { name }: ClusterNode): Promise<Map<string, bigint>> {
   const running = cluster.nodes.filter((one) => one.running);
   const books = await Promise.all(running.map((one) => readNodeBooks(one, signal)));

@@ -156,7 +156,7 @@ function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]
   });
 }
 
-/** As an archive and as a form, with every file by its path. */
+/** Uploads an archive and a form, and reads every file of each by its path. */
 function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   return context.step('upload', async (progress) => {

@@ -73,7 +73,7 @@ interface Settled {
   readonly stuck: readonly File[];
 }
 
-/** As far as faults determine it. */
+/** What the nodes do, as far as faults determine it. */
 interface Stage {
   /** They keep nodes away. */
   readonly joining: readonly string[];
@@ -333,7 +333,7 @@ interface Reading {
   readonly condition: string;
 }
 
-/** From every node; of files without a place from another node each. */
+/** Reads synced files from every node, and each without a place from another node. */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
   const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
@@ -385,7 +385,6 @@ function read(context: Context, { step, readers, filesOf, condition }: Reading):
   });
 }
 
-/** As delivered; undefined: nothing. */
 async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
   const { signal } = context;
   const work = () => node.bytes.download(file.reference, { cache: false, signal });
@@ -421,7 +420,6 @@ function checkSynced(
   );
 }
 
-/** Of each reserve. */
 async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<Map<string, number>> {
   const largest = new Map<string, number>();
   const { promise: aborted, resolve } = Promise.withResolvers<void>();

@@ -123,7 +123,6 @@ function samples(context: Context, players: readonly ClusterNode[]): Promise<str
   return Promise.all(players.map(async (node) => (await take(node)).hash));
 }
 
-/** Of every player. */
 async function allStates(
   context: Context,
   players: readonly ClusterNode[],

@@ -41,7 +41,6 @@ const NS_PER_MS = 1_000_000n;
 /** Of part of a millisecond, and a timer that fires early. */
 const TIMER_MS = 10;
 
-/** And the uploading node. */
 interface Version {
   readonly node: ClusterNode;
   readonly chunk: Chunk;
@@ -147,7 +146,7 @@ function timestampOf(stamp: string): bigint {
   return BigInt(`0x${stamp.slice(TIMESTAMP_AT, TIMESTAMP_AT + TIMESTAMP_DIGITS)}`);
 }
 
-/** At once: neither node has the other's payload. */
+/** Uploads both at once: neither node has the other's payload. */
 async function upload(
   context: Context,
   { owner, versions }: Disputed,
@@ -185,7 +184,7 @@ async function converge(context: Context, disputed: Disputed, kept: Version): Pr
   context.figure({ name: 'same payload after', of: address.slice(0, 8), value: ms, unit: 'ms' });
 }
 
-/** In the node's own store. @returns text: what it has instead */
+/** Reads the node's own store. @returns text: what it has instead */
 async function payloadOn(
   node: ClusterNode,
   { address, versions }: Disputed,

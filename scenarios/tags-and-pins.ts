@@ -281,7 +281,6 @@ function serveAlone(context: Context, keeper: ClusterNode, { reference, data }: 
   });
 }
 
-/** With its own batch. */
 function bringBack(context: Context, keeper: ClusterNode, { reference, data }: Stored): Promise<void> {
   return context.step('stewardship', async () => {
     const { signal } = context;

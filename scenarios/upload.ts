@@ -65,7 +65,6 @@ async function upload(context: Context, size: number, index: number, intendedMs?
   });
 }
 
-/** By the cluster's clock. */
 function uploadAtRate(context: Context, size: number): Promise<void> {
   const { rate, duration, mode, node } = context.parameters;
   return context.step('upload', async (progress) => {
@@ -87,7 +86,6 @@ function uploadAtRate(context: Context, size: number): Promise<void> {
   });
 }
 
-/** With two decimals. */
 function perSecond(count: number, ms: number): number {
   return Math.round((count * 100_000) / ms) / 100;
 }

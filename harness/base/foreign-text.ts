@@ -52,7 +52,6 @@ export function mistakeLines(mistakes: readonly Mistake[], source?: string): str
     .join('\n');
 }
 
-/** Without markup, HTML, links or mentions. */
 export function inMarkdown(text: string): string {
   return inLine(text, LONG_LINE_MAX)
     .replaceAll(/[\\`*_{}[\]<>|#~&@]/g, (character) => `\\${character}`)
@@ -77,7 +76,7 @@ function escaped(character: string): string {
     .join('');
 }
 
-/** Not within a surrogate pair. */
+/** Never splits a surrogate pair. */
 function cut(text: string, length: number): string {
   const end = text.charCodeAt(length - 1);
   return text.slice(0, end >= 0xd800 && end < 0xdc00 ? length - 1 : length);

@@ -32,14 +32,14 @@ export function grouped(value: number | bigint | string): string {
 export const NATIVE_DECIMALS = 18;
 export const TOKEN_DECIMALS = 16;
 
-/** With all decimals and no trailing zeros: 15 with one decimal is `1.5`. */
+/** All decimals and no trailing zeros: 15 with one decimal is `1.5`. */
 export function inUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');
   return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** For a column: as many decimals as the finest amount needs. */
+/** A column: all amounts have as many decimals as the finest one needs. */
 export function tokenColumn(amounts: readonly bigint[]): string[] {
   const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
   const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
@@ -68,7 +68,7 @@ export function excerpt(text: string): string {
   return left === 0 ? text : `${shown}\n… and ${grouped(left)} more characters, in report.json`;
 }
 
-/** Without what differs between failures of one cause: nodes, chunks, counts, durations, places. */
+/** Removes what differs between failures of one cause: nodes, chunks, counts, durations, places. */
 export function general(text: string): string {
   return text
     .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')

@@ -16,7 +16,7 @@ export function writeJson(path: string, value: unknown): void {
   replaceJson(path, value);
 }
 
-/** In an existing folder: a removed one is not made again. @throws `ENOENT` */
+/** The folder must exist: a removed one is not made again. @throws `ENOENT` */
 export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
   // It may hold the token that controls a cluster's nodes.

@@ -13,7 +13,7 @@ interface Served {
   readonly clients: Clients;
 }
 
-/** From outside. */
+/** Clients from outside. */
 export interface Clients {
   /** Disposed when the connection has ended, or carries a WebSocket. */
   begin(): Disposable;
@@ -84,7 +84,7 @@ function connect(host: string, port: number): MemorySocket {
   return here.once('close', end).once('agentRemove', end);
 }
 
-/** For undici: servers in memory, others by the options. */
+/** Connects undici to servers in memory, and to others by the options. */
 export function connectorFor(options: buildConnector.BuildOptions = {}): buildConnector.connector {
   const other = buildConnector(options);
   return (target, done) => {
@@ -101,7 +101,6 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
   };
 }
 
-/** For agents of `node:http`. */
 export class MemoryAgent extends Agent {
   override createConnection(
     { host, port }: Target,

@@ -1,4 +1,3 @@
-/** In order of paths. */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { type Pack, pack } from 'tar-stream';
@@ -46,7 +45,7 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
   return files;
 }
 
-/** Without data: a folder. */
+/** An entry without data is a folder. */
 export interface TarEntry extends Partial<TreeFile> {
   readonly path: string;
   readonly mode?: number;
@@ -54,7 +53,7 @@ export interface TarEntry extends Partial<TreeFile> {
   readonly owner?: number;
 }
 
-/** In order, with fixed times: equal trees give equal archives. */
+/** Keeps the order, with fixed times: equal trees give equal archives. */
 export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }

@@ -96,7 +96,7 @@ export async function orLate<T, L>(
   return await Promise.race([work, passed.promise]);
 }
 
-/** With this time between, until disposed. Keeps no process alive. */
+/** Repeats the work with this time between, until disposed. Keeps no process alive. */
 export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void): Disposable {
   const tick = () => {
     timer = clock.timer(ms, tick, true);

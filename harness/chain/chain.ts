@@ -111,7 +111,7 @@ export class Chain {
     return this.#url;
   }
 
-  /** Without user, query and keys. */
+  /** The endpoint without user, query and keys. */
   get shownRpc(): string {
     return shownUrl(this.#url);
   }
@@ -187,7 +187,6 @@ export class Chain {
     this.#witness = witness;
   }
 
-  /** By this process. */
   #failsFor(node: string): boolean {
     return [...this.#failing].some((whose) => [node, ''].includes(whose.split(' ')[0] ?? ''));
   }
@@ -198,7 +197,7 @@ export class Chain {
     this.#witness?.broke('chain', 'the chain was paused', 'blocks');
   }
 
-  /** At the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** Blocks come again at the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resume(): Promise<void> {
     await command(this.#controlled('it cannot be resumed'), '/resume');
     this.#witness?.mended('chain', 'blocks');
@@ -400,7 +399,7 @@ export class Chain {
     writeState(folder, { ...saved, dump: Buffer.from(saved.dump, 'base64') }).close();
   }
 
-  /** By node, with those affected by a fault. */
+  /** Each node's calls through the gate, with those affected by a fault. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
     return (await this.#gateState()).clients ?? {};
   }

@@ -24,7 +24,9 @@ export interface ChainRecord extends Whose {
   readonly steady: boolean;
 }
 
-/** For `chain/main.ts`; amounts are decimal strings. Its token, and whether it ends with its parent, are added later. */
+/**
+ * Options of `chain/main.ts`; amounts are decimal strings. Its token, and whether it ends with its parent, are added later.
+ */
 export interface ChainOptions extends ChainSetup {
   readonly engine: EngineName;
   /** For the JSON-RPC endpoint. */

@@ -41,7 +41,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Its status is no error. The body can be read once. */
+/** An answer whose status is no error. The body can be read once. */
 export interface HttpResponse {
   /** HTTP status. */
   readonly status: number;
@@ -62,7 +62,7 @@ export type ExchangeObserver = (node: string, request: RequestOptions) => Exchan
 
 export interface ExchangeOutcome {
   answered(status: number, headers: Readonly<Record<string, string>>): void;
-  /** As much of the body as was read, in pieces. */
+  /** The part of the body that was read, in pieces. */
   read(content: Uint8Array | string): void;
   /** @param kind class of the error */
   failed(kind: string): void;
@@ -106,7 +106,7 @@ export class HttpClient implements AsyncDisposable {
     this.#observer = observer;
   }
 
-  /** Of every request. */
+  /** Headers of every request that let it in. */
   authorization(): Readonly<Record<string, string>> {
     return this.#authorization.headers();
   }
@@ -129,7 +129,7 @@ export class HttpClient implements AsyncDisposable {
     return (await (await this.request(options)).json()) as T;
   }
 
-  /** For a path alone. */
+  /** A request that has only a path. */
   get<T>(path: string, signal: AbortSignal | undefined): Promise<T> {
     return this.json({ method: 'GET', path, signal });
   }

@@ -14,19 +14,19 @@ export function parseJson(text: string): unknown {
   ) as unknown;
 }
 
-/** In any spelling. */
+/** An amount in any of its spellings. */
 export type AmountJson = number | bigint | string;
 
 export function amount(value: AmountJson): bigint {
   return BigInt(value);
 }
 
-/** Of any spelling, as lower-case digits. */
+/** An address or hash of any spelling, as lower-case digits. */
 export function plainHex(text: string): string {
   return text.replace(/^0x/, '').toLowerCase();
 }
 
-/** As the chain writes it. */
+/** An address as the chain writes it. */
 export function prefixed(address: string): string {
   return address.startsWith('0x') ? address : `0x${address}`;
 }

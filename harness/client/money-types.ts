@@ -17,7 +17,7 @@ export interface Balance {
   readonly balance: bigint;
 }
 
-/** By peer (overlay) and in total. */
+/** What was settled with each peer (overlay) and in total. */
 export interface Settlements {
   /** Cheques: token units; settlements by time: accounting units. */
   readonly totalReceived: bigint;
@@ -55,7 +55,7 @@ export interface PeerAccount {
   readonly ghostBalance: bigint;
 }
 
-/** Of a chequebook, token units. */
+/** A chequebook's balance, token units. */
 export interface ChequebookBalance {
   /** Of the contract. */
   readonly totalBalance: bigint;

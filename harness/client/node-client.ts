@@ -126,7 +126,7 @@ export class NodeClient implements AsyncDisposable {
     return this.#debug.get<Addresses>('/addresses', signal);
   }
 
-  /** From the main API. */
+  /** The main API's health. */
   async health(signal?: AbortSignal): Promise<Health> {
     return this.#http.get<Health>('/health', signal);
   }
@@ -241,12 +241,12 @@ export class NodeClient implements AsyncDisposable {
     );
   }
 
-  /** By cheques, token units. @throws ClientError `http.403` where swap is off */
+  /** What was settled by cheques, token units. @throws ClientError `http.403` where swap is off */
   settlements(signal?: AbortSignal): Promise<Settlements> {
     return this.#settlements('/settlements', signal);
   }
 
-  /** By time, accounting units. */
+  /** What was settled by time, accounting units. */
   timeSettlements(signal?: AbortSignal): Promise<Settlements> {
     return this.#settlements('/timesettlements', signal);
   }

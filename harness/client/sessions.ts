@@ -107,7 +107,7 @@ export class TagsClient {
     return this.#http.get<Tag>(`/tags/${uid}`, signal);
   }
 
-  /** By uid. */
+  /** Every tag of the node, by uid. */
   async list(signal?: AbortSignal): Promise<readonly Tag[]> {
     const all: Tag[] = [];
     for (;;) {

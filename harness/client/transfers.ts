@@ -97,7 +97,7 @@ export class Uploads {
     return uploaded;
   }
 
-  /** In the dialect. @throws HarnessError `ARGUMENT_INVALID` */
+  /** The options as headers of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
   headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {
@@ -127,7 +127,7 @@ function expectOptions(where: string, options: UploadOptions & StampOption): voi
   if (timeoutMs !== undefined) expectTimeout(`${where}: timeoutMs`, timeoutMs);
 }
 
-/** In the dialect, for given values. */
+/** The given values as headers of the dialect. */
 function named(
   { headerPrefix }: Dialect,
   values: Readonly<Record<string, string | number | boolean | undefined>>,
@@ -182,7 +182,7 @@ export class BytesClient {
     return (await this.#open('bytes.download', reference, options)).bytes();
   }
 
-  /** In pieces. */
+  /** Downloads in pieces. */
   async stream(reference: string, options: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     return (await this.#open('bytes.stream', reference, options)).pieces();
   }
@@ -265,7 +265,7 @@ export class ChunksClient {
     return (await this.#http.request(request)).bytes(CHUNK_ANSWER_MAX);
   }
 
-  /** In the node's own store: HEAD never asks the network, GET would. */
+  /** Whether the node's own store has it: HEAD never asks the network, GET would. */
   async has(address: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('chunks.has: address', address, DIGITS.reference);
     const request = { method: 'HEAD', path: `/chunks/${address}`, signal } as const;
@@ -319,7 +319,7 @@ export class FilesClient {
     return this.#uploads.send({ where: 'files.uploadTar', path, body: tar, headers }, options);
   }
 
-  /** As parts of a form. @param form.contentType with its boundary */
+  /** Uploads a directory as parts of a form. @param form.contentType with its boundary */
   uploadForm(form: { body: Body; contentType: string }, options: UploadOptions = {}): Promise<Uploaded> {
     const headers = {
       'content-type': form.contentType,

@@ -13,14 +13,14 @@ export interface Addresses {
   readonly pssPublicKey: string;
 }
 
-/** As the node reports it. */
+/** A node's health and versions, as it reports them. */
 export interface Health {
   readonly status: string;
   readonly version: string;
   readonly apiVersion: string;
 }
 
-/** As the node reports it. */
+/** A node's own kind, as it reports it. */
 export interface NodeInfo {
   readonly mode: string;
   readonly chequebookEnabled: boolean;
@@ -34,7 +34,7 @@ export interface PeerEntry {
   readonly fullNode: boolean;
 }
 
-/** With its node's measurements. */
+/** A peer with its node's measurements. */
 export interface TopologyPeer {
   readonly address: string;
   readonly metrics?: {
@@ -107,7 +107,7 @@ export interface PeerStatus
   readonly requestFailed?: boolean;
 }
 
-/** Of a node and its network. */
+/** The radii of a node, and what its network commits to. */
 export interface ReserveState {
   /** Bits. */
   readonly radius: number;
@@ -147,7 +147,7 @@ export interface Backlog {
   }[];
 }
 
-/** For all chunks oldest first. */
+/** A page of a node's events; for all chunks, oldest first. */
 export interface ChunkEvents extends ChunkEventPage {
   /** Most kept events; 0: the option `chunk-events` is 0. */
   readonly capacity: number;
@@ -190,7 +190,7 @@ export interface NetworkBatch {
   readonly batchTTL: number;
 }
 
-/** As its owner sees it. Amounts in token units, times in seconds. */
+/** A postage batch as its owner sees it. Amounts in token units, times in seconds. */
 export interface Stamp {
   readonly batchID: string;
   /** Stamps used in its fullest bucket. */
@@ -213,7 +213,7 @@ export interface Stamp {
   readonly displaced?: number;
 }
 
-/** As its owner counts. */
+/** How full a batch's buckets are, as its owner counts. */
 export interface StampBuckets {
   readonly depth: number;
   /** Leading address bits that decide it. */
@@ -254,7 +254,7 @@ export interface PinCheck {
   readonly invalid: number;
 }
 
-/** Of an upload; references are 64 hex digits, 128 when encrypted. */
+/** An upload's result; references are 64 hex digits, 128 when encrypted. */
 export interface Uploaded {
   /** With access control it is encrypted: useful only with history and publisher. */
   readonly reference: string;
@@ -296,7 +296,7 @@ export interface ReadAccess {
   readonly timestamp?: number;
 }
 
-/** Its bytes are still to come. */
+/** A file whose bytes are still to come. */
 export interface OpenedFile {
   readonly contentType: string;
   /** Undefined: the manifest names none. */

@@ -15,7 +15,6 @@ export interface ChangeFlags extends ClusterFlags {
   readonly wide?: boolean;
 }
 
-/** Before and after; `null`: unknown. */
 export interface Versions {
   readonly from: string | null;
   readonly to: string | null;

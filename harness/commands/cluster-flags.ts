@@ -25,7 +25,6 @@ interface Given {
   readonly value: unknown;
 }
 
-/** In the table's order. */
 function givenOptions(flags: object): Given[] {
   const values: Readonly<Record<string, unknown>> = { ...flags };
   return Object.entries(CLUSTER_OPTIONS).flatMap(([name, row]) => {

@@ -8,7 +8,6 @@ import { TestbedMetrics } from '../metrics/testbed.ts';
 const NO_RUN = 'none';
 const WATCH_INTERVAL_MS = 5000;
 
-/** In and outside runs. */
 export class Watch implements AsyncDisposable {
   readonly #scraper: Scraper;
   readonly #close: () => Promise<void>;

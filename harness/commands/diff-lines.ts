@@ -28,7 +28,6 @@ export function linesOf(
   ];
 }
 
-/** Of one kind if only numbers, addresses and references tell them apart. */
 function alikeness({ kind, what }: Difference): string {
   return `${kind} ${what.replaceAll(/[0-9a-f]{8,}|\d+/g, '#')}`;
 }

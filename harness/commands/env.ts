@@ -22,7 +22,7 @@ async function print(flags: ClusterFlags, context: CommandContext): Promise<void
   });
 }
 
-/** Without a number: of the first uploading node. */
+/** Variables without a number are the first uploading node's. */
 function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {

@@ -62,7 +62,6 @@ function addKind(program: Command, kind: FaultKind, run: Run): void {
     });
 }
 
-/** As a request's fields. */
 function requestOf(
   fields: readonly FaultField[],
   given: readonly unknown[],
@@ -130,7 +129,6 @@ export async function heal(
   });
 }
 
-/** For `ps` and `status`. */
 export function activeFaults(list: readonly Fault[]): readonly string[] {
   return list.map(
     ({ id, at, text, effect }) =>

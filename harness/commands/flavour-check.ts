@@ -29,7 +29,6 @@ interface Subject {
   readonly signal: AbortSignal;
 }
 
-/** Of the file. */
 interface Statement {
   readonly about: string;
   readonly see: (subject: Subject) => Promise<string>;

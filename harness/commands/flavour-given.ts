@@ -6,7 +6,7 @@ import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
 import type { FlavourInput } from '../flavours/declared/input.ts';
 import { FLAVOUR_NAMES } from '../flavours/flavour.ts';
 
-/** After the first `@` behind a flavour or its file, whose path may have some of its own. */
+/** The program follows the first `@` behind a flavour or its file, whose path may have some of its own. */
 export function parted(text: string): readonly [flavour: string, program: string | undefined] {
   const parts = text.split('@');
   const before = (count: number) => parts.slice(0, count).join('@');

@@ -16,7 +16,7 @@ const COLUMNS = [
   { title: 'tokens', rank: 2, align: 'right' },
 ] as const;
 
-/** With `0x`; base units. */
+/** Digits have `0x`; amounts are base units. */
 interface Account {
   readonly name: string;
   readonly of: 'node' | 'user';

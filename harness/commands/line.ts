@@ -60,7 +60,7 @@ function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Sur
   };
 }
 
-/** With --json a document, besides the text on standard error. */
+/** With --json the error is a document too; text always goes to standard error. */
 function fail(
   error: unknown,
   words: readonly string[],

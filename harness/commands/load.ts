@@ -11,7 +11,7 @@ import { repeatLine } from './repeat-line.ts';
 import { runPlanned, titleOf } from './run.ts';
 import type { RunFlags } from './run-flags.ts';
 
-/** Its cluster has the options of `run`. */
+/** Options of its cluster are those of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
   readonly script?: string;
   readonly profile?: string;

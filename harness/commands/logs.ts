@@ -118,7 +118,7 @@ function inOrder(logs: readonly { readonly part: string; readonly lines: readonl
   return logs.length === 1 ? all : all.toSorted((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time)));
 }
 
-/** With --json, a document per line. Lines of several logs begin with their node. */
+/** With --json it prints a document per line. Lines of several logs begin with their node. */
 function printer(parts: readonly Part[], context: CommandContext): (part: string, line: string) => void {
   if (context.json) {
     return (node, line) => context.out(`${JSON.stringify({ node, line: logValue(line) })}\n`);

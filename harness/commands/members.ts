@@ -33,7 +33,7 @@ export function remove(node: string, flags: RemoveFlags, context: CommandContext
   });
 }
 
-/** Of running nodes. Adds new ones only if too few old ones can return. */
+/** Counts running nodes. Adds new ones only if too few old ones can return. */
 export function scale(
   count: number,
   flags: RemoveFlags & ChangeFlags,

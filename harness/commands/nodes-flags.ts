@@ -16,7 +16,7 @@ export type NodesFlags = Pick<
   'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace' | 'flavour'
 >;
 
-/** Of a cluster file and the command line. @throws HarnessError `DEFINITION_INVALID` */
+/** Flavour files of a cluster file and the command line. @throws HarnessError `DEFINITION_INVALID` */
 export async function flavoursWith(
   { flavour: paths = [] }: Pick<NodesFlags, 'flavour'>,
   file: Readonly<Record<string, unknown>>,

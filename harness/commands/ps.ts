@@ -55,7 +55,7 @@ function isElsewhere(named: string, { stateDir, note }: CommandContext): boolean
   return why !== undefined;
 }
 
-/** As running nodes report them; silent ones have none. */
+/** Versions that running nodes report; silent ones have none. */
 async function versionsOf({ nodes, clock }: Cluster, signal: AbortSignal): Promise<Map<string, string>> {
   using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
   const running = nodes.filter(({ state }) => state === 'running');

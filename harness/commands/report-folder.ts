@@ -59,7 +59,7 @@ function partsOf(folder: string): Dirent[] {
   return entriesOf(folder).filter(({ name }) => !TURN.test(name));
 }
 
-/** Without a file that says so, it has nothing but runs' folders. */
+/** A folder without a file that says so has nothing but runs' folders. */
 function isReport(folder: string, levels: number): boolean {
   if (Object.entries(SIGNS).some(([name, isIts]) => isIts(documentIn(join(folder, name))))) return true;
   const parts = levels === 0 ? [] : partsOf(folder);

@@ -159,7 +159,7 @@ export function freshFlags(flags: RunFlags): string[] {
   return [...freshOptions(flags), ...(flags.keep === true ? ['--keep'] : [])];
 }
 
-/** From options or file, else the scenarios' needs; other flavours only with a known program. */
+/** Options or file decide, else the scenarios' needs; other flavours only with a known program. */
 function freshNodes(
   scenarios: readonly Scenario[],
   flags: RunFlags,

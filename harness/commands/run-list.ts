@@ -52,7 +52,7 @@ function defaultText(kind: ParameterSpec['kind'], value: ParameterSpec['default'
   return kind === 'sizes' ? (value as readonly number[]).map(sizeText).join(',') : String(value);
 }
 
-/** As an option accepts it: `1MiB`, `4096`. */
+/** A size as an option accepts it: `1MiB`, `4096`. */
 function sizeText(bytes: number): string {
   if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}MiB`;
   return bytes > 2 ** 13 && bytes % 2 ** 10 === 0 ? `${bytes / 2 ** 10}KiB` : String(bytes);

@@ -28,7 +28,7 @@ export function expectSimulated(driver: DriverName): void {
   );
 }
 
-/** Until disposed. @param report folder of the run */
+/** Serves it until disposed. @param report folder of the run */
 export async function openRunPage(
   report: string,
   { signal, out, note, json, style }: CommandContext,

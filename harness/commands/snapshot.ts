@@ -67,7 +67,7 @@ function linesOf(snapshots: readonly Snapshot[], { width }: CommandContext): str
   return [...renderTable(COLUMNS, rows, width).lines, ...unusable];
 }
 
-/** Of another version only the head is known. */
+/** Only the head of another version is known. */
 function rowOf({ name, savedAt, ...rest }: SnapshotRecord): string[] {
   const known: Readonly<Record<string, unknown>> = { ...rest };
   const shown = (key: string) => {

@@ -70,7 +70,6 @@ export async function stamp(
   });
 }
 
-/** As shown. */
 interface PurchasedBatch {
   readonly whose: { readonly node?: string; readonly owner?: string };
   readonly buyer?: string;
@@ -106,7 +105,7 @@ async function boughtFor(
   return { whose: { owner }, ...(await createBatchFor(cluster, { ...request, owner }, signal)) };
 }
 
-/** Of an attached network: from a node. */
+/** A node knows the price of an attached network. */
 async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
   const { chain, driver } = cluster;
   if (DRIVER_FACTS[driver].owned) return chain.batchTerms();

@@ -1,4 +1,4 @@
-/** In the help's order. What a command takes and does is loaded when it is asked for, from `options/` and this folder. */
+/** Commands in the help's order. What one takes and does is loaded when it is asked for, from `options/` and this folder. */
 import type { CommandOptions } from './options/spec.ts';
 
 /** @returns exit code, if a verdict */

@@ -28,7 +28,7 @@ interface TapFlags extends ClusterFlags {
   readonly read?: string;
 }
 
-/** Of a record: part of the run, where there are several. */
+/** An event of a record, with the part of the run where there are several. */
 type PrintedEvent = ReadEvent & { readonly part?: string };
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));

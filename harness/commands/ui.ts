@@ -40,7 +40,7 @@ export async function ui(flags: UiFlags, context: CommandContext): Promise<void>
   }
 }
 
-/** Until the cluster ends and its pages have been told. */
+/** Waits for the end of the cluster, and until its pages have been told. */
 async function removed(isThere: () => boolean, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && isThere()) await pause(MACHINE_CLOCK, LOOK_MS, signal);
   await pause(MACHINE_CLOCK, LOOK_MS, signal);

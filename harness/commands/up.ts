@@ -146,7 +146,7 @@ export function headline(cluster: Cluster, { style }: CommandContext): string[] 
 
 const CURL_PROXIES = ['http_proxy', 'all_proxy', 'ALL_PROXY'] as const;
 
-/** To copy: upload, download elsewhere, remove the cluster. */
+/** Commands to copy: upload, download elsewhere, remove the cluster. */
 export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);

@@ -76,7 +76,7 @@ export function halfway(
   });
 }
 
-/** As a running node reports; `null`: it does not. */
+/** The version is a running node's own report; `null`: none. */
 async function programOf(node: ClusterNode, signal: AbortSignal): Promise<Program> {
   const { flavour, binary = node.image } = node;
   if (!node.running) return { flavour, binary, version: null };

@@ -36,7 +36,6 @@ export function matrixLines(report: ConformanceReport, style: ConsoleStyle, widt
   ];
 }
 
-/** With counts. */
 function skipped(rows: readonly RowResult[]): string[] {
   const byReason = Map.groupBy(
     rows.filter(({ verdict }) => verdict === 'skipped'),

@@ -80,7 +80,7 @@ export function containerNetwork(
   };
 }
 
-/** Before the chain runs, contract addresses follow from the deployer's. */
+/** Contract addresses follow from the deployer's, before the chain runs. */
 function chainFacts(definition: Definition): ChainFacts {
   const contracts = contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
   return {

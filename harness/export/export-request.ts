@@ -5,7 +5,7 @@ import type { Definition } from '../cluster/plan/schema.ts';
 /** Exports run repeatedly: the seed is fixed. */
 export const DEFAULT_SEED = 42n;
 
-/** Of a swarm. */
+/** A machine of a swarm. */
 export interface Machine {
   readonly name: string;
   /** Of its published ports. */

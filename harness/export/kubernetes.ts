@@ -51,7 +51,6 @@ const VOLUME_SIZE = '2Gi';
 const PROBE_SECONDS = 5;
 const STARTUP_FAILURES = 120;
 
-/** In its group's StatefulSet. */
 type SetNode = ContainerNode & { readonly pod: string; readonly set: string };
 
 export function exportKubernetes(request: ExportRequest): Exported {
@@ -363,7 +362,7 @@ function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
   ];
 }
 
-/** With limits, requests equal them. */
+/** A pod with limits requests as much. */
 function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
   const limits = {
     ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),

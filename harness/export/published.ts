@@ -53,7 +53,6 @@ export function networkUrls(
 /** It controls the chain: only its own machine may reach it. */
 export const CONTROL_HOST = '127.0.0.1';
 
-/** At the definition's address. */
 export function localDoors(definition: Definition): NetworkUrls {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
   return networkUrls(definition, { chain: host, control: CONTROL_HOST, node: () => host });

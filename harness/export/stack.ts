@@ -45,7 +45,7 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/** In turn: neighbours in the list are on different machines. The chain runs on the first node's. */
+/** Nodes are assigned in turn: neighbours in the list are on different machines. The chain runs on the first node's. */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }

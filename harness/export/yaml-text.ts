@@ -20,7 +20,7 @@ export function commented(notes: readonly string[]): string {
   return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }
 
-/** For Compose and Docker Swarm. What services share is a part `x-NAME`, merged as `NAME` under `<<`. */
+/** Files for Compose and Docker Swarm. What services share is a part `x-NAME`, merged as `NAME` under `<<`. */
 export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: readonly string[]): string {
   const document = new Document(parts, { aliasDuplicateObjects: false });
   visit(document, {

@@ -14,7 +14,7 @@ const MICROSECONDS_PER_MS = 1000;
 const LATENCY_MICROSECONDS_MAX = 3_600_000_000;
 
 const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p999Ms: 99.9 } as const;
-/** In reports. */
+/** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
 /** A distribution, ms. Percentiles are null with too few samples (`enoughFor`), the other figures with none. */
@@ -61,7 +61,7 @@ export class Distribution {
     return all;
   }
 
-  /** With all samples. */
+  /** One distribution with the samples of all. */
   static merged(parts: Iterable<Distribution>): Distribution {
     const all = Distribution.empty();
     for (const part of parts) {

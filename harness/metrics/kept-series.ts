@@ -11,7 +11,6 @@ export function isKept(name: string): boolean {
   return (WORK.test(name) && !NOISE.test(name)) || PROCESS.test(name) || TESTBED.test(name);
 }
 
-/** Without the dialect's prefix. */
 export function keptName(name: string): string {
   return name.replace(/^(svc|bee)_/, '');
 }

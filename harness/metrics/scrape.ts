@@ -56,7 +56,7 @@ export class SeriesNumbers {
   }
 }
 
-/** Without its value; ours and Bees' have no timestamps. */
+/** A line without its value; ours and Bees' have no timestamps. */
 function seriesText(line: string): string {
   return line.slice(0, line.lastIndexOf(' '));
 }

@@ -182,7 +182,7 @@ async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Prom
   return figures.flat();
 }
 
-/** By its driver: it is no process here. */
+/** A driver's figures of a node that is no process here. */
 async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
   const [stats] = await Promise.allSettled([node.stats()]);
   const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};

@@ -36,7 +36,7 @@ export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float
   return rates;
 }
 
-/** From first to last value, across restarts; `NaN`: no values. */
+/** A counter's gain from first to last value, across restarts; `NaN`: no values. */
 export function increase(values: ArrayLike<number>): number {
   let total = Number.NaN;
   let before: number | undefined;

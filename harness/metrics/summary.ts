@@ -34,7 +34,6 @@ interface Value {
   readonly value: number;
   readonly mean?: number;
 }
-/** By node. */
 type Values = Map<string, Value & Pick<MetricsSnapshot, 'atMs'>>;
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 

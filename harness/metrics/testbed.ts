@@ -18,7 +18,7 @@ const SIZE_CLASSES = [
 ] as const;
 const SIZE_CLASS_LARGEST = 'above';
 
-/** Of a process; `all`: of several nodes in one. */
+/** Figures of a process; `all`: of several nodes in one. */
 export interface NodeFigures {
   readonly node: string;
   readonly group: string;
@@ -33,7 +33,6 @@ export interface NetworkFigures {
   readonly settlements: Readonly<Record<string, number>>;
 }
 
-/** For the gauges. */
 export interface NodeMoment {
   readonly node: string;
   readonly group: string;
@@ -138,12 +137,11 @@ export class TestbedMetrics {
   }
 }
 
-/** By the largest payload; `none` moves no bytes. */
+/** A class is named by its largest payload; `none` moves no bytes. */
 function sizeClass(bytes: number): string {
   return SIZE_CLASSES.find(([limit]) => bytes <= limit)?.[1] ?? SIZE_CLASS_LARGEST;
 }
 
-/** Of values kept elsewhere. */
 function setTotal(counter: Counter, labels: Record<string, string>, value: number): void {
   counter.remove(labels);
   counter.inc(labels, value);

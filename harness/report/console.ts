@@ -102,7 +102,7 @@ export class StepDisplay {
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
-  /** After a long name the rest gives way, so that the times stay aligned. */
+  /** What follows a long name gives way, so that the times stay aligned. */
   #line(
     mark: string,
     { name: text, began }: { readonly name: string; readonly began: string },

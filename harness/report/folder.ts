@@ -49,12 +49,12 @@ export const FAULTS_FILE = 'faults.jsonl';
 
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE, MESSAGES_FILE, OLDER_MESSAGES_FILE];
 
-/** From 0: parallel clusters have one each. */
+/** Parts count from 0: parallel clusters have one each. */
 export function partFolder(part: number): string {
   return `part-${part + 1}`;
 }
 
-/** In order: named like parts, with parts' content. */
+/** Folders in order, named like parts and with parts' content. */
 export function partFolders(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^part-\d+$/.test(name))

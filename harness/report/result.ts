@@ -176,7 +176,6 @@ export function unrecordedOf({ problems = [], notes = [] }: RunResult): readonly
   return [...problems, ...notes];
 }
 
-/** On its times and rates; undefined: they are this machine's. */
 export function timeNote({ driver }: RunResult): string | undefined {
   // A report from elsewhere may name another driver.
   return Object.hasOwn(DRIVER_FACTS, driver) && DRIVER_FACTS[driver].simulated
@@ -184,7 +183,7 @@ export function timeNote({ driver }: RunResult): string | undefined {
     : undefined;
 }
 
-/** Its cluster could not be started. */
+/** A run whose cluster could not be started. */
 export interface FailedStart {
   readonly seed: number | string;
   readonly passed: false;
@@ -209,7 +208,7 @@ export interface FailedSeed {
   readonly report: string;
 }
 
-/** Its run has passed; the report is not kept. */
+/** A seed whose run has passed; the report is not kept. */
 export interface PassedSeed {
   readonly seed: number | string;
   /** On this machine. */

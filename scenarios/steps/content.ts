@@ -68,7 +68,7 @@ function parsed(line: string): Partial<LedgerEntry> | undefined {
   }
 }
 
-/** From the seed, on the network and in the ledger. */
+/** Bytes from the seed, on the network and in the ledger. */
 export async function uploadContent<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,

@@ -50,7 +50,7 @@ export function createFeed<T extends ParameterTable>(
 /** Seconds since the epoch: the bytes of each run of a seed are the same. */
 const UPDATED_AT_S = 1_700_000_000n;
 
-/** With its span. @param node has the content's root chunk */
+/** Span and payload. @param node has the content's root chunk */
 export async function updatePayload(
   version: UpdateVersion,
   reference: string,

@@ -17,7 +17,7 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
 /** Ignores the environment's proxy: a node is a part of the cluster. */
 export const plainAgent = new Agent();
 
-/** As any HTTP client sends it; an answer that it rejects is an observation, not an error. */
+/** A request of any HTTP client; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
   node: ClusterNode,
   path: string,

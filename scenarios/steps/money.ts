@@ -198,7 +198,7 @@ export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]):
   });
 }
 
-/** Once no difference changes; undefined: they go on changing. */
+/** The books once no difference changes; undefined: they go on changing. */
 async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {
@@ -233,7 +233,7 @@ export interface Mined {
   readonly gasUsed: bigint;
 }
 
-/** Its block. @throws HarnessError when it failed there */
+/** Waits for its block. @throws HarnessError when it failed there */
 export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, hash: string): Promise<Mined> {
   const { chain } = context.cluster;
   return until<Mined>(
@@ -255,7 +255,6 @@ interface ReceiptJson {
   readonly effectiveGasPrice: string;
 }
 
-/** With this status. */
 export async function expectRefusal<T extends ParameterTable>(
   context: ScenarioContext<T>,
   what: string,

@@ -57,7 +57,6 @@ export async function neighbourhoodOf(
   };
 }
 
-/** In their local store. */
 export async function holdersOf(
   address: string,
   nodes: readonly ClusterNode[],

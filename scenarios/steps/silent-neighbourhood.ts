@@ -117,7 +117,6 @@ function expectAccepted(
   });
 }
 
-/** In the node's neighbourhood. */
 function chunksNear(context: SilentContext, node: ClusterNode, stream: string): Chunk[] {
   const random = context.random(stream);
   const overlay = fromHex(node.overlay);

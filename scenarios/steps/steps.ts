@@ -131,7 +131,7 @@ async function causesOf<T extends ParameterTable>(
   }
 }
 
-/** Not boot nodes, which only introduce the others, or dishonest ones. */
+/** Boot nodes only introduce the others; dishonest ones do not count. */
 export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
@@ -173,7 +173,6 @@ export function otherNode<T extends ParameterTable>(
   throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
 }
 
-/** In words; undefined: equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
@@ -181,7 +180,6 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/** Of a scenario's wait. */
 export interface Limits {
   readonly cluster: Pick<Cluster, 'clock'>;
   readonly signal: AbortSignal;

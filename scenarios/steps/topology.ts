@@ -8,7 +8,6 @@ export const WITHIN = {
   within: parameter('duration', 30_000, 'time within which all conditions must hold', { allowance: true }),
 };
 
-/** On the whole cluster. */
 export interface Rule {
   readonly name: string;
   readonly expected: string;

@@ -200,7 +200,7 @@ export function expectSuccess<T extends ParameterTable>(
   });
 }
 
-/** Without the slowest hundredth, ms; 0: no samples. */
+/** The longest time but for the slowest hundredth, ms; 0: no samples. */
 export function p99(samples: readonly Sample[]): number {
   const times = samples.map(({ ms }) => ms).toSorted((a, b) => a - b);
   return times[Math.max(0, Math.ceil(times.length * 0.99) - 1)] ?? 0;

@@ -10,7 +10,7 @@ export interface PartLog {
   /** Path of the file, or the command that prints it. */
   readonly where: string;
   tail(lines: number): Promise<string[]>;
-  /** Its end now. */
+  /** The log's end now. */
   end(): Promise<LogPosition>;
   /** Lines added since `position`; undefined: all. */
   since(position: LogPosition | undefined): Promise<string[]>;

@@ -21,7 +21,7 @@ interface CompiledRecord {
   readonly bundle: Bundle;
 }
 
-/** From a current bundle, else from the sources without compiled code. */
+/** A command from a current bundle, else from the sources without compiled code. */
 export interface Launch {
   readonly command: Command;
   readonly compileCache: string | undefined;

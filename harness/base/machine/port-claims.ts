@@ -45,7 +45,6 @@ export function claimPort(port: number, keeper: string): boolean {
   }
 }
 
-/** By an existing cluster. */
 export function isClaimed(port: number): boolean {
   const folder = claimsFolder();
   const owner = folder === undefined ? undefined : ownerOf(join(folder, String(port)));
@@ -77,7 +76,6 @@ function isOwnFolder(path: string): boolean {
   }
 }
 
-/** Of gone clusters. */
 function sweep(folder: string): void {
   swept.add(folder);
   try {
@@ -109,7 +107,7 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
-/** Of the system. Under jest it is of another realm: `instanceof` fails. */
+/** The system's code. Under jest its error is of another realm: `instanceof` fails. */
 function errorCode(error: unknown): string | undefined {
   return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code;
 }

@@ -223,7 +223,7 @@ export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forc
   return { forced: true };
 }
 
-/** With all it started. */
+/** Also kills all that it started. */
 export async function killProcess(id: ProcessId): Promise<void> {
   signalGroup(id, 'SIGKILL');
   await gone(id, Number.POSITIVE_INFINITY);

@@ -15,7 +15,7 @@ export class Names {
     return name.replace(/^svc-/, DIALECTS[this.dialect].headerPrefix);
   }
 
-  /** As in parse errors: `Swarm-Tag`. */
+  /** A header as parse errors name it: `Swarm-Tag`. */
   declared(name: string): string {
     return this.header(name).replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
   }

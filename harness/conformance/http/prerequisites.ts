@@ -104,7 +104,7 @@ function addressOf(session: RowSession, { fresh, length }: Fresh): string {
   return toHex(makeCac(BigInt(length), session.content(fresh, length)).address);
 }
 
-/** With a tag, so that it waits for no other node. */
+/** It has a tag, so that it waits for no other node. */
 function storedChunk(session: RowSession): Promise<string> {
   return session.once('chunk', (setup) =>
     upload(setup, { path: '/chunks', headers: { 'svc-tag': '{tag}' }, body: chunkOf('chunk') }),

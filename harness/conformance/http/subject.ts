@@ -121,7 +121,7 @@ export class RowSession {
     return answered(answer);
   }
 
-  /** Until it fits or time is up. @throws Mismatch */
+  /** Asks until the answer fits or time is up. @throws Mismatch */
   async until(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const expected = await this.#expectation(expect);
@@ -172,12 +172,11 @@ export class RowSession {
     return span === true ? makeCac(BigInt(length), content).data : content;
   }
 
-  /** In hex. */
   hex(name: string, length = 32): string {
     return Buffer.from(this.content(name, length)).toString('hex');
   }
 
-  /** At the run's end, when the row's signal has ended. */
+  /** Removes it at the run's end, when the row's signal has ended. */
   later(what: string, request: HttpRequest): void {
     const named = { ...request, ...this.#named(request) };
     const remove = async () => {
@@ -188,7 +187,7 @@ export class RowSession {
     this.subject.cleanups.push({ what, remove });
   }
 
-  /** At the run's end. */
+  /** Removes it at the run's end. */
   forgetTag(uid: string | undefined): void {
     const what = `tag ${uid}`;
     if (uid === undefined || this.subject.cleanups.some((known) => known.what === what)) return;

@@ -112,7 +112,7 @@ export class Conversation {
     }
   }
 
-  /** Without frames. @throws Mismatch */
+  /** Bytes without frames. @throws Mismatch */
   async bytes(count: number, withinMs = ANSWER_MS): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     const until = this.#clock.monotonic() + withinMs;
@@ -132,7 +132,7 @@ export class Conversation {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
 
-  /** Of stream or connection. @throws Mismatch */
+  /** The node ends stream or connection. @throws Mismatch */
   async expectRefusal(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['reset', 'gone'], `expected a reset: ${what}`, withinMs);
   }

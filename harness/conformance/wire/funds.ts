@@ -151,7 +151,7 @@ async function deployChequebook({ signer, chain, key }: Account): Promise<{ cheq
   return { chequebook };
 }
 
-/** As the oracle reports. */
+/** The price that the oracle reports. */
 export async function swapPrice(chain: Chain): Promise<SwapPrice> {
   const [price = 0n, deduction = 0n] = await chain.words(chain.contracts.swapPriceOracle, 'getPrice()');
   return { price, deduction };

@@ -69,7 +69,7 @@ export const IDLE_FRAMES = join(
   frame(TYPE.windowUpdate, FLAG.syn | FLAG.rst, 85, 0),
 );
 
-/** In one packet. @param first odd */
+/** All in one packet. @param first odd */
 export function openedAndReset(first: number, count: number, protocolId: string): Uint8Array {
   const ids = Array.from({ length: count }, (_, n) => first + 2 * n);
   return join(...ids.flatMap((id) => [opening(id, protocolId), frame(TYPE.windowUpdate, FLAG.rst, id, 0)]));

@@ -213,17 +213,16 @@ export class Desk {
     return prerequisite('introduction', this.memory.friend(this.log));
   }
 
-  /** For this row alone. */
   async fresh(options: FreshOptions = {}): Promise<Counterpart> {
     return this.keep(await prerequisite('introduction', this.memory.introduced(this.log, options)));
   }
 
-  /** Not introduced. */
+  /** A peer that has not introduced itself. */
   async stranger(options: CounterpartOptions = {}): Promise<Counterpart> {
     return this.keep(await prerequisite('noise Ed25519', this.memory.connect(this.log, options)));
   }
 
-  /** Until the row's end. */
+  /** Closes it at the row's end. */
   keep(counterpart: Counterpart): Counterpart {
     this.#opened.push(() => counterpart.leave());
     return counterpart;

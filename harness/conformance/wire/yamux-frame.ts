@@ -21,7 +21,7 @@ export function data(id: number, body: Uint8Array, flags = 0): Uint8Array {
   return Buffer.concat([frame(TYPE.data, flags, id, body.length), body]);
 }
 
-/** With these first bytes. */
+/** Opens a stream with these first bytes. */
 export function opening(id: number, protocolId: string, rest: Uint8Array = new Uint8Array(0)): Uint8Array {
   return data(id, Buffer.concat([proposalOf(protocolId), rest]), FLAG.syn);
 }

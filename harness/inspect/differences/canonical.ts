@@ -127,7 +127,7 @@ export interface AskedFor {
   readonly body?: unknown;
 }
 
-/** Without content that comes as a stream. */
+/** Content that comes as a stream is left out. */
 export function requestText(
   node: string,
   { method, path, headers = {}, body }: AskedFor,

@@ -32,7 +32,7 @@ export interface LedgerEntry {
 export interface ChunkHolder {
   readonly name: string;
   readonly overlay: string;
-  /** In the local store; never asks the network. */
+  /** Whether the local store has it; never asks the network. */
   hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -62,7 +62,7 @@ export class Ledger {
     this.#path = path;
   }
 
-  /** In this turn: virtual time stands still during an asynchronous write. */
+  /** Writes in this turn: virtual time stands still during an asynchronous write. */
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
@@ -118,7 +118,7 @@ export class Ledger {
     return this.#verdict;
   }
 
-  /** Of the last verification, or of acknowledgements before one. */
+  /** Figures of the last verification, or of acknowledgements before one. */
   result(): LedgerResult {
     if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
     const { losses, ...counts } = this.#verdict;

@@ -158,7 +158,7 @@ export interface Used {
   readonly residentBytes: number;
 }
 
-/** Of a process with several nodes, whose individual shares are unknown. */
+/** Usage of a process with several nodes, whose individual shares are unknown. */
 export function usedOf(pid: number, at: number): Used | undefined {
   const usage = processUsage(pid);
   return usage === undefined ? undefined : { at, ...usage };

@@ -1,4 +1,4 @@
-/** On loopback. Requests look or set the pace of what a page shows; none reaches a node. */
+/** The page's server on loopback. Requests look or set the pace of what the page shows; none reaches a node. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,7 +24,7 @@ export interface PageDeps<W extends Watcher> {
 export interface ServedPage<W extends Watcher = Watcher> {
   /** Includes the token, which allows viewing. */
   readonly url: string;
-  /** For a browser's arguments, which other users can read: leads to the page only the first time. */
+  /** Leads to the page only the first time: other users can read a browser's arguments. */
   onceUrl(): string;
   readonly watcher: W;
   /** Ends all streams; waits for pending requests. */
@@ -191,7 +191,7 @@ export function judge(
   return { path: rest.join('/'), query: searchParams };
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 function same(given: string, token: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(token));

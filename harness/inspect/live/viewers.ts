@@ -58,7 +58,7 @@ export class Viewers {
     this.#sendAll(message('delta', delta));
   }
 
-  /** After a change that no delta tells. */
+  /** Sends the whole state after a change that no delta tells. */
   renew(): void {
     const snapshot = this.#deps.snapshot();
     if (snapshot !== undefined) this.#sendAll(message('snapshot', snapshot));

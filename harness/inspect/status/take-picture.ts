@@ -177,7 +177,6 @@ function pictureLinks(
 
 type Paid = Settlements['settlements'][number];
 
-/** By peers' overlays. */
 interface Accounts {
   readonly balance: ReadonlyMap<string, bigint>;
   readonly cheques: ReadonlyMap<string, Paid>;

@@ -192,7 +192,7 @@ function contentDocument(
   };
 }
 
-/** From a node's first attempt to the receipt that counted. */
+/** The push from a node's first attempt to the receipt that counted. */
 function longestPush(
   chunk: string,
   told: readonly Testimony[],

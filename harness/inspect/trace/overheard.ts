@@ -208,7 +208,7 @@ export class Listener {
     return this.#wanted === undefined || this.#wanted === value ? value : undefined;
   }
 
-  /** Of a peer outside the cluster: what the tap calls it. */
+  /** A peer outside the cluster is what the tap calls it. */
   #overlay(name: string): string {
     return this.#overlays.get(name) ?? name;
   }

@@ -53,7 +53,6 @@ export function writeRunning(folder: string, running: RunningDashboards): void {
   writeJson(runningFile(folder), running);
 }
 
-/** By a running command. */
 function isOwned({ owner }: RunningDashboards): boolean {
   return isAlive(owner);
 }
@@ -87,9 +86,8 @@ export function hasDashboards(folder: string): boolean {
   return running !== undefined && isOwned(running);
 }
 
-/** To a cluster's Prometheus. */
+/** Series announced to a cluster's Prometheus. */
 export interface Announcement {
-  /** By a running Prometheus. */
   isHeard(): boolean;
   withdraw(): void;
 }

@@ -60,7 +60,7 @@ interface Repeats {
   readonly trim: number;
 }
 
-/** In alternating runs, what disturbed both of a pair cancels out. */
+/** Whatever disturbed both runs of an alternating pair cancels out. */
 function repeatedEstimate({ a, b, turned, trim }: Repeats): Estimate {
   if (turned === undefined) return differenceOfMeans(a, b, trim);
   const differences = a.map((value, i) => (b[i] as number) - value);

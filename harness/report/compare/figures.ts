@@ -137,7 +137,7 @@ function typicalTail(windows: readonly Window[]): number {
   return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
 }
 
-/** Without the first and the last, which are incomplete. */
+/** The first and the last are left out, as incomplete. */
 function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
   return count
     .map((n, i) => ({

@@ -74,7 +74,6 @@ export function differencesOf(base: Side, other: Side): Difference[] {
   return [...workDifferences(a, b), ...differenceOf('driver', a.driver, b.driver), ...machine];
 }
 
-/** Of scenarios and parameters. */
 function workDifferences(a: RunResult, b: RunResult): Difference[] {
   const [titles, others] = [titlesOf(a.scenarios), titlesOf(b.scenarios)];
   return [

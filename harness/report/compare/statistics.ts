@@ -81,7 +81,7 @@ export interface Share {
   readonly total: number;
 }
 
-/** Of `b` minus that of `a`. @param a, b with a total above zero */
+/** The share of `b` minus that of `a`. @param a, b with a total above zero */
 export function differenceOfShares(a: Share, b: Share): Estimate {
   const value = b.count / b.total - a.count / a.total;
   return {
@@ -146,7 +146,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of a sample: divides by n - 1. */
+/** A sample's deviation: divides by n - 1. */
 export function standardDeviation(values: readonly number[]): number {
   const middle = mean(values);
   return Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1));
@@ -225,7 +225,7 @@ function logGamma(x: number): number {
   return (z - 0.5) * Math.log(z) - z + Math.log(2 * Math.PI) / 2 + series - shift;
 }
 
-/** From 0 to below 1 (Mulberry32). */
+/** Numbers from 0 to below 1 (Mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -120,7 +120,6 @@ function summaryOf({ verdict, figures }: Comparison, style: ConsoleStyle): strin
   return `${paint(style, colour, verdict)}: of ${plural(all.length, 'figure')} ${counts.join(', ')}`;
 }
 
-/** For more conclusive results. */
 function adviceOf({ sides, figures }: Comparison): string[] {
   const open = figures.some(({ compared }) => compared.some(({ verdict }) => verdict === 'too few samples'));
   const repeats = Math.min(...sides.map(({ runs }) => runs.length));

@@ -28,7 +28,7 @@ export type RecordedEvent = TapEvent & {
   readonly cluster?: number;
 };
 
-/** With its cluster's beginning, ms since the epoch. */
+/** An event with its cluster's beginning, ms since the epoch. */
 export type ReadEvent = RecordedEvent & { readonly began: number };
 
 export class MessageFile {

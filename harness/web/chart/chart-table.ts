@@ -1,4 +1,4 @@
-/** For people who cannot see the canvas. Elements stay while values change, to keep focus and reading position. */
+/** A table for people who cannot see the canvas. Elements stay while values change, to keep focus and reading position. */
 import { element } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
 import type { TimeChartData } from './chart-data.ts';

@@ -205,7 +205,6 @@ export class TimeChart {
     ];
   }
 
-  /** Of a drawn point. */
   #valueIndex(point: number): number {
     return this.#data.steps === true ? Math.floor(point / 2) : point;
   }

@@ -9,7 +9,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Of the address space before an overlay, 0 to 1. */
+/** Share of the address space before an overlay, 0 to 1. */
 export function shareOf(overlay: string): number {
   return Number.parseInt(overlay.slice(0, PREFIX_DIGITS), 16) / 16 ** PREFIX_DIGITS;
 }

@@ -1,4 +1,4 @@
-/** As SVG of the actual width, so that text has the page's size. */
+/** Draws SVG of the actual width, so that text has the page's size. */
 import { element, svg } from '../base/dom.ts';
 import {
   type Curve,

@@ -102,7 +102,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** From a node drawn for each upload, unless the network clearly does not deliver. */
+/** Reads from a node drawn for each upload, unless the network clearly does not deliver. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = operations.promised;

@@ -38,7 +38,6 @@ export class Departures implements Disposable {
     this.#context = context;
   }
 
-  /** Until disposed. */
   watch(): void {
     this.look();
     this.#timer = this.#context.cluster.clock.timer(LOOKED_MS, () => this.watch());
@@ -129,7 +128,7 @@ function isTaken(
   return receipts.every((receipt) => isLiar(receipt) || soon(({ prefix }) => prefix === receipt, receiptAt));
 }
 
-/** Before its neighbours could pull what it stored then, ms. */
+/** Whether it left before its neighbours could pull what it stored then, ms. */
 function isSoon(gone: Departure, at: number): boolean {
   return gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS;
 }

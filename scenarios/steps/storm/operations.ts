@@ -64,7 +64,6 @@ export class Operations {
     );
   }
 
-  /** Of the schedule. */
   payload({ data, size }: Of<'upload'>): Uint8Array {
     return this.#context.random(data).bytes(size);
   }
@@ -141,7 +140,7 @@ export class Operations {
     return { reference, tag: mode === 'deferred' ? tag : undefined, expected };
   }
 
-  /** From here on it is in the ledger. */
+  /** Promised from here on: it is in the ledger. */
   async acknowledge(
     { operation, node, reference, chunks, requestedAtMs }: Uploaded,
     level: LedgerEntry['level'],

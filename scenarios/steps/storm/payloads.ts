@@ -1,4 +1,4 @@
-/** After a storm: payloads in sequence at one single-owner address. Each is a message. */
+/** Payloads after a storm, in sequence at one single-owner address. Each is a message. */
 import type { ClusterNode, Subscription } from 'svcnet';
 import { fromHex, makeCac, signSoc, socAddress, socParts, toHex } from 'svcnet/scenario';
 import { ownerNear } from '../gsoc-owner.ts';
@@ -13,7 +13,7 @@ const TEXTS = ['first payload', 'second payload', 'third payload'] as const;
 const PROXIMITY = 12;
 const HEARD_WITHIN_MS = 60_000;
 
-/** Not during the storm: a push that a fault keeps from the listener is not repeated after another payload. */
+/** Comes after the storm: a push that a fault keeps from the listener is not repeated after another payload. */
 export function payloads(context: StormContext): Promise<void> {
   return context.step('payloads', async (progress) => {
     const { cluster, signal } = context;

@@ -238,7 +238,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
   ];
 }
 
-/** By then the effects of its other connections would have come. */
+/** By then the effects of the node's other connections would have come. */
 async function mustStay(peer: Counterpart): Promise<void> {
   must(!(await peer.endsWithin(200)), 'the node closed the first connection');
   await mustServe(peer);

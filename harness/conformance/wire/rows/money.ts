@@ -219,7 +219,7 @@ async function emit(desk: Desk, peer: Counterpart, cheque: Uint8Array): Promise<
   return conversation;
 }
 
-/** On a chequebook of this run. @param units accounting units, more each time */
+/** A cheque on a chequebook of this run. @param units accounting units, more each time */
 async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   const funds = desk.funds();
   const { chequebook } = await funds.chequebook();

@@ -33,7 +33,6 @@ const WANTED = 3;
 /** A page closes a second after its last chunk. */
 const QUIET_MS = 2_500;
 
-/** As delivered. */
 export interface StoredChunk {
   readonly address: Uint8Array;
   readonly data: Uint8Array;

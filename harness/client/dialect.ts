@@ -6,13 +6,13 @@ export type DialectName = (typeof DIALECT_NAMES)[number];
 /** Names that differ between dialects. */
 export interface Dialect {
   readonly name: DialectName;
-  /** Of headers. */
+  /** Prefix of headers. */
   readonly headerPrefix: string;
-  /** Of files and collections, in paths. */
+  /** Path segment of files and collections. */
   readonly files: string;
   readonly modeField: string;
   readonly tokenBalanceField: string;
-  /** Of the token in a path with a coin. */
+  /** Path segment of the token where a coin is chosen. */
   readonly tokenCoin: string;
 }
 

@@ -26,9 +26,9 @@ export interface SocContent {
 
 /** An update of a feed. */
 export interface FeedContent extends SocContent {
-  /** From 0. */
+  /** Index of this update, from 0. */
   readonly index: bigint;
-  /** Of the next update. */
+  /** Index of the update to make next. */
   readonly next: bigint;
 }
 

@@ -57,9 +57,9 @@ export interface PeerAccount {
 
 /** A chequebook's balance, token units. */
 export interface ChequebookBalance {
-  /** Of the contract. */
+  /** What the contract holds. */
   readonly totalBalance: bigint;
-  /** Without what uncashed cheques promise. */
+  /** The same without what uncashed cheques promise. */
   readonly availableBalance: bigint;
 }
 

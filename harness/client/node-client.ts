@@ -41,7 +41,7 @@ import type {
 
 /** Where a node is, and the defaults of its uploads. */
 export interface NodeClientOptions extends UploadsOptions, TokenSource {
-  /** For messages. */
+  /** Name for messages. */
   readonly node: string;
   /** Base URL of the main API. */
   readonly api: string;
@@ -60,7 +60,7 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
-  /** Of the node's network. */
+  /** Clock of the node's network. */
   readonly clock: Clock;
   readonly dialect: Dialect;
   readonly bytes: BytesClient;

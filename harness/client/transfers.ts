@@ -26,7 +26,7 @@ const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
 export interface UploadsOptions {
-  /** Of uploads that name none; looked up each time. */
+  /** Batch of uploads that name none; looked up each time. */
   readonly defaultBatch?: () => string | undefined;
   /** Called with every accepted upload. */
   readonly onUploaded?: (uploaded: Uploaded) => void;

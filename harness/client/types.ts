@@ -59,7 +59,7 @@ export interface TopologyBin {
 /** A node's peers by proximity. */
 export interface Topology {
   readonly baseAddr: string;
-  /** By the node's clock, RFC 3339. */
+  /** When it answered, by its own clock: RFC 3339. */
   readonly timestamp: string;
   /** Known peers of all bins. */
   readonly population: number;
@@ -78,7 +78,7 @@ export interface Topology {
 export interface StatusRecord {
   readonly overlay: string;
   readonly mode: string;
-  /** To the asked node, bits. */
+  /** Proximity order to the asked node, bits. */
   readonly proximity: number;
   /** Chunks. */
   readonly reserveSize: number;
@@ -226,7 +226,7 @@ export interface StampBuckets {
 
 /** Counts of an upload's chunks. */
 export interface Tag {
-  /** For the option `tag` of uploads. */
+  /** Its number, for the option `tag` of uploads. */
   readonly uid: number;
   /** Chunks of the content. */
   readonly split: number;
@@ -268,7 +268,7 @@ export interface Uploaded {
 export interface UploadOptions {
   /** Default: bought at the cluster's start. */
   readonly batch?: string;
-  /** Of an existing tag. Default: a new one, if deferred. */
+  /** Number of an existing tag. Default: a new one, if deferred. */
   readonly tag?: number | undefined;
   /** Default: the node's own, true. */
   readonly deferred?: boolean;

@@ -21,9 +21,9 @@ export interface OperationSummary extends OperationKey, LatencySummary {
   readonly bytes: number;
   /** Failed operations. */
   readonly errors: number;
-  /** By class of the taxonomy. */
+  /** Errors by class of the taxonomy. */
   readonly errorClasses: Readonly<Record<string, number>>;
-  /** First message by class. */
+  /** The first message of each class. */
   readonly errorExamples: Readonly<Record<string, string>>;
   /** From first start to last end, ms. */
   readonly wallMs: number;
@@ -35,11 +35,11 @@ export interface OperationSummary extends OperationKey, LatencySummary {
 
 /** One of the longest operations. */
 export interface SlowOperation extends OperationKey {
-  /** Duration, milliseconds. */
+  /** How long it took, milliseconds. */
   readonly ms: number;
-  /** Its end, ms since the epoch. */
+  /** When it ended, ms since the epoch. */
   readonly endMs: number;
-  /** Object, such as a reference. */
+  /** What it operated on, such as a reference. */
   readonly subject?: string | undefined;
 }
 

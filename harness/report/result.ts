@@ -16,7 +16,7 @@ export interface Assertion {
   readonly expected: string;
   /** Whatever helps find the cause: node, peer, chunk, log excerpt. */
   readonly evidence?: string | undefined;
-  /** On a load's speed or errors, not on what was stored. */
+  /** A condition on a load's speed or errors, not on what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
@@ -24,7 +24,7 @@ export interface Assertion {
 
 /** An amount or a count of a scenario. */
 export interface Figure {
-  /** Such as `cheques sent`. */
+  /** What it counts, such as `cheques sent`. */
   readonly name: string;
   /** Node or link; absent: the cluster. */
   readonly of?: string;
@@ -43,7 +43,7 @@ export interface RunEvent {
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: at once, or not ended. */
+  /** Absent: it took no time, or had not ended. */
   readonly endAt?: number | undefined;
   /** Node, or `chain`; absent: the cluster. */
   readonly part?: string;
@@ -62,7 +62,7 @@ export interface LedgerResult {
   readonly acknowledged: number;
   /** Of them, those that some node holds. */
   readonly found: number;
-  /** On no node. With `found` 0: the scenario did not look for them. */
+  /** Those on no node. With `found` 0: the scenario did not look for them. */
   readonly missing: number;
   /** The first of the missing ones. */
   readonly losses?: readonly Loss[];
@@ -72,11 +72,11 @@ export interface LedgerResult {
 export interface Loss {
   /** Its address, 64 hex digits. */
   readonly chunk: string;
-  /** Of the upload, hex. */
+  /** Reference of the upload, hex. */
   readonly reference: string;
   /** Node that acknowledged it. */
   readonly uploader: string;
-  /** Its stamp's, hex. */
+  /** Batch that stamped it, hex. */
   readonly batch: string;
   /** The node closest to the chunk. */
   readonly closest: string;
@@ -85,21 +85,21 @@ export interface Loss {
 export interface ScenarioResult {
   /** As `svcnet run` takes it. */
   readonly name: string;
-  /** Outcome; `failed`: a condition was false, `error`: it could not run. */
+  /** `passed`, `failed` (a condition was false), `error` (it could not run) or `skipped`. */
   readonly result: ScenarioOutcome;
-  /** By its cluster's clock. */
+  /** Milliseconds, by its cluster's clock. */
   readonly durationMs: number;
-  /** In the order of checking. */
+  /** Its conditions, in the order of checking. */
   readonly assertions: readonly Assertion[];
   /** A row per timed operation and node. */
   readonly metrics: readonly OperationSummary[];
-  /** Over time, of all nodes. */
+  /** The same over time, of all nodes together. */
   readonly timelines: readonly OperationTimeline[];
-  /** Longest first. */
+  /** The longest operations, longest first. */
   readonly slowest: readonly SlowOperation[];
   /** What it counted itself. */
   readonly figures: readonly Figure[];
-  /** By name. */
+  /** Values of its parameters, by name. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Chunks of its uploads. */
   readonly ledger: LedgerResult;
@@ -109,15 +109,15 @@ export interface ScenarioResult {
   readonly incidents?: readonly Incident[];
   /** Why it was skipped. */
   readonly skipReason?: string;
-  /** Not checked, a line each. */
+  /** What could not be checked, a line each. */
   readonly unchecked?: readonly string[];
-  /** By its cluster's clock, ms since the epoch. */
+  /** Its beginning by its cluster's clock, ms since the epoch. */
   readonly startedAt?: number;
   /** Its cluster's beginning, ms since the epoch, zero of shown times; absent: it had none. */
   readonly clusterStartedAt?: number | undefined;
   /** Subfolder with its logs, ledger and series; absent: the report's. */
   readonly folder?: string;
-  /** Of all messages of its cluster's nodes: equal in equal simulated runs. */
+  /** Digest of all messages of its cluster's nodes: equal in equal simulated runs. */
   readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
@@ -127,7 +127,7 @@ export interface ScenarioResult {
 export interface RunCosts {
   /** Processor seconds of all nodes per 10^9 bytes moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
-  /** Of the largest node, or of the process of all, resident bytes. */
+  /** Resident bytes of the largest node, or of the process of all. */
   readonly peakMemory?: number;
 }
 
@@ -136,17 +136,17 @@ export interface RunResult {
   readonly run: string;
   /** A number if JSON holds it exactly, else digits. */
   readonly seed: number | string;
-  /** Of its clusters. */
+  /** Driver of its clusters. */
   readonly driver: DriverName;
   /** No scenario failed or could not run. */
   readonly passed: boolean;
   /** ISO 8601, of this machine. */
   readonly startedAt: string;
-  /** On this machine, milliseconds, with cluster starts. */
+  /** Milliseconds on this machine, with cluster starts. */
   readonly durationMs: number;
   /** Command that repeats the run. */
   readonly command: string;
-  /** In their order. */
+  /** In the order in which they were to run. */
   readonly scenarios: readonly ScenarioResult[];
   /** Steps, faults and incidents, as they began. */
   readonly events: readonly RunEvent[];
@@ -160,7 +160,7 @@ export interface RunResult {
   readonly costs?: RunCosts | undefined;
   /** Cluster left running. */
   readonly kept?: string | undefined;
-  /** Not recorded or drawn, a line each; changes no verdict. */
+  /** What could not be recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
   /** Which part its record holds, a line each. */
   readonly notes?: readonly string[];

@@ -13,9 +13,9 @@ import type { ChainSubject, RpcCall } from './subject.ts';
 export interface ChainFlags {
   /** JSON-RPC endpoint. */
   readonly rpc: string;
-  /** File with addresses. */
+  /** File with the contracts' addresses. */
   readonly contracts?: string;
-  /** Of the first contract. Default: 1. */
+  /** Block of the first contract. Default: 1. */
   readonly startBlock?: bigint;
 }
 

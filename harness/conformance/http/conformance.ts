@@ -21,15 +21,15 @@ const POLL_MS = 250;
 export interface HttpOptions {
   /** URL of the API. */
   readonly target: string;
-  /** Debug API; without it, its rows are skipped. */
+  /** URL of the debug API; without it, its rows are skipped. */
   readonly debugTarget?: string;
-  /** Another node's API; without it, rows about two nodes are skipped. */
+  /** URL of another node's API; without it, rows about two nodes are skipped. */
   readonly second?: string;
-  /** Of headers, paths and fields. */
+  /** Names of headers, paths and fields. */
   readonly dialect: DialectName;
-  /** With full access. */
+  /** Bearer token with full access. */
   readonly token?: string;
-  /** For uploads, 64 hex digits. Default: a usable batch of the node. */
+  /** Batch id for uploads, 64 hex digits. Default: a usable batch of the node. */
   readonly batch?: string;
 }
 

@@ -15,17 +15,17 @@ import { Transcript } from './transcript.ts';
 export interface WireFlags {
   /** Multiaddress with the identity to prove. */
   readonly peer: string;
-  /** Of the handshake. */
+  /** Network id of the handshake. */
   readonly networkId: bigint;
-  /** Also rows of hostile input. */
+  /** Also run rows of hostile input. */
   readonly hostile?: boolean;
-  /** Of the node's chain. */
+  /** Endpoint of the node's chain. */
   readonly rpc?: string;
-  /** File with addresses. */
+  /** File with the contracts' addresses. */
   readonly contracts?: string;
   /** 32 bytes as hex; rows may spend from its account. */
   readonly key?: string;
-  /** The account's: `id:depth`. */
+  /** A batch of that account: `id:depth`. */
   readonly batch?: string;
 }
 

@@ -8,7 +8,7 @@ export interface AdmissionOptions {
   readonly token: string;
   /** Besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
-  /** Of pages that may use JSON-RPC; `*` for any. The control endpoint is for no page. */
+  /** Web pages that may use JSON-RPC; `*` for any. No page may use the control endpoint. */
   readonly origins: readonly string[];
 }
 

@@ -114,7 +114,7 @@ export interface LocalChain extends AsyncDisposable {
   readonly anvilPid: number | undefined;
   /** When the engine has ended, through `stop` or by itself, with a description of how. */
   readonly exited: Promise<string>;
-  /** At once, whatever the block time, all timestamped with the current second. */
+  /** Mines at once, whatever the block time; all blocks have the current second. */
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
   /** No blocks until `resume`, except those of `mine`. */
@@ -138,7 +138,7 @@ export interface LocalChain extends AsyncDisposable {
    * Replaces the last blocks with as many empty ones; their transactions are lost. @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
-  /** For another chain to start from; pending transactions are mined first. */
+  /** Another chain can start from it; pending transactions are mined first. */
   save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;

@@ -16,7 +16,7 @@ export interface TickerDeps {
 export class Ticker {
   readonly #deps: TickerDeps;
   #blockTimeMs = 0;
-  /** From which block times are counted: a chain with long ones gets no block right after its start. */
+  /** Block times count from here: a chain with long ones gets no block right after its start. */
   #originMs = 0;
   #paused = false;
   #stopped = false;

@@ -86,7 +86,7 @@ export interface GenesisChequebook {
   issuer: string;
   /** Token units, minted to it. */
   deposit: bigint;
-  /** Among all chequebooks of the deployer: its address follows from it. Absent: its place in the list. */
+  /** Place among all chequebooks of the deployer: the address follows from it. Default: its place in the list. */
   place?: number | undefined;
 }
 

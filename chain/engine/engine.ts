@@ -9,7 +9,7 @@ export const ENGINE_NAMES = ['anvil', 'in-process'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export const ENGINE_DEFAULT: EngineName = 'anvil';
 
-/** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
+/** Time of the first block's parent, fixed: the deployment blocks are the same in every run. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
 export const BLOCK_GAS = 30_000_000n;

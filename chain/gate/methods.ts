@@ -8,7 +8,7 @@ export interface Call {
   readonly params?: unknown;
 }
 
-/** For everyone: reads, and signed transactions. */
+/** Methods for everyone: reads, and signed transactions. */
 const OPEN: ReadonlySet<string> = new Set([
   'eth_accounts',
   'eth_blobBaseFee',

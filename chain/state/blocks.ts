@@ -3,7 +3,7 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';
 
-/** At a dump during which no block is mined: other clients may mine too. */
+/** A dump is repeated when a block was mined during it: other clients may mine too. */
 const TRIES = 5;
 
 export interface Block {

@@ -2,9 +2,9 @@
 export const CHUNK_PAYLOAD_SIZE = 4096;
 /** Little-endian length prefix of every chunk, bytes. */
 export const SPAN_SIZE = 8;
-/** Of a chunk's address, a node's overlay, a batch's id: bytes. */
+/** Size of a chunk's address, a node's overlay, a batch's id: bytes. */
 export const ADDRESS_SIZE = 32;
-/** Of either kind (single-owner: id 32, signature 65, span 8, payload 4096), bytes. */
+/** Bytes of either kind (single-owner: id 32, signature 65, span 8, payload 4096). */
 export const CHUNK_STORED_SIZE_MAX = 4201;
 
 /** Its creator has verified the address against the data. */

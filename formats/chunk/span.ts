@@ -7,7 +7,7 @@ export function encodeSpan(span: bigint): Uint8Array {
   return bytes;
 }
 
-/** Of a content-addressed chunk's data; may carry a redundancy level (`data-formats.md` 3.3). */
+/** Span of a content-addressed chunk; may carry a redundancy level (`data-formats.md` 3.3). */
 export function decodeSpan(data: Uint8Array): bigint {
   const low = uint32(data, 0);
   const high = uint32(data, 4);

@@ -48,7 +48,7 @@ export function decodeStamp(bytes: Uint8Array): Stamp {
   };
 }
 
-/** In the reserve and in pull syncing: H(113 bytes). @returns 32 bytes */
+/** Identifies a stamp in the reserve and in pull syncing: H(113 bytes). @returns 32 bytes */
 export function stampHash(stamp: Stamp): Uint8Array {
   return keccak256(encodeStamp(stamp));
 }

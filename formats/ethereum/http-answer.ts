@@ -162,7 +162,7 @@ export class HttpAnswerReader {
   }
 }
 
-/** In lower case; of repeated fields the last one. */
+/** Names are in lower case; the last of repeated fields counts. */
 function parseHead(text: string): Head {
   const [first = '', ...lines] = text.split(LINE_END);
   const [, version, status] = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(first) ?? [];

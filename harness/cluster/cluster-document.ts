@@ -28,7 +28,7 @@ export interface ClusterDocument {
     readonly pid?: number | null;
     /** Name of its container, running or not. */
     readonly container?: string;
-    /** As the node sees it; `null` when svcnet did not start it, like its log. */
+    /** Path as the node sees it; `null` when svcnet did not start it, like its log. */
     readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
     readonly log: string | null;

@@ -48,7 +48,7 @@ export interface ClusterOptions extends DefinitionInput {
   /** Name of a snapshot to start from; of the definition, only `name` and `ports` can be given with it. */
   readonly snapshot?: string | undefined;
   readonly source?: string | undefined;
-  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  /** Limit of the whole start. Default: each step has one that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
@@ -60,7 +60,7 @@ export interface AgainOptions {
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
-  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  /** Limit of the whole start. Default: each step has one that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;

@@ -10,7 +10,7 @@ import type { Cluster } from './cluster.ts';
 export interface ToSee {
   /** Name, such as `pushsync`, or whole id. */
   readonly protocol: string;
-  /** Such as `receipt`; `undecodable` for a broken one. Default: anything of the protocol. */
+  /** Type such as `receipt`; `undecodable` for a broken one. Default: anything of the protocol. */
   readonly message?: string | undefined;
   /** Name of the sender. Default: any. */
   readonly from?: string | undefined;

@@ -25,7 +25,7 @@ const STOP_GRACE_MS = 30_000;
 /** 20 s after a failed dial, at the next of its rounds, 15 s apart. */
 const REDIAL_MS = 35_000;
 
-/** From the first peer to the first check of the network; Bee's default: five minutes. */
+/** Time from the first peer to the first check of the network; Bee's default: five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
 const DEFAULTS = {
@@ -151,7 +151,7 @@ function keyFiles({ identity }: NodePlan): PlannedFile[] {
   }));
 }
 
-/** From a definition, they would point the node outside its cluster. */
+/** These options of a definition would point the node outside its cluster. */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network, listen, ports } = plan;
   const { contracts } = network;

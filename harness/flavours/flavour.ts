@@ -156,9 +156,9 @@ export interface Flavour {
   /** Loads what a node loads, and ends; for programs compiled when loaded. */
   compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
-  /** Of stopped nodes, so that copies stay in their own cluster. Absent: nodes cannot be copied. */
+  /** Runs on stopped nodes, so that copies stay in their own cluster. Absent: nodes cannot be copied. */
   forgetPeers?(dataDirs: readonly string[]): Command;
-  /** For nodes that can run inside another process. */
+  /** Present if nodes can run inside another process. */
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;

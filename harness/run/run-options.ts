@@ -52,7 +52,7 @@ export interface RunOptions {
   readonly name: string;
   readonly command: string;
   readonly signal: AbortSignal;
-  /** For scrapes of the run's metrics meanwhile; 0: any free one. */
+  /** Port for scrapes of the run's metrics meanwhile; 0: any free one. */
   readonly metricsPort?: number | undefined;
   readonly display?: StepDisplay | undefined;
   /** Called when a scenario begins, including its cluster's start, and with its result. */

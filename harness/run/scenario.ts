@@ -64,7 +64,7 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
    * it.
    */
   readonly allowance?: true;
-  /** For `--vary`: a whole number from the first to the second, or at least one of these words. */
+  /** Bounds of `--vary`: a whole number from the first to the second, or at least one of these words. */
   readonly vary?: VaryBounds<K>;
   /** Words of `vary` that are drawn with `--driver simulated` alone. */
   readonly varySimulated?: readonly string[];
@@ -176,7 +176,7 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
     bytesOf: (result: R) => number,
     intendedMs?: number,
   ): Promise<R>;
-  /** For operations that something else has timed. */
+  /** Takes operations that something else has timed. */
   readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
   /** Replaces an earlier one with this name and owner. */
   figure(figure: Figure): void;

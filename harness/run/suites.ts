@@ -126,7 +126,7 @@ export interface Chosen {
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** Those that want the same cluster next to each other. @throws HarnessError `USAGE` */
+/** Puts those that want the same cluster next to each other. @throws HarnessError `USAGE` */
 export async function scenariosOfSuite(name: string): Promise<Chosen[]> {
   const suite = Object.hasOwn(SUITES, name) ? SUITES[name] : undefined;
   if (suite === undefined) {

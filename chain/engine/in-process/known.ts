@@ -46,7 +46,7 @@ export class KnownAnswers {
   }
 }
 
-/** Not of the pending block, which has the time of the call. */
+/** A read of the pending block is none: that block has the time of the call. */
 function isRead({ method, params }: Call): boolean {
   return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
 }

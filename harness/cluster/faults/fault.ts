@@ -64,7 +64,7 @@ export interface FaultKind<R = unknown> {
   /** How `svcnet fault` asks for the request. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
   note?(context: FaultContext): string | undefined;
-  /** Such as `the pace of the chain`: only one fault that sets it is active at a time. */
+  /** What it sets, such as `the pace of the chain`: only one active fault may set it. */
   sets?(request: R): string;
   /** `end` starts nodes, so faults that start none end before: those may keep nodes from becoming ready. */
   readonly startsNodes?: true;

@@ -221,7 +221,7 @@ export class Faults {
     return kind?.startsNodes === true ? 1 : 0;
   }
 
-  /** Those of one target end one after the other, as given. @param failures receives what could not be ended, and why */
+  /** Faults of one target end one after the other, as given. @param failures receives what could not be ended, and why */
   async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
     const endAfter = async (active: ActiveFault, earlier: readonly unknown[]): Promise<Fault[]> => {
       await Promise.all(earlier);

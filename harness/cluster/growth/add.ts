@@ -49,7 +49,7 @@ export type AddInput =
 
 /** How nodes are added. */
 export interface AddOptions {
-  /** For each step. Default: a limit that grows with the nodes. */
+  /** Limit of each step. Default: one that grows with the nodes. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: StartProgress) => void;

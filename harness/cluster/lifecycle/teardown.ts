@@ -7,7 +7,7 @@ import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
-/** Those of this process. When it ends without stopping them, they are removed synchronously: nothing else runs then. */
+/** Clusters of this process. When it ends without stopping them, they are removed synchronously: nothing else runs then. */
 const ephemeral = new Set<Doomed>();
 /** Under jest `process` is a copy that never exits; only the main context has the real one. */
 const real = runInThisContext('process') as NodeJS.Process;
@@ -18,7 +18,7 @@ const PROMISED_STOP_MS = 10_000;
 
 export interface Teardown {
   readonly stopped: readonly string[];
-  /** Those that did not stop when asked, though they promise to. */
+  /** Processes that did not stop when asked, though they promise to. */
   readonly forced: readonly string[];
 }
 

@@ -71,7 +71,7 @@ export class ClusterNode extends KnownNode {
     return this.#run.sight.pid;
   }
 
-  /** As last seen: after every action on it, and several times a second by the cluster. */
+  /** State as last seen: after every action on it, and several times a second by the cluster. */
   get state(): NodeState {
     return this.#run.sight.state;
   }
@@ -160,7 +160,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** For the process that keeps all others from starting it. @internal */
+  /** The caller keeps all others from starting it. @internal */
   startInTurn(options: NodeWait = {}): Promise<void> {
     return this.#run.change(async () => {
       if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');

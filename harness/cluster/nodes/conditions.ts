@@ -87,7 +87,6 @@ export async function awaitSynced(
   return (await Promise.all(tags.map(whenSynced)))[0];
 }
 
-/** Which upload gave which reference, so that nodes need not be asked. */
 export class UploadMemory {
   readonly #uploads = new Map<string, TagTarget | 'direct'>();
 

@@ -25,7 +25,7 @@ export class KnownNode {
   /** Key of its account, 64 hex digits; undefined: unknown. */
   readonly privateKey: string | undefined;
   readonly container: string | undefined;
-  /** As the node sees it; empty if svcnet did not start it. */
+  /** Path as the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   /** Path of the log file, or the command that prints it. */
   readonly log: string;

@@ -148,9 +148,9 @@ export interface PrepareInput {
 /** Regions of the world, their shares of the nodes, and how far they are from each other. */
 export interface RegionsInput {
   readonly about?: string | undefined;
-  /** By name, relative to the sum of all. */
+  /** Share of each region by name, relative to the sum of all. */
   readonly shares: Readonly<Record<string, number>>;
-  /** Between two regions and within each: each pair once, either way round. */
+  /** Times between two regions and within each: each pair once, either way round. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 

@@ -13,7 +13,7 @@ export function numberOf(name: string): number {
 }
 
 export interface PlannedNode {
-  /** Among all nodes that the cluster ever had, from 0; name and keys follow from it. */
+  /** Number among all nodes that the cluster ever had, from 0; name and keys follow from it. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;

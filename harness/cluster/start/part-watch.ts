@@ -29,7 +29,7 @@ export class PartWatch {
     return { [Symbol.dispose]: () => void this.#parts.delete(part) };
   }
 
-  /** For errors that may be consequences; the signal aborts with it. */
+  /** Reason behind errors that may be consequences; the signal aborts with it. */
   async reason(): Promise<HarnessError | undefined> {
     await this.#look();
     return this.signal.aborted ? (this.signal.reason as HarnessError) : undefined;

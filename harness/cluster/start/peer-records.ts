@@ -15,7 +15,6 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
-/** Only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords(
   { coldGossip, topology, nodes, underlays }: Definition,
   driver: DriverName,

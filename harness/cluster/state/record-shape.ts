@@ -53,7 +53,7 @@ const shape = z.looseObject({
   createdAt: z.number({ error: 'milliseconds' }).optional(),
   began: z.number({ error: 'milliseconds' }).optional(),
   owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),
-  /** Only what its driver reads; attached networks have other nodes. */
+  /** Holds only what its driver reads; attached networks have other nodes. */
   definition: z
     .looseObject(
       {

@@ -6,7 +6,7 @@ import { expectOwnState, markState } from './whose-state.ts';
 const DEFAULT = '.svcnet';
 const REMEDY = 'Choose another folder with SVCNET_STATE';
 
-/** In the current directory, unless `SVCNET_STATE` names another. */
+/** It is in the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
   return resolve(namedStateDir() ?? DEFAULT);
 }

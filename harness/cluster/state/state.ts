@@ -49,7 +49,7 @@ export interface NodeRecord extends Whose {
   readonly image?: string | undefined;
   readonly api: string;
   readonly debug: string;
-  /** For this machine; empty when the node reports none. */
+  /** Address for this machine; empty when the node reports none. */
   readonly p2p: string;
   readonly underlay?: string;
   readonly overlay: string;
@@ -59,7 +59,7 @@ export interface NodeRecord extends Whose {
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly container?: string | undefined;
-  /** As the node sees it; empty if svcnet did not start it. */
+  /** Path as the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   readonly log: string;
   /** Names of its only peers; absent: any. */
@@ -91,9 +91,9 @@ export interface PreparedUpload {
 export interface Timings {
   readonly chainMs: number;
   readonly nodesMs: number;
-  /** Until every node had its peers; beside the batches. */
+  /** Until every node had its peers, in parallel with the batches. */
   readonly meshedMs: number;
-  /** Until every batch could be used; beside the peers. */
+  /** Until every batch could be used, in parallel with the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
   readonly preparedMs?: number | undefined;

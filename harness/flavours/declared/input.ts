@@ -6,7 +6,7 @@ export type FlavourValue = string | number | boolean | readonly string[];
 
 /** A file with a key of a node. */
 export interface FlavourKeyFile {
-  /** Below the data directory. */
+  /** Path below the data directory. */
   readonly path: string;
   /** Default: `keystore`, version 3 with the password `{password}`. */
   readonly format?: 'keystore' | 'hex' | 'raw' | 'pem' | undefined;

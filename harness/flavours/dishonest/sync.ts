@@ -48,7 +48,7 @@ function invented({ random }: Pick<Stage, 'random'>) {
   }));
 }
 
-/** In turn: nothing, notice of loss, unwanted chunks. */
+/** Gives in turn: nothing, notice of loss, unwanted chunks. */
 async function deliver(stage: Stage, stream: MessageStream, turn: number): Promise<void> {
   const { bitVector } = await stream.read(Want);
   const wanted = bitVector.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);

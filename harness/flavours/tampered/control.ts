@@ -24,7 +24,7 @@ export async function serveHere(dataDir: string, controlled: Controlled): Promis
 
 const HOST = '127.0.0.1';
 
-/** In force at once, even for a node that is not running. */
+/** It is in force at once, even for a node that is not running. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
   writeFault(dataDir, key, fault);
   await ask(dataDir, 'reload');

@@ -1,4 +1,4 @@
-/** On loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
+/** Listens on loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
 import { randomUUID } from 'node:crypto';
 import { endServer, LOOPBACK, listening, PATIENT } from '../../base/calls.ts';
 import { type Controlled, writeControl } from './settings.ts';

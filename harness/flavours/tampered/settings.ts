@@ -8,7 +8,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
-/** In a data directory; its presence makes the node a tampered one. */
+/** Its presence in a data directory makes the node a tampered one. */
 export const TAMPERED_FILE = `${FOLDER}/node.json`;
 
 /** What a dishonest node was told to do. */

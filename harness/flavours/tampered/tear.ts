@@ -9,7 +9,7 @@ import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { decodeNumber } from '../../../node/store/records.ts';
 import { SECTOR } from './unsynced.ts';
 
-/** For each chunk: some slots are empty, or the only ones of their chunk. */
+/** Looks per chunk: some slots are empty, or the only ones of their chunk. */
 const LOOKS_MAX = 32;
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 

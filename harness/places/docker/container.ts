@@ -80,7 +80,7 @@ export function containerSpec(
   };
 }
 
-/** Without swap: the memory limit is final. */
+/** No swap: the memory limit is final. */
 function limitsOf({ cpus, memory }: NonNullable<NodePlan['resources']> = {}): HostConfig {
   return {
     NanoCpus: cpus === undefined ? undefined : Math.round(cpus * 1e9),

@@ -19,7 +19,7 @@ export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): 
   };
 }
 
-/** Without the file cache: `anon` of cgroup version 2, `total_rss` of version 1. */
+/** Leaves out the file cache: `anon` of cgroup version 2, `total_rss` of version 1. */
 function ownBytes(memory: ContainerStats['memory_stats'] | undefined): number | undefined {
   const { anon, total_rss } = memory?.stats ?? {};
   return anon ?? total_rss;

@@ -1,4 +1,4 @@
-/** Which process holds the nodes; a file in the cluster's folder tells later commands. */
+/** Says which process holds the nodes; a file in the cluster's folder tells later commands. */
 
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';

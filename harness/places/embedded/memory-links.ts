@@ -15,7 +15,7 @@ import {
   Rules,
 } from '../links/rules.ts';
 
-/** In transit in one direction, as through the proxy; above this, writers wait. */
+/** Bytes in transit in one direction, as through the proxy; above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
 /** The same for all that a node with a limit has not sent yet. */
 const UNSENT_FULL_MS = 500;
@@ -47,7 +47,6 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #deps: MemoryLinksDeps;
   readonly #rules = new Rules();
   readonly #links = new Map<string, DirectedLink>();
-  /** Between two nodes, since the start of a counting rule. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
   readonly #sentBy = new Map<string, number>();
   readonly #unsent = new Map<string, Promise<void>>();

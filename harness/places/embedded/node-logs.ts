@@ -25,7 +25,7 @@ export class NodeLogs {
     writeSync(file, line);
   }
 
-  /** In the format of the node's own lines, so that log tools find it. */
+  /** Uses the format of the node's own lines, so that log tools find it. */
   report(node: Logged, message: string, error: unknown): void {
     const entry = {
       level: 'error',

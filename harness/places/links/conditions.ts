@@ -1,4 +1,4 @@
-/** For the connections of one link; absent conditions change nothing. */
+/** Conditions of the connections of one link; absent ones change nothing. */
 export interface LinkConditions {
   /** Added to a round trip: half each way, or all of it if only one is meant. */
   readonly latencyMs?: number | undefined;

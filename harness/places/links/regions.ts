@@ -5,7 +5,7 @@ import type { LastingLinks } from './rules.ts';
 
 export interface Regions {
   readonly shares: Readonly<Record<string, number>>;
-  /** Between two regions or within one: each pair once. */
+  /** Times between two regions or within one: each pair once. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 

@@ -1,4 +1,4 @@
-/** Which links are bad, how, and the effect: plain data. */
+/** Says which links are bad, how, and the effect: plain data. */
 import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
 import { uniform } from './line.ts';
 

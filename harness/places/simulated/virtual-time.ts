@@ -35,7 +35,6 @@ export class StandstillError extends Error {
 export class VirtualTime implements Disposable {
   #ms = 0;
   #closed = false;
-  /** Those outside who wait for time to pass. */
   #waiting = 0;
   #isPassing = false;
   #rounds = 0;

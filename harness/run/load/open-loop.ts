@@ -15,9 +15,9 @@ export interface OpenLoop {
 /** What began. */
 export interface Arrivals {
   readonly planned: number;
-  /** Those that never began, because 256 were under way when they should have. */
+  /** Operations that never began, because 256 were under way when they should have. */
   readonly dropped: number;
-  /** From the first intended start to the last end. */
+  /** Time from the first intended start to the last end. */
   readonly wallMs: number;
 }
 

@@ -19,7 +19,7 @@ const DURATION_DEFAULT: Readonly<Record<LoadProfile, string>> = {
   spike: '1m',
   soak: '30m',
 };
-/** For nodes to compile hot code and open their connections. */
+/** Nodes compile hot code and open their connections meanwhile. */
 const WARMUP_DEFAULT = '3s';
 const REDUNDANCY_MAX = 4;
 const DURATION_MAX_MS = 24 * 3_600_000;

@@ -67,7 +67,7 @@ export interface LoadStep {
   readonly startedRate: number;
   /** Iterations per second without any error. */
   readonly achievedRate: number;
-  /** Not caught by the script; in the warm-up too. */
+  /** Those that the script did not catch; in the warm-up too. */
   readonly exceptions: { readonly count: number; readonly first: string | undefined };
   /** The script itself has called the load failed (`exec.test.fail()`). */
   readonly markedFailed: boolean;

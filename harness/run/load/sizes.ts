@@ -67,7 +67,7 @@ function sizesError(text: string, why: string): HarnessError {
   return new HarnessError('USAGE', `--sizes: got '${text}': ${why}`);
 }
 
-/** In bytes; for a lognormal distribution without its cut-off, so slightly too high. */
+/** Bytes; for a lognormal distribution without its cut-off, so slightly too high. */
 export function meanSize({ parts }: SizeDistribution): number {
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   return parts.reduce((sum, { weight, of }) => sum + (weight / total) * meanOf(of), 0);

@@ -49,7 +49,7 @@ const ROUNDS_MAX = 4;
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
-  /** Also run code and programs of a run that was not made here. */
+  /** Also runs code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
   readonly out: string;
   readonly attempts: number;
@@ -205,7 +205,7 @@ class Minimiser {
   async #fewerNodes(): Promise<void> {
     const { scenario } = this.#subject;
     const groups = groupsOf(this.#best.recipe, scenario);
-    // From the last group: removing one shifts those behind it.
+    // Starts with the last group: removing one shifts those behind it.
     for (let index = groups.length - 1; index >= 0; index--) {
       const count = groups[index]?.count ?? 1;
       const others = groupsOf(this.#best.recipe, scenario).reduce(
@@ -321,7 +321,7 @@ class Minimiser {
     return join(this.#request.out, 'run');
   }
 
-  /** As far as the budget goes; the run that made it the best counts too. */
+  /** Repeats as far as the budget goes; the run that made it the best counts too. */
   async #measure(): Promise<{ failed: number; of: number }> {
     let failed = 1;
     let of = 1;

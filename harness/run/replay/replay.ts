@@ -41,7 +41,7 @@ export interface ReplayDocument {
 
 export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
-  /** Also run code and programs of a run that was not made here. */
+  /** Also runs code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
   readonly reports: string;
   readonly onRun?: (run: ReplayedRun, number: number) => void;

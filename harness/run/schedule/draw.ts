@@ -12,7 +12,7 @@ export interface DrawBounds {
   readonly nodes: readonly string[];
   /** Faults begin and end within it. */
   readonly durationMs: number;
-  /** From one beginning to the next, on average. */
+  /** Average time from one beginning to the next. */
   readonly everyMs: number;
   /** How long a fault lasts. */
   readonly forMs: readonly [least: number, most: number];
@@ -132,7 +132,6 @@ function drawOf(word: string): Draw {
   );
 }
 
-/** From half to one and a half times the average. */
 function gap(everyMs: number, random: RandomIntegers): number {
   return Math.ceil(everyMs / 2) + random.below(everyMs + 1);
 }

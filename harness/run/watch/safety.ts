@@ -67,7 +67,7 @@ export class SafetyWatch implements Disposable {
     for (const { timer } of this.#watched) timer?.[Symbol.dispose]();
   }
 
-  /** In the background: looking must not make time pass where the scenario itself does not wait. */
+  /** Runs in the background: looking must not make time pass where the scenario itself does not wait. */
   #later(watched: Watched): void {
     if (!this.#goesOn || this.#isEnded()) return;
     const look = () => this.#lookOn(watched);

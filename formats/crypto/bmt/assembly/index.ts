@@ -14,21 +14,21 @@ const LEVELS: i32 = 7;
 
 /** Bytes that `input` takes at once: 31 blocks, enough for a chunk of either kind. */
 export const capacity: i32 = 31 * 136;
-/** From the host: span and payload for `chunk`, a message for `absorb` and `finish` (which needs a block more). */
+/** The host writes span and payload for `chunk`, a message for `absorb` and `finish` (which needs a block more). */
 export const input: usize = memory.data(32 * 136, 16);
-/** For the host: 32 bytes of root or digest, then 32 bytes of address. */
+/** The host reads 32 bytes of root or digest, then 32 bytes of address. */
 export const output: usize = memory.data(64, 16);
-/** From the host, for `transcrypt`. */
+/** The host writes it for `transcrypt`. */
 export const key: usize = memory.data(32, 16);
 
-/** From the host: what `keyed` puts before the input of every hash. */
+/** The host writes what `keyed` puts before the input of every hash. */
 export const anchor: usize = memory.data(32, 16);
-/** From the host: the roots of all-zero subtrees under that key by level, 0 to 6. */
+/** The host writes the roots of all-zero subtrees under that key by level, 0 to 6. */
 export const keyedZeros: usize = memory.data(7 * 32, 16);
 
 /** First or last segments of chunks for `climb`, which turns them into half trees for `combine`. */
 export const segments: usize = memory.data(256 * 32, 16);
-/** From the host, for `climb`: lowest first. */
+/** The host writes them for `climb`, lowest first. */
 export const siblings: usize = memory.data(6 * 32, 16);
 /** What `combine` found: the first four bytes of each address, as a number. */
 export const prefixes: usize = memory.data(256 * 4, 16);
@@ -214,7 +214,7 @@ function loadSegment(first: usize, left: usize, right: usize): void {
     );
 }
 
-/** For messages of one block: clears the words from `from` on, ends the padding and permutes. */
+/** Clears the words of a message of one block from `from` on, ends the padding and permutes. */
 function padAndPermute(from: usize): void {
   for (let word = from; word < 25; word++) v128.store(state + 16 * word, i64x2.splat(0));
   v128.store(state, i64x2.splat(1 << 63), 16 * 16);

@@ -13,7 +13,7 @@ const PRODUCTS: usize = 32;
 
 /** Inputs from the host, one after another, and the outputs after them. */
 export const shards: usize = memory.data(128 * 65 * 64, 16);
-/** From the host, for each output one byte per input: at most 64 * 64 of them. */
+/** The host writes one byte per input for each output: at most 64 * 64. */
 export const factors: usize = memory.data(64 * 64, 16);
 const products: usize = memory.data(256 * 32, 16);
 

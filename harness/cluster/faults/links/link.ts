@@ -45,7 +45,7 @@ export interface LinkInput {
   readonly latency?: number | string | undefined;
   /** A round trip varies by up to this much either way. */
   readonly jitter?: number | string | undefined;
-  /** Of each connection and direction: bytes per second, or text such as `1MB/s`. */
+  /** Limit of each connection and direction: bytes per second, or text such as `1MB/s`. */
   readonly bandwidth?: number | string | undefined;
   /** Share of packets that are lost and sent again. */
   readonly loss?: number | string | undefined;

@@ -87,12 +87,12 @@ const schema = fields
 export interface MessageInput {
   /** Names of nodes at one end. Default: all. */
   readonly from?: string | readonly string[] | undefined;
-  /** At the other end. Default: all. */
+  /** Nodes at the other end. Default: all. */
   readonly to?: string | readonly string[] | undefined;
   /** Only from the first nodes to the second. */
   readonly oneWay?: true | undefined;
   readonly protocol: string;
-  /** Such as `receipt`. Default: every message of the protocol. */
+  /** Type such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
   /**
    * Only messages whose field matches, such as `address starts 0110` (bits), `storageRadius above 3`, `err is text`.

@@ -155,7 +155,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       'damaged chunks noticed': await damagedChunks(context, String(node)),
     };
   },
-  // For a fault that was stopped half-way.
+  // Also ends a fault that was stopped half-way.
   end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),
   stays: ({ node, flipped }) =>
     Number(flipped) === 0

@@ -57,7 +57,7 @@ async function isInState(context: FaultContext, node: string, expected: NodeStat
   return state === expected ? 1 : 0;
 }
 
-/** Of a simulated node: what its disk has not synced is lost, unlike after a kill. */
+/** A simulated node loses what its disk has not synced, unlike after a kill. */
 export const POWER_CUT: FaultKind<z.infer<typeof powerCut>> = {
   name: 'power-cut',
   layer: 'power',

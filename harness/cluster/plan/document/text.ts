@@ -36,7 +36,7 @@ export async function textOf(path: string, argument: string): Promise<string> {
   }
 }
 
-/** Of a pipe, as shells make for `-f <(…)`, read so that a signal ends the wait. @returns undefined: no pipe */
+/** Reads a pipe, as shells make for `-f <(…)`, so that a signal ends the wait. @returns undefined: no pipe */
 async function pipedText(path: string): Promise<string | undefined> {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   if (!fstatSync(file).isFIFO()) {

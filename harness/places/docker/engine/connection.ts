@@ -1,4 +1,4 @@
-/** As Docker's client connects to DOCKER_HOST: socket, TCP, TLS with a client certificate, or `ssh`. */
+/** Connects as Docker's client does to DOCKER_HOST: socket, TCP, TLS with a client certificate, or `ssh`. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

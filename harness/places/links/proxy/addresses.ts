@@ -39,7 +39,7 @@ export class AddressDiallers implements DiallerLookup {
     return this.#search(address);
   }
 
-  /** As soon as one node has the address: others may be stopped, which takes longer to find out. */
+  /** Ends as soon as one node has the address: others may be stopped, which takes longer to find out. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
       const searches = Array.from(this.#nodes.values(), async (one) => {

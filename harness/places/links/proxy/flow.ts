@@ -5,13 +5,13 @@ import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
-/** In flight in one direction: about what TCP lets a sender have outstanding. */
+/** Bytes in flight in one direction: about what TCP lets a sender have outstanding. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;
 const SLACK_MS = 200;
 /** Timers are no finer than a millisecond. */
 const EARLY_MS = 0.5;
-/** For all connections together; beyond it each gets the smallest queue. */
+/** Bytes for all connections together; beyond it each gets the smallest queue. */
 const ALL_QUEUES_BYTES = 256 * 2 ** 20;
 
 export interface Budget {

@@ -55,7 +55,7 @@ export interface TapEvent {
   readonly name: string;
   /** `invalid`: what it carries is not the chunk that it is said to be. */
   readonly fields: { readonly [field: string]: TapValue };
-  /** On the stream; of an end: all of the conversation. */
+  /** Bytes on the stream; of an end: all of the conversation. */
   readonly bytes: number;
   /** What was said, in hex, as it was sent, since it has been asked for: 128 KiB of it at most, of the latest 16 MiB. */
   readonly raw?: string;

@@ -214,7 +214,7 @@ function push(message: Uint8Array, out: Uint8Array[]): void {
   out.push(sizeOf(message.length), message);
 }
 
-/** In one message, as it came, unless it has become longer. */
+/** Makes one message of noise, unless the text has become longer. */
 function seal(plaintext: Buffer, cipher: CipherState, out: Uint8Array[]): void {
   for (let at = 0; at < plaintext.length; at += PLAINTEXT_MAX) {
     const part = plaintext.subarray(at, at + PLAINTEXT_MAX);

@@ -13,7 +13,7 @@ export class Tap extends TapRecord {
   readonly #keys = new Keys();
   /** Others still speak of nodes that have left. */
   readonly #names = new Map<string, string>();
-  /** Not who their key says: what is said to them passes unseen. */
+  /** Nodes that are not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
 

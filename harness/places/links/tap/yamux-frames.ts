@@ -16,7 +16,7 @@ export interface YamuxEvents {
   begun(frame: YamuxFrame, header: Buffer): void;
   data(frame: YamuxFrame, bytes: Buffer): void;
   over(frame: YamuxFrame): void;
-  /** From where a frame should begin; nothing follows. */
+  /** Bytes from where a frame should begin; nothing follows. */
   unknown(bytes: Buffer): void;
 }
 

@@ -71,7 +71,7 @@ export class OddFrames implements Relay {
   }
 }
 
-/** At least one, in order; often the first or the last is of a single byte. */
+/** At least one piece, in order; often the first or the last is of a single byte. */
 function piecesOf(bytes: Uint8Array, most: number, random: Random): Uint8Array[] {
   const cuts = Array.from({ length: random.below(most) }, () => {
     const how = random.below(4);

@@ -88,7 +88,7 @@ export interface OperationRecord {
   readonly endMs: number;
   readonly iteration: number;
   readonly warmup?: true;
-  /** From the intended start, in an open model; successes only. */
+  /** Counts from the intended start in an open model; successes only. */
   readonly latencyMs?: number;
   readonly bytes?: number;
   readonly subject?: string;

@@ -24,7 +24,7 @@ const PIECE_BYTES = 1 << 20;
 const SAMPLE_MS = 250;
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
-/** For a script that has called `exec.test.fail()`. */
+/** Exit code of a script that has called `exec.test.fail()`. */
 export const MARKED_AS_FAILED = 110;
 const EXIT_MEANING: Readonly<Record<number, string>> = {
   99: 'a threshold was breached',
@@ -142,7 +142,7 @@ function argumentsOf(options: K6RunOptions, container: string): string[] {
   ];
   return commandOf(k6, run, {
     ...options,
-    // By name alone, to keep its value out of process lists.
+    // The variable goes by name alone, to keep its value out of process lists.
     container: ['--name', container, '--network', 'host', '--env', AUTHORIZATION_VARIABLE],
   });
 }

@@ -9,7 +9,7 @@ import { Replays } from './replays.ts';
 import type { MessageRules } from './rules.ts';
 import type { Outlet } from './way.ts';
 
-/** From the dialler to the node, and back. */
+/** `up` goes from the dialler to the node. */
 export type Direction = 'up' | 'down';
 const OTHER = { up: 'down', down: 'up' } as const;
 /** What either end of a new stream takes without credit. */
@@ -26,7 +26,7 @@ const NOBODY: Outlet = {
 export interface DiversionDeps {
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  /** At another time than when something has come from that end; no bytes: it may be read again. */
+  /** Sends bytes at a time when none have come from that end; no bytes: it may be read again. */
   readonly inject: (direction: Direction, bytes: Buffer) => void;
   /** A stream has been opened in an end's name, and this was said on it. */
   readonly replayed: (direction: Direction, id: number, said: Buffer) => void;
@@ -190,7 +190,6 @@ export class Diversion {
     this.#streams.clear();
   }
 
-  /** As the frame does, as far as the credit is the sender's. */
   #answer(
     { stream, opened, deaf }: Diverted,
     direction: Direction,
@@ -211,7 +210,7 @@ export class Diversion {
       if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(deaf === undefined ? [direction] : []));
       else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
     }
-    // Also by what is said in the place of the end that has just been heard for the last time.
+    // What replaces an end that has just been heard for the last time may doom it too.
     if (!stream.isDoomed) return false;
     this.#reset(id, stream, 'up', 'down');
     return true;

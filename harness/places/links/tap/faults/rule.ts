@@ -1,4 +1,4 @@
-/** Of the messages of a protocol between some nodes, which ones, and what is done to them. */
+/** Selects messages of a protocol between some nodes, and says what is done to them. */
 export interface MessageRule {
   /** Names of nodes, or `ALL`: from one of the first to one of the second, and back. */
   readonly between: readonly [from: readonly string[], to: readonly string[]];

@@ -1,4 +1,3 @@
-/** What a host is given: any, and one on a network of its platform. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import type { Random } from '../../formats/random.ts';
@@ -16,15 +15,15 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly nonce: Uint8Array;
   readonly fullNode: boolean;
   readonly welcomeMessage: string;
-  /** Multiaddresses of the only peers that are accepted, no matter which side dials; absent or none: all. */
+  /** Multiaddresses of the only peers accepted, whichever side dials; absent or none: all. */
   readonly onlyPeers?: readonly string[];
-  /** Contract, 20 bytes, that our record names as the one we pay from. */
+  /** Contract, 20 bytes, that our record names. */
   readonly chequebook?: () => Uint8Array | undefined;
-  /** Record of this node that its peers were given: used for introductions as long as it fits. */
+  /** Our record that peers were given: used as long as it fits. */
   readonly givenRecord?: AddressRecord | undefined;
-  /** Listen addresses of a transport identity that need not be asked for them; undefined: it is asked. */
+  /** Listen addresses of an identity that need not be asked for them. */
   readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
-  /** Handshakes offered and accepted: all when absent. A node of an older or newer network has one. */
+  /** Handshakes offered and accepted; absent: all. */
   readonly generations?: readonly Generation[];
 }
 
@@ -32,7 +31,7 @@ export interface PeerHostDeps {
   readonly transport: Transport;
   readonly signer: Signer;
   readonly addressBook: AddressBook;
-  /** Subsystem `p2p`: blocklist and own record. */
+  /** Subsystem `p2p`. */
   readonly state: KeyValueStore;
   readonly clock: Clock;
   readonly log: Logger;
@@ -40,19 +39,18 @@ export interface PeerHostDeps {
 }
 
 export interface HostOptions extends PeerHostOptions {
-  /** `ip:port`; port 0 takes a free one. */
+  /** Port 0 takes a free one. */
   readonly listen: string;
-  /** `host:port` to advertise instead of the listening addresses. */
+  /** `host:port` to advertise. */
   readonly natAddress?: string;
-  /** The listener for secure WebSockets; absent: none. */
   readonly secure?: Certificate & { readonly listen: string; readonly natAddress?: string };
-  /** Certificates to trust when dialling, besides those of Node.js: PEM. */
+  /** Certificates to trust besides those of Node.js: PEM. */
   readonly authority?: string;
 }
 
 export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
   /** Ed25519 seed, 32 bytes: the libp2p identity. */
   readonly identity: Uint8Array;
-  /** For the identities that probe peers. */
+  /** For the identities of probes. */
   readonly random: Random;
 }

@@ -1,33 +1,27 @@
 /**
- * What a protocol may do with the network. There are two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
- * `memory-host.ts` (nodes of one process, virtual clock). A protocol file never imports libp2p.
+ * What a protocol may do with the network. Hosts: `libp2p-host.ts` (TCP, noise, yamux) and `memory-host.ts` (one process,
+ * virtual clock).
  */
 import { CodedError } from '../../formats/coded-error.ts';
 import type { MessageOf, MessageTable } from './codec/message.ts';
 
-/**
- * Handshake version spoken with a peer; it says which records and which gossip the peer understands. The older one is
- * that of Bee v2.7: its records have no timestamp.
- */
+/** Handshake version spoken with a peer. The older one, of Bee v2.7, has records without timestamp. */
 export type Generation = '15.0.0' | '14.0.0';
 
-/** A peer that has completed the handshake. One object per connection session; compare by `overlayHex`. */
+/** One object per session after the handshake; compare by `overlayHex`. */
 export interface Peer {
-  /** 64 hex: key of every map. */
+  /** 64 hex. */
   readonly overlayHex: string;
-  /** The same, 32 bytes. */
+  /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Chain address recovered from the handshake record, 20 bytes. */
+  /** Chain address of the handshake record, 20 bytes. */
   readonly ethereum: Uint8Array;
   readonly fullNode: boolean;
   readonly direction: 'inbound' | 'outbound';
   readonly generation: Generation;
-  /**
-   * Multiaddress of the connection's other end, without its identity: unlike the record, the peer cannot make
-   * it up.
-   */
+  /** Multiaddress of the other end, without its identity: the peer cannot make it up. */
   readonly remoteAddress: string;
-  /** Multiaddresses of its signed record, each ending in `/p2p/<peer id>`. */
+  /** Of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
   readonly welcomeMessage: string;
   /** Monotonic time of the handshake, ms. */
@@ -36,23 +30,22 @@ export interface Peer {
   readonly closed: AbortSignal;
 }
 
-/** A peer's signed statement of its addresses; what hive gossips. `p2p-protocols.md` 3. */
+/** A peer's signed addresses; what hive gossips. `p2p-protocols.md` 3. */
 export interface AddressRecord {
   readonly overlay: Uint8Array;
-  /** Underlay bytes exactly as signed (3.2); never re-encode. */
+  /** Exactly as signed (3.2); never re-encode. */
   readonly underlay: Uint8Array;
   readonly signature: Uint8Array;
   readonly nonce: Uint8Array;
-  /** Unix seconds; 0 in a record of generation 14.0.0, whose signature covers neither nonce nor timestamp. */
+  /** Unix seconds; 0 in generation 14.0.0, whose signature covers neither nonce nor timestamp. */
   readonly timestamp: bigint;
   /** 20 bytes, zero when none. */
   readonly chequebook: Uint8Array;
 }
 
-/** Known peers, connected or not; persisted in the state store. */
 export interface AddressBook {
   get(overlayHex: string): AddressRecord | undefined;
-  /** Rejects when the disk does not take it: it is known all the same, and written when it is put again. */
+  /** Rejects when the disk does not take it; the record is known all the same. */
   put(record: AddressRecord): Promise<void>;
   remove(overlayHex: string): Promise<void>;
   overlays(): string[];
@@ -60,23 +53,20 @@ export interface AddressBook {
 
 export type Headers = ReadonlyMap<string, Uint8Array>;
 
-/** One stream of one protocol, after the headers exchange. Frames: uvarint length ‖ protobuf, at most 128 KiB. */
+/** One stream after the headers exchange. Frames: uvarint length ‖ protobuf, at most 128 KiB. */
 export interface MessageStream {
   readonly peer: Peer;
-  /** What the other side sent in the headers exchange. */
   readonly headers: Headers;
   /**
-   * Next message. @throws StreamError `STREAM_RESET`, `STREAM_ENDED` (other side closed first),
-   * `MESSAGE_TOO_LARGE`, `MESSAGE_MALFORMED`; the signal's reason when it aborts.
+   * @throws StreamError `STREAM_RESET`, `STREAM_ENDED` (other side closed first), `MESSAGE_TOO_LARGE`, `MESSAGE_MALFORMED`;
+   *   the signal's reason
    */
   read<T extends MessageTable>(table: T, signal?: AbortSignal): Promise<MessageOf<T>>;
-  /**
-   * Resolves when the transport has room again. Absent fields are sent as zero values, that is, not at all.
-   */
+  /** Resolves when the transport has room again. Absent fields count as zero. */
   write<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Promise<void>;
-  /** Full close: ends the write side, waits up to 30 s for the other side's end. A byte instead of the end is an error. */
+  /** Ends the write side and waits up to 30 s for the other side's end; a byte instead of the end is an error. */
   close(): Promise<void>;
-  /** Ends both sides at once; the other side sees a reset. Safe to call at any time, twice, after close. */
+  /** Ends both sides at once. Safe to call at any time. */
   reset(reason: Error): void;
 }
 
@@ -91,24 +81,17 @@ export type StreamErrorCode =
 
 export class StreamError extends CodedError<StreamErrorCode> {}
 
-/** What a node registers for one stream protocol. */
 export interface ProtocolSpec {
-  /** `/swarm/<name>/<version>/<stream>`; other patch versions and lower minor versions are served too. */
+  /** Other patch versions and lower minor versions are served too. */
   readonly id: string;
-  /** Largest number of simultaneous inbound streams of one peer; bounds memory. */
+  /** Simultaneous inbound streams of one peer. */
   readonly inboundStreamsMax: number;
 }
 
-/**
- * Serving side. The host closes the stream when the promise resolves (full close) and resets it when it rejects;
- * a rejection is logged at debug and is never fatal.
- */
+/** The host closes the stream when the promise resolves, and resets it when it rejects. */
 export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Promise<void>;
 
-/**
- * Answers the headers of an inbound stream (swap sends rates, pullsync announces that it waits); most
- * protocols have none.
- */
+/** Answers the headers of an inbound stream. */
 export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
 
 export type HostErrorCode =
@@ -117,10 +100,9 @@ export type HostErrorCode =
   | 'SELF_DIAL'
   | 'PEER_BLOCKLISTED'
   | 'PEER_IS_LIGHT'
-  /** This node accepts only the peers that it was given. */
+  /** The peer is none of those accepted. */
   | 'PEER_NOT_ALLOWED'
   | 'DIAL_FAILED'
-  /** Too many dials have failed; `retryAfterMs` says when to try again. */
   | 'DIAL_PAUSED'
   | 'HANDSHAKE_FAILED'
   | 'UNDERLAY_INVALID'
@@ -142,10 +124,7 @@ export class HostError extends Error {
   }
 }
 
-/**
- * Whether this machine has a network: yes when a dial or an inbound handshake succeeds, no when no route is
- * found.
- */
+/** Yes when a dial or an inbound handshake succeeds, no when no route is found. */
 export type NetworkStatus = 'Unknown' | 'Available' | 'Unavailable';
 
 export interface BlocklistEntry {
@@ -158,17 +137,17 @@ export interface BlocklistEntry {
   readonly since: number;
 }
 
-/** Runs for every new peer, in registration order, before it is used; a rejection disconnects the peer. */
+/** Runs for every new peer, in registration order; a rejection disconnects the peer. */
 export type ConnectHook = (peer: Peer, signal: AbortSignal) => Promise<void>;
 
 export interface Host {
   /** Own overlay, 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Own advertised underlays, each with `/p2p/<id>`. Empty before start. */
+  /** Each with `/p2p/<id>`; empty before start. */
   underlays(): string[];
   handle(protocol: ProtocolSpec, handler: ProtocolHandler, answer?: HeadersAnswer): void;
   /**
-   * @param options.signal ends the wait for the other side's headers, and later reads without a signal
+   * @param options.signal ends the wait for headers, and later reads without a signal
    * @throws StreamError `PEER_NOT_FOUND`, `PROTOCOL_UNSUPPORTED`, `HEADERS_TIMEOUT`, `STREAM_RESET`
    */
   open(
@@ -177,43 +156,40 @@ export interface Host {
     options: { signal?: AbortSignal; headers?: Headers },
   ): Promise<MessageStream>;
   /**
-   * Dials the addresses in order, runs the handshake and the connect hooks. Skips our own addresses, those of
-   * unsupported transports, and private ones where they are not allowed.
-   * @param underlays multiaddresses with or without `/p2p/`
-   * @returns the peer; the existing one when it is already connected, but not at exactly that address
-   * @throws HostError; `ALREADY_CONNECTED` carries the peer's overlay in its message
+   * Dials the addresses in order, runs the handshake and the connect hooks. Skips our own addresses, unsupported transports,
+   * and private addresses where they are not allowed.
+   * @returns the peer, even when it is already connected, unless at exactly that address
+   * @throws HostError; `ALREADY_CONNECTED` has the peer's overlay in its message
    */
   connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer>;
   /**
-   * Checks that strangers can reach a node there: connects under a fresh identity, pings once and leaves;
-   * best address first. @returns round-trip time of the ping, ms @throws HostError `DIAL_FAILED` after 15 s
-   * at most; the signal's reason
+   * Connects under a fresh identity, pings once and leaves; best address first. @returns round-trip time, ms
+   * @throws HostError `DIAL_FAILED` after 15 s at most; the signal's reason
    */
   probe(underlays: readonly string[], signal: AbortSignal): Promise<number>;
   /** @throws HostError `PEER_NOT_FOUND` */
   disconnect(overlayHex: string, reason: string): Promise<void>;
   /**
    * Disconnects and refuses the peer for `durationMs` (0: for ever); a second entry keeps the longer duration.
-   * @throws HostError `NETWORK_UNAVAILABLE`: without a network, an apparent fault of the peer is not its own
+   * @throws HostError `NETWORK_UNAVAILABLE`: without a network the fault is not the peer's
    */
   blocklist(overlayHex: string, durationMs: number, reason: string): Promise<void>;
   /**
-   * Counts something that no honest node sends. A few are tolerated; then the peer is disconnected and
-   * refused for a while. The count persists across connections. @param what for the log and the blocklist
-   * @param weight default 1; less for what an honest node may pass on from others unchecked
+   * Counts, across connections, what no honest node sends. After a few, the peer is disconnected and refused for a while.
+   * @param weight default 1; less for what an honest node may pass on unchecked
    */
   misbehaved(peer: Peer, what: string, weight?: number): void;
-  /** Whether it has misbehaved lately, or others of its public address have. */
+  /** It, or others of its public address, misbehaved lately. */
   isSuspect(peer: Peer): boolean;
   blocklisted(): BlocklistEntry[];
   networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;
-  /** Connected peers whose connect hooks have run, so that every part of the node knows them. */
+  /** Those whose connect hooks have run. */
   peers(): Peer[];
-  /** Refuses an inbound full peer in the handshake when it returns false (topology picker). */
+  /** Refuses an inbound full peer when it returns false. */
   setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void;
   onConnect(hook: ConnectHook): void;
-  /** Called once per peer after all hooks passed. */
+  /** Once per peer, after all hooks passed. */
   onConnected(listener: (peer: Peer) => void): void;
   onDisconnected(listener: (peer: Peer, reason: string) => void): void;
   welcomeMessage(): string;

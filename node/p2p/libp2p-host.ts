@@ -1,7 +1,6 @@
 /**
- * The real network: TCP or WebSockets, noise and yamux, wire-compatible with the public network's nodes
- * (`p2p-protocols.md` 1). Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
- * about connections in `libp2p/transport.ts`.
+ * The real network: TCP or WebSockets, noise and yamux (`p2p-protocols.md` 1). Peers are in `peer-host.ts`, connections in
+ * `libp2p/transport.ts`.
  */
 
 import { setImmediate } from 'node:timers';
@@ -19,13 +18,9 @@ import { createPeerHost } from './peer-host.ts';
 import { createTcp, type Tcp } from './tcp-host.ts';
 import type { SocketOptions } from './websocket-host.ts';
 
-/**
- * Two words, the first without another program's version: the form that real nodes expect (checklist item
- * 11).
- */
+/** Two words, the first without another program's version: real nodes expect this form. */
 const AGENT_VERSION = `svcnet/${VERSION} node/${process.versions.node.split('.')[0]}`;
 
-/** Bytes of an Ed25519 seed. */
 const SEED_SIZE = 32;
 
 export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
@@ -33,7 +28,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
   const { carriers = DEFAULT_CARRIERS, secure, authority } = options;
   const own = ownIdentity(identity);
   const proofs = new StaticKeyProofs();
-  // One for all probes, as in a real node; created only when something is probed.
+  // One for all probes, as in a real node.
   let prober: Stranger | undefined;
   const transport = new Libp2pTransport(
     {
@@ -55,11 +50,11 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
   return createPeerHost(options, { ...shared, transport });
 }
 
-/** What WebSockets need, five megabytes and a tenth of a start, is loaded only by a node that has them. */
+/** WebSockets cost five megabytes and a tenth of a start: loaded only by a node that has them. */
 function socketsFor(options: SocketOptions, power: Power | undefined): Tcp {
   if (options.carriers.every((name) => name === 'tcp')) return createTcp(power);
   let loaded: Promise<Tcp> | undefined;
-  // On first use: what fails is told to the one who dials or listens.
+  // On first use, so that failures reach the one who dials or listens.
   const sockets = () =>
     (loaded ??= import('./websocket-host.ts').then(({ createSockets }) => createSockets(options, power)));
   return {
@@ -68,7 +63,6 @@ function socketsFor(options: SocketOptions, power: Power | undefined): Tcp {
   };
 }
 
-/** Plain TCP and WebSockets share a port. */
 function listeners(options: HostOptions): { address: string; advertised: string | undefined }[] {
   const { listen, natAddress, secure, carriers = DEFAULT_CARRIERS } = options;
   const advertised = (nat: string | undefined) => (nat === undefined ? undefined : underlayOf(nat));

@@ -1,7 +1,6 @@
 /**
- * Nodes of one process, connected without sockets or timers: for unit tests, the simulation and embedded clusters. The
- * same `peer-host.ts` runs above it, with the real handshake, records, headers and message bytes; only the transport is
- * replaced. Bytes arrive in the order in which they were written.
+ * Nodes of one process, connected without sockets or timers. `peer-host.ts` runs above it with real messages; only the
+ * transport is replaced. Bytes arrive in the order in which they were written.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Power } from '../env/power.ts';
@@ -13,7 +12,7 @@ import { type MemoryFrame, MemoryLink, WINDOW_DEFAULT } from './memory-link.ts';
 import { createPeerHost } from './peer-host.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
 
-/** Ports that diallers come from, and those that a listener on port 0 gets. */
+/** Ports of diallers, and of listeners on port 0. */
 const FIRST_DIALLER_PORT = 49_152;
 const DIALLER_PORTS = 16_384;
 const FIRST_FREE_PORT = 20_000;
@@ -23,36 +22,33 @@ const NOTHING = new Uint8Array(0);
 export interface MemoryNetworkOptions {
   /** Called for every frame when it is sent. */
   readonly observe?: (frame: MemoryFrame) => void;
-  /**
-   * Runs a delivery later, in the order of the calls. Without it everything arrives in the turn in which it
-   * was sent, and nothing else in the process runs while nodes answer each other.
-   */
+  /** Runs deliveries later, in order. Without it everything arrives in the turn in which it was sent. */
   readonly defer?: (deliver: () => void) => void;
-  /** Decides the fate of frames in transit. Default: they arrive. */
+  /** Default: all frames arrive. */
   readonly carrier?: Carrier;
-  /** Sees all that is said before the carrier gets it. Default: none. */
+  /** Gets frames before the carrier. Default: none. */
   readonly relay?: MemoryRelay | undefined;
-  /** Bytes of a stream that may be unread at a node before its writer waits. Default: as on a real connection. */
+  /** Unread bytes of a stream before its writer waits. Default: as on a real connection. */
   readonly windowOf?: ((peerId: string) => number | undefined) | undefined;
 }
 
 /** Stands between all nodes. */
 export interface MemoryRelay {
-  /** @param connection known by this object from now on @param dialler its peer id, like the other one */
+  /** @param connection known by this object from now on @param dialler peer id */
   opened(connection: object, dialler: string, dialled: string): void;
   /** Told at least once. */
   closed(connection: object): void;
-  /** @param send lets it go on: with other bytes, later, more than once or never, as the relay decides */
+  /** @param send lets it go on: with other bytes, later, more than once or never */
   pass(frame: MemoryFrame, send: (frame: MemoryFrame) => void): void;
 }
 
-/** Decides when what is sent arrives, and whether. */
+/** Decides when frames arrive, and whether. */
 export interface Carrier {
   /** True while everything arrives at once: the carrier need not be called. */
   readonly idle: boolean;
-  /** @param refuse of a dial: tells the dialler that no node is there */
+  /** @param refuse tells a dialler that no node is there */
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void;
-  /** Resolves when there is room for more between two nodes, by their peer ids; undefined when there is. */
+  /** Resolves when there is room between two peer ids; undefined when there is. */
   room(from: string, to: string): Promise<void> | undefined;
 }
 
@@ -60,11 +56,9 @@ export interface Carrier {
 export interface MemoryPair {
   readonly dialler: string;
   readonly dialled: string;
-  /** Breaks the connection for both. */
   reset(): void;
 }
 
-/** The wire between memory hosts: which host listens at which address. */
 export class MemoryNetwork {
   readonly #options: MemoryNetworkOptions;
   readonly #listeners = new Map<string, MemoryTransport>();
@@ -75,10 +69,7 @@ export class MemoryNetwork {
     this.#options = options;
   }
 
-  /**
-   * @param address multiaddress; port 0 takes a free one @returns the address in use @throws RangeError when
-   * it is taken
-   */
+  /** @param address port 0 takes a free one @returns the address in use @throws RangeError when it is taken */
   listen(address: string, transport: MemoryTransport): string {
     const at = address.endsWith('/tcp/0') ? this.#free(address.slice(0, -1)) : address;
     if (this.#listeners.has(at)) throw new RangeError(`${at} is taken`);
@@ -86,7 +77,7 @@ export class MemoryNetwork {
     return at;
   }
 
-  /** Port that a dialler comes from: a different one each time. */
+  /** A dialler's port: different each time. */
   port(): number {
     return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
@@ -135,7 +126,6 @@ export class MemoryNetwork {
     return this.#options.windowOf?.(peerId) ?? WINDOW_DEFAULT;
   }
 
-  /** All connections. */
   pairs(): MemoryPair[] {
     return Array.from(this.#listeners.values(), (transport) => transport.dialled()).flat();
   }
@@ -187,7 +177,6 @@ class MemoryTransport implements Transport {
   readonly #power: Power | undefined;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #links = new Set<MemoryLink>();
-  /** Diallers waiting for this side. */
   readonly #knocking = new Set<(reason: Error) => void>();
   #address: string;
   #events: LinkEvents | undefined;
@@ -222,7 +211,7 @@ class MemoryTransport implements Transport {
 
   async dial(underlay: string, signal: AbortSignal): Promise<Link> {
     const other = await this.#reach(underlay, signal);
-    // Either side may have gone in the meantime.
+    // Either side may have gone meanwhile.
     if (this.#events === undefined) throw new HostError('HOST_CLOSED', 'the host is closed');
     if (other.#events === undefined) throw new HostError('DIAL_FAILED', `nobody listens at ${underlay}`);
     const here = this.#link(other, { direction: 'outbound', remoteAddress: other.#address });
@@ -237,14 +226,13 @@ class MemoryTransport implements Transport {
     return here;
   }
 
-  /** Takes as long as the carrier decides: no time on a network without one. */
+  /** Takes the carrier's time; none without one. */
   async probe(underlay: string, signal: AbortSignal): Promise<number> {
     const startedAt = this.#clock.monotonic();
     await this.#reach(underlay, signal);
     return this.#network.delays ? this.#clock.monotonic() - startedAt : 0;
   }
 
-  /** Connections that this side has made. */
   dialled(): MemoryPair[] {
     return Array.from(this.#links)
       .filter(({ direction }) => direction === 'outbound')
@@ -263,13 +251,13 @@ class MemoryTransport implements Transport {
     this.#events = undefined;
   }
 
-  /** Runs `work` on this side: later when the node is frozen, never when it is off. */
+  /** Later when the node is frozen, never when it is off. */
   receive(work: () => void): void {
     if (this.#power === undefined) work();
     else this.#power.run(work);
   }
 
-  /** Resolves when the other side answers: a frozen one does so when it is thawed. */
+  /** A frozen side answers when it is thawed. */
   #reach(underlay: string, signal: AbortSignal): Promise<MemoryTransport> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
@@ -311,7 +299,7 @@ class MemoryTransport implements Transport {
     return other;
   }
 
-  /** The other nodes see their links break; this one no longer sees anything. */
+  /** The other nodes see their links break. */
   #vanish(): void {
     this.#network.leave(this.#address, this);
     this.#refuseKnocking();

@@ -1,4 +1,4 @@
-/** A connection between two memory hosts, and the streams on it: each end hands its frames to the other. */
+/** A connection between two memory hosts, and the streams on it. */
 import { StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
@@ -6,16 +6,15 @@ import type { AcceptedStream, Link, RawStream } from './transport.ts';
 /** The first window of a real stream. */
 export const WINDOW_DEFAULT = 262_144;
 
-/** What travels between two hosts. */
 export interface MemoryFrame {
   readonly kind: 'dial' | 'open' | 'refuse' | 'data' | 'end' | 'reset' | 'close';
   /** Peer ids. */
   readonly from: string;
   readonly to: string;
-  /** Empty for frames that concern the whole link. */
+  /** Empty for frames of the whole link. */
   readonly protocolId: string;
   readonly bytes: Uint8Array;
-  /** Absent from frames that concern the whole link. */
+  /** Absent from frames of the whole link. */
   readonly conversation?: MemoryConversation | undefined;
 }
 
@@ -27,35 +26,33 @@ export interface MemoryConversation {
   break(reason: Error): void;
   /** Another one of its opener, in the same protocol. @throws StreamError when the connection has ended */
   again(): RawStream;
-  /** Its acceptor sees it reset. @returns what its opener hears from now on, until the connection ends */
+  /** Its acceptor sees it reset. @returns what its opener hears from now on */
   takeOver(reason: Error): Pick<RawStream, 'write' | 'closeWrite'>;
 }
 
 type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes' | 'conversation'>>;
 
 interface LinkOwner {
-  /** A writer to this side waits while more bytes of its stream are unread. */
+  /** Unread bytes at which writers to this side wait. */
   readonly window: number;
   supports(protocolId: string): boolean;
   accepted(link: MemoryLink, protocolId: string, stream: RawStream): void;
   closed(link: MemoryLink): void;
-  /** Runs code of this side. */
   receive(work: () => void): void;
-  /** Resolves when more may be in transit to the other side; undefined when it may already. */
+  /** Resolves when more may be in transit; undefined when it may already. */
   room(): Promise<void> | undefined;
-  /** @param deliver runs on the other side when the frame arrives, with its bytes as they are then */
+  /** @param deliver runs on the other side, with the bytes as they arrive */
   send(frame: Sent, deliver: (bytes: Uint8Array) => void): void;
 }
 
 type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
 
-/** Outcome of a proposal. Reported at least once; later reports are ignored. */
+/** Reported at least once; later reports are ignored. */
 interface Outcome {
   readonly agreed: (protocolId: string) => void;
   readonly failed: (reason: Error) => void;
 }
 
-/** One end of a connection. */
 export class MemoryLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
@@ -74,7 +71,7 @@ export class MemoryLink implements Link {
     this.owner = owner;
   }
 
-  /** The same for both ends: that of the dialler. */
+  /** The dialler's, for both ends. */
   get connection(): object {
     return this.direction === 'outbound' ? this : (this.twin ?? this);
   }
@@ -119,7 +116,7 @@ export class MemoryLink implements Link {
     twin?.owner.receive(() => twin.#end(reason));
   }
 
-  /** As in a power cut on this side: this end is told nothing, and the other end sees a broken connection. */
+  /** As in a power cut: this end is told nothing, the other sees a broken connection. */
   vanish(): void {
     const { twin } = this;
     this.#open = false;
@@ -128,7 +125,7 @@ export class MemoryLink implements Link {
     twin?.owner.receive(() => twin.#end(closedByOther()));
   }
 
-  /** The other side accepts the first one that it speaks. */
+  /** The other side accepts the first that it speaks. */
   #propose(protocolIds: readonly string[], outcome?: Outcome): MemoryStream {
     const { twin, owner } = this;
     if (!this.#open || twin === undefined) throw closedByOther();
@@ -200,9 +197,8 @@ class MemoryStream implements RawStream {
   readonly #owner: LinkOwner;
   readonly #done: () => void;
   readonly #inbox = new Inbox(() => this.#taken());
-  /** Bytes in transit to this end. */
   #coming = 0;
-  /** A writer waiting until the reader of this end takes something. */
+  /** A writer waiting for the reader of this end. */
   #room: PromiseWithResolvers<void> | undefined;
   #writing = true;
   #ended = false;
@@ -291,7 +287,7 @@ class MemoryStream implements RawStream {
     );
   }
 
-  /** As when the connection does, for this end. */
+  /** As when the connection breaks. */
   break(reason: Error): void {
     this.#owner.receive(() => this.fail(reason));
   }

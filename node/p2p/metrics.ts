@@ -62,7 +62,6 @@ export const P2P_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** `node-behaviour.md` 12: handshake messages by outcome. */
 export const HANDSHAKE_METRICS = {
   synReceived: { kind: 'counter', name: 'handshake_syn_rx', help: 'Handshakes started by peers.' },
   synFailed: {

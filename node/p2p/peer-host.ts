@@ -1,5 +1,5 @@
 /**
- * The `Host` above any transport: introduces nodes to each other and keeps who is who. `p2p-protocols.md` 1.5 and 4.1.
+ * The `Host` above any transport. `p2p-protocols.md` 1.5 and 4.1.
  *
  * Order of events for a new peer, on both sides: record validated → registered (its streams are served from here on) →
  * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
@@ -41,7 +41,6 @@ import { newSession, type Session, Sessions } from './peers/sessions.ts';
 import { FramedStream } from './stream/framed-stream.ts';
 import type { Link, LinkEvents, RawStream } from './transport.ts';
 
-/** What a handshake led to. */
 interface Registration {
   /** The new session, or the existing one. */
   readonly session: Session;
@@ -176,8 +175,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * Whether a failed dial shows that the machine has no network. While peers are connected it takes more than one
-   * host that is gone, and an address of a kind over which one of them is: many machines have IPv4 only.
+   * Whether a failed dial shows that the machine has no network. While peers are connected, it takes more than one host and
+   * an address kind that one of them uses: many machines have IPv4 only.
    */
   #saysNoNetwork(error: unknown, underlay: string): boolean {
     const sessions = this.#sessions.all();
@@ -188,9 +187,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * The registered peer with this identity. As on the public network, a peer that dialled us, from whatever
-   * port, is simply returned, while dialling an address twice is an error. @throws HostError
-   * `ALREADY_CONNECTED`
+   * As on the public network, a peer that dialled us is simply returned, while dialling an address twice is an error.
+   * @throws HostError `ALREADY_CONNECTED`
    */
   #connectedAt(remoteId: string | undefined, underlay: string): Peer | undefined {
     const session = remoteId === undefined ? undefined : this.#sessions.ofRemote(remoteId);
@@ -211,7 +209,7 @@ class PeerHost implements Host {
     const link = await this.#dialling.dial(underlay, signal, isGiven);
     const session = this.#sessions.ofRemote(link.remoteId);
     if (session === undefined) return this.#introduce(link, underlay, signal);
-    // Only now do we know which node this is: the link that we had is enough.
+    // Only now is the node known: the earlier link is enough.
     link.close(new StreamError('STREAM_RESET', 'connected already'));
     return this.#connectedAt(link.remoteId, underlay) ?? session.peer;
   }
@@ -220,7 +218,6 @@ class PeerHost implements Host {
     return this.#dialling.probe(underlays, AbortSignal.any([signal, this.#stopped.signal]));
   }
 
-  /** Dialling side of the handshake. */
   async #introduce(link: Link, underlay: string, signal: AbortSignal): Promise<Peer> {
     using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
     const { generation, stream } = await this.#negotiate(link, deadline.signal);
@@ -237,7 +234,7 @@ class PeerHost implements Host {
       this.#metrics.created.inc();
       return session.peer;
     }
-    // The overlay is bound to another identity: streams on this link would be reset.
+    // Bound to another identity: streams on this link would be reset.
     if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
     return session.peer;
   }
@@ -259,7 +256,7 @@ class PeerHost implements Host {
     }
   }
 
-  /** Accepting side of the handshake. Its errors end the connection, and that is all the other side sees. */
+  /** Accepting side. Errors end the connection, which is all the other side sees. */
   async #answer(link: Link, { generation }: HandshakeDialect, raw: RawStream): Promise<void> {
     const { clock, log } = this.#deps;
     using deadline = clock.deadline(HANDSHAKE_TIMEOUT_MS, this.#stopped.signal);
@@ -286,9 +283,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * Runs one side of the handshake. A failure resets the stream. It ends the peer that this exchange has made, which nobody
-   * would settle any more; otherwise it ends the link, unless the peer introduced itself on it in another exchange: one that
-   * is connected stays so, whatever happens on a further link. The stream of a new peer is left open.
+   * Runs one side of the handshake. A failure resets the stream. It ends the peer that this exchange has made; otherwise it
+   * ends the link, unless the peer introduced itself on it in another exchange. The stream of a new peer is left open.
    */
   async #guard(
     { link, stream, signal }: { link: Link; stream: FramedStream; signal: AbortSignal },
@@ -320,8 +316,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * From here on the peer's streams are served. A handshake of an already registered overlay or identity
-   * changes nothing. @throws HostError when the peer is refused
+   * Serves the peer's streams from here on. A handshake of a registered overlay or identity changes nothing.
+   * @throws HostError when the peer is refused
    */
   #register(
     link: Link,
@@ -334,7 +330,7 @@ class PeerHost implements Host {
       throw new HostError('PEER_NOT_ALLOWED', 'this node takes no other peers than those it was given');
     }
     if (this.#blocklist.has(overlayHex)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
-    // The link may have ended while its last bytes were read; nothing would ever remove the peer then.
+    // If the link ended while its last bytes were read, nothing would remove the peer.
     if (!this.#sessions.links(link.remoteId).includes(link)) {
       throw new HostError('HANDSHAKE_FAILED', 'the connection is gone');
     }
@@ -347,7 +343,7 @@ class PeerHost implements Host {
     return known === undefined ? { session, isNew: true } : { session: known, isNew: false };
   }
 
-  /** The steps after registration. A failure disconnects the peer. */
+  /** A failure disconnects the peer. */
   async #settle(session: Session, stream: FramedStream, signal: AbortSignal): Promise<void> {
     const { peer } = session;
     try {
@@ -365,7 +361,7 @@ class PeerHost implements Host {
     for (const listener of this.#onConnected) listener(peer);
   }
 
-  /** The address book in memory has the record in any case, and writes it at a later introduction. */
+  /** The address book writes it at a later introduction if it fails now. */
   async #remember({ peer, record }: Session): Promise<void> {
     const { addressBook, log } = this.#deps;
     try {

@@ -1,7 +1,4 @@
-/**
- * TCP sockets: dialling, listening, and the bytes of one connection, which go over its socket as they are or in
- * what `websocket-host.ts` puts around them. The only two files of the real network that use sockets.
- */
+/** TCP sockets. Connections carry plain bytes or what `websocket-host.ts` puts around them. */
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
 import { connect, createServer, isIPv4, type LookupFunction, type Server, type Socket } from 'node:net';
@@ -23,34 +20,33 @@ import type { RawStream } from './transport.ts';
 /** Small frames must not wait for each other; the system, too, detects a vanished peer. */
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;
 
-/** One open connection, before anything is said on it. */
 export interface TcpConnection {
-  /** Multiaddress of the other end as seen from here, without its identity. */
+  /** Of the other end, without its identity. */
   readonly remoteAddress: string;
-  /** Resolves when bytes can pass: an accepted connection may begin with a WebSocket's handshake. @throws why they cannot */
+  /** An accepted connection may begin with a WebSocket's handshake. @throws why bytes cannot pass */
   ready(signal: AbortSignal): Promise<void>;
-  /** Its bytes. A reader must always be waiting, so that nothing piles up. */
+  /** A reader must always be waiting, so that nothing piles up. */
   readonly raw: RawStream;
-  /** Whether the writer must wait until there is room again. */
+  /** The writer must wait for room. */
   isFull(): boolean;
-  /** Reads nothing more until `resume`; meanwhile the other end's window fills. */
+  /** Until `resume`; the other end's window fills. */
   pause(): void;
   resume(): void;
-  /** Everything that `work` writes leaves in one system call. */
+  /** One system call for all that `work` writes. */
   corked(work: () => void): void;
   onDrain(listener: () => void): void;
-  /** Called once, even if it is already closed. */
+  /** Once, even if it is already closed. */
   onClosed(listener: (error?: Error) => void): void;
-  /** Sends what is queued, then closes. @throws the signal's reason, or why it could not be sent */
+  /** Sends what is queued first. @throws the signal's reason, or why it could not be sent */
   close(signal: AbortSignal): Promise<void>;
-  /** Drops what is queued and lets the other end know. */
+  /** Drops the queue and lets the other end know. */
   abort(error: Error): void;
 }
 
 export interface TcpListener {
   /**
-   * Multiaddresses; a wildcard stands for those of all interfaces.
-   * @param advertised up to the port: stands in place of them all
+   * A wildcard stands for all interfaces.
+   * @param advertised up to the port; replaces them all
    */
   addresses(advertised?: string): string[];
   /** Also closes the accepted connections. */
@@ -66,14 +62,11 @@ export interface TcpEvents {
 export interface Tcp {
   /** @throws HostError `UNDERLAY_INVALID`; Error of the system; the signal's reason */
   dial(underlay: string, signal: AbortSignal): Promise<TcpConnection>;
-  /** @param address multiaddress; port 0 takes a free one @throws Error of the system */
+  /** @param address port 0 takes a free one @throws Error of the system */
   listen(address: string, events: TcpEvents): Promise<TcpListener>;
 }
 
-/**
- * @param power of a node that can be frozen and cut from outside
- * @param resolve finds the addresses of a name
- */
+/** @param power of a node that can be frozen and cut from outside */
 export function createTcp(power?: Power, resolve: LookupFunction = lookup): Tcp {
   return {
     async dial(underlay, signal) {
@@ -97,17 +90,15 @@ export function createTcp(power?: Power, resolve: LookupFunction = lookup): Tcp 
   };
 }
 
-/** How bytes go over a socket. */
 export interface Carrier {
   onBytes(listener: (bytes: Buffer) => void): void;
   write(bytes: Uint8Array): void;
   pause(): void;
   resume(): void;
-  /** Tells the other end that nothing follows. */
+  /** Nothing follows. */
   end(): void;
 }
 
-/** As they are. */
 export function plainly(socket: Socket): Carrier {
   return {
     onBytes: (listener) => socket.on('data', listener),
@@ -146,15 +137,14 @@ export async function connected(
   return socket;
 }
 
-/** The same with the address, which messages of the system may lack. */
 export function connectionError({ host, port }: { host: string; port: number }, cause: unknown): Error {
   const { message, code } = cause as NodeJS.ErrnoException;
-  // For a name with several addresses the system's message is empty.
+  // The system's message is empty for a name with several addresses.
   const why = message === '' ? code : message;
   return Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
 }
 
-/** Leaves out addresses that no peer can have: the owner of a name may point it anywhere. */
+/** The owner of a name may point it anywhere. */
 function peerAddresses(resolve: LookupFunction): LookupFunction {
   return (name, options, callback) => {
     resolve(name, { ...options, all: true }, (error, found) => {
@@ -168,7 +158,7 @@ function peerAddresses(resolve: LookupFunction): LookupFunction {
   };
 }
 
-/** @param events.accepted gets connections that nothing has been said on, and carry nothing yet */
+/** @param events.accepted gets connections that carry nothing yet */
 export async function listenOn(
   address: string,
   events: {
@@ -209,8 +199,8 @@ export async function listenOn(
 }
 
 /**
- * A frozen node neither reads nor writes; one that is off has no connections, and gets no events. None keeps the process
- * alive, which is another program's.
+ * A frozen node neither reads nor writes; one that is off has no connections and gets no events. None keeps the process
+ * alive.
  */
 export function supply(socket: Socket, power: Power): void {
   socket.unref();
@@ -230,22 +220,22 @@ export function supply(socket: Socket, power: Power): void {
   socket.once('close', power.onChange(follow));
 }
 
-/** Drops what is queued and, where the system knows the socket, lets the other end know. */
+/** Drops the queue and, where the system knows the socket, lets the other end know. */
 function reset(socket: Socket): void {
-  // Of an encrypted one the system knows only what lies below it.
+  // Below encryption the system knows only a part.
   if (socket.writableEnded || 'encrypted' in socket) socket.destroy();
   else if (!socket.destroyed) socket.resetAndDestroy();
 }
 
-/** undefined: the other end is gone already */
+/** undefined: the other end is gone */
 function remoteAddressOf({ remoteAddress, remotePort }: Socket): string | undefined {
   if (remoteAddress === undefined || remotePort === undefined) return undefined;
-  // A dual-stack socket shows IPv4 addresses as IPv6; the zone means something only on this machine.
+  // A dual-stack socket shows IPv4 as IPv6; the zone is this machine's.
   const [host = ''] = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '').split('%');
   return `/${isIPv4(host) ? 'ip4' : 'ip6'}/${host}/tcp/${remotePort}`;
 }
 
-/** Addresses that are valid on one link only: no other node can dial them. */
+/** No other node can dial these. */
 const LINK_LOCAL = /^(169\.254\.|fe[89ab][0-9a-f]:)/i;
 
 function addressesOf(server: Server, address: string): string[] {
@@ -260,16 +250,14 @@ function addressesOf(server: Server, address: string): string[] {
     .map((own) => `/${kind}/${own.address}/tcp/${bound.port}`);
 }
 
-/** A socket, and once it is known how, the bytes on it. */
 export class Connection implements TcpConnection {
   readonly raw: RawStream;
   #socket: Socket;
   #address: string;
-  /** Runs code of the node. */
   readonly #run: (work: () => void) => void;
   readonly #inbox = new Inbox(() => undefined);
   readonly #closeListeners: ((error?: Error) => void)[] = [];
-  /** With why it will not be, if it has ended. */
+  /** Why it will not be, if it has ended. */
   readonly #carried = Promise.withResolvers<Error | undefined>();
   #carrier: Carrier | undefined;
   #closed: { readonly error: Error | undefined } | undefined;
@@ -295,8 +283,8 @@ export class Connection implements TcpConnection {
   }
 
   /**
-   * From now on its bytes go this way. Called once. @param over.suffix what follows the port in the address
-   * @param over.socket encrypts what goes over the one that it began with
+   * Called once. @param over.suffix follows the port in the address
+   * @param over.socket encrypts what goes over the first one
    */
   carry(carrier: Carrier, over: { readonly suffix?: string; readonly socket?: Socket } = {}): void {
     const { suffix = '', socket } = over;

@@ -1,7 +1,6 @@
 /**
- * Libp2p over WebSockets, `p2p-protocols.md` 1.1: the same bytes as over TCP, in binary messages. On a port that also
- * takes plain TCP the first byte tells which it is. Pages of any origin may connect, as on the public network: what
- * they say is secured above this.
+ * Libp2p over WebSockets, `p2p-protocols.md` 1.1, in binary messages. The first byte tells it from plain TCP on the same
+ * port. Pages of any origin may connect, as on the public network: encryption is above this.
  */
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns';
@@ -31,17 +30,17 @@ import {
   type TcpEvents,
 } from './tcp-host.ts';
 
-/** Bytes of a message: several times what a node sends in one, which is a message of noise. */
+/** Several times the largest message of noise. */
 const MESSAGE_SIZE_MAX = 1 << 20;
-/** Pieces in which a message may come: each keeps all that was read with it, up to 64 KiB. */
+/** Pieces of a message: each keeps all that was read with it, up to 64 KiB. */
 const FRAGMENTS_MAX = 16;
-/** Reads that one piece may take: each has a cost of its own, whatever its size. */
+/** Per piece: each read has a cost, whatever its size. */
 const READS_MAX = 1024;
-/** Time for the other end to close its side once the WebSocket is over. */
+/** For the other end to close its side. */
 const CLOSE_TIMEOUT_MS = 1000;
-/** Bytes of the lines of a request. */
+/** Bytes of a request's lines. */
 const REQUEST_SIZE_MAX = 8192;
-/** Begins what a node says over plain TCP: the length of its first line. */
+/** Length of the first line said over plain TCP. */
 const MULTISTREAM_START = 0x13;
 
 const WEB_SOCKET_OPTIONS = {
@@ -49,29 +48,28 @@ const WEB_SOCKET_OPTIONS = {
   maxFragments: FRAGMENTS_MAX,
   maxBufferedChunks: READS_MAX,
   closeTimeout: CLOSE_TIMEOUT_MS,
-  // Answered by hand: the library queues an answer to each, though nobody may read them.
+  // By hand: the library would queue answers that nobody reads.
   autoPong: false,
   perMessageDeflate: false,
 } as const;
 
-/** Certificate of this node's listener, with its chain, and its key: PEM. */
+/** Certificate with its chain, and its key: PEM. */
 export interface Certificate {
   readonly certificate: string;
   readonly key: string;
 }
 
 export interface SocketOptions {
-  /** What is dialled, and what listeners take. */
+  /** Dialled, and taken by listeners. */
   readonly carriers: readonly CarrierName[];
   readonly secure?: Certificate | undefined;
-  /** Certificates to trust when dialling, besides those of Node.js: PEM. */
+  /** Trusted besides those of Node.js: PEM. */
   readonly authority?: string | undefined;
 }
 
 /**
- * A listener at `/…/tcp/PORT` takes plain TCP, WebSockets, or both; one at `/…/tcp/PORT/tls/ws` takes WebSockets over
- * TLS.
- * @param power of a node that can be frozen and cut from outside @param resolve finds the addresses of a name
+ * A listener at `/…/tcp/PORT` takes plain TCP, WebSockets, or both; one at `/…/tcp/PORT/tls/ws` WebSockets over TLS.
+ * @param power of a node that can be frozen and cut from outside
  */
 export function createSockets(options: SocketOptions, power?: Power, resolve: LookupFunction = lookup): Tcp {
   const plain = createTcp(power, resolve);
@@ -82,7 +80,6 @@ export function createSockets(options: SocketOptions, power?: Power, resolve: Lo
       const target = dialTarget(underlay);
       if (target?.carrier === 'tcp' && carriers.includes('tcp')) return plain.dial(underlay, signal);
       const socket = await connected(underlay, signal, { carriers, power, resolve });
-      // It can be dialled, so it has a target.
       const found = { underlay, target: target as DialTarget };
       return dialWebSocket(socket, found, { signal, trust: () => (trust ??= trusting(authority)), power });
     },
@@ -123,7 +120,7 @@ async function dialWebSocket(
   try {
     if (carrier === 'wss') socket = await secured(bare, target, how);
     const connection = new Connection(socket, withoutPeerId(underlay), power);
-    // The name that it is reached under is what a server in front of several nodes goes by.
+    // A server in front of several nodes goes by this name.
     const name = serverName.includes(':') ? `[${serverName}]` : serverName;
     const webSocket = new WebSocket(`ws://${name}:${port}/`, {
       ...WEB_SOCKET_OPTIONS,
@@ -139,7 +136,7 @@ async function dialWebSocket(
   }
 }
 
-/** @throws Error that names what is wrong with the certificate */
+/** @throws Error naming what is wrong with the certificate */
 async function secured(
   bare: Socket,
   { host, serverName: name = host }: DialTarget,
@@ -162,7 +159,7 @@ async function secured(
   }
 }
 
-/** Made once: reading the certificates takes milliseconds. @param authority PEM */
+/** Reading the certificates takes milliseconds. @param authority PEM */
 function trusting(authority: string | undefined): SecureContext {
   return createSecureContext(
     authority === undefined ? {} : { ca: [...getCACertificates('default'), authority] },
@@ -178,11 +175,10 @@ async function listenSecurely(
   if (secure === undefined) throw new HostError('LISTEN_FAILED', `${address}: no certificate is given`);
   const { certificate: cert, key } = secure;
   const upgrade = upgrades('/tls/ws');
-  /** By the addresses and ports of both ends. */
   const waiting = new Map<string, Connection>();
   const idOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
     `${remotePort} ${remoteAddress} ${localPort} ${localAddress}`;
-  // The limit of time is the transport's, as for all that is accepted.
+  // The transport limits the time.
   const tls = createTlsServer({ cert, key }, (socket) => {
     const connection = waiting.get(idOf(socket));
     if (connection === undefined) return void socket.destroy();
@@ -212,7 +208,7 @@ async function listenSecurely(
   };
 }
 
-/** Tells by its first byte how a connection goes on, and carries it. */
+/** Decides by the first byte. */
 function discern(
   socket: Socket,
   connection: Connection,
@@ -231,7 +227,7 @@ function discern(
 
 type Upgrade = (socket: Socket, connection: Connection) => void;
 
-/** Takes requests for WebSockets; answers others with a status, and ends them. */
+/** Answers other requests with a status, and ends them. */
 function upgrades(suffix: string): Upgrade {
   const waiting = new WeakMap<object, Connection>();
   const webSockets = new WebSocketServer({ ...WEB_SOCKET_OPTIONS, noServer: true, clientTracking: false });
@@ -254,7 +250,7 @@ function upgrades(suffix: string): Upgrade {
   };
 }
 
-/** In binary messages: their boundaries carry no meaning, as those of packets. */
+/** Boundaries of messages carry no meaning. */
 function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort' | 'isFull'>): Carrier {
   webSocket
     .on('error', (error) => connection.abort(error))
@@ -280,12 +276,12 @@ function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort' |
   };
 }
 
-/** The first name in a certificate; undefined: it is for addresses. */
+/** Undefined: it is for addresses. */
 function nameIn(certificate: string): string | undefined {
   return /(?:^|, )DNS:([^,]+)/.exec(new X509Certificate(certificate).subjectAltName ?? '')?.[1];
 }
 
-/** In place of a `*` in the certificate's name stands the address with dashes, as it does on the public network. */
+/** The address with dashes replaces a `*` in the certificate's name, as on the public network. */
 function secureAddress(address: string, name: string | undefined): string {
   if (name === undefined) return `${address}/tls/ws`;
   const [, , host = ''] = address.split('/');

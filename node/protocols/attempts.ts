@@ -1,37 +1,32 @@
 /**
- * Asking one peer after another for the same thing, several at a time, until one delivers: the loop that retrieval
- * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
- * Attempts are never cancelled: a peer that was asked may deliver and must then be paid, so a late attempt continues
- * until its own deadline.
+ * Asks one peer after another for the same thing, several at a time, until one delivers: `p2p-protocols.md` 4.8 and 4.9,
+ * retry loops. Attempts are never cancelled: a peer that delivers late must still be paid, so an attempt continues until its
+ * own deadline.
  */
 
 import type { Clock } from '../../formats/clock.ts';
 import { AccountingError, type Credit } from '../accounting/ports.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** Tolerated errors added once when the chunk's neighbourhood is reached. */
+/** Added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
-/**
- * How long a peer refused by accounting is skipped, milliseconds, unless it is paid before; by then a refresh may
- * have been granted.
- */
+/** Skip of a peer refused by accounting, ms, unless it is paid before: a refresh may have been granted by then. */
 const OVERDRAFT_SKIP_MS = 600;
 
 /** `T` is what a peer delivers, `R` what the caller makes of it. */
 export interface AttemptsPlan<T, R> {
-  /** Failures after which the call gives up, before multiplexing. */
+  /** After these the call gives up, multiplexing aside. */
   readonly errorsMax: number;
   /** Another attempt starts each time this long passes without a result; absent: never. */
   readonly preemptiveMs?: number;
-  /** Peers not to ask; every peer asked is added. */
+  /** Not to ask; every peer asked is added. */
   readonly skip: Set<string>;
-  /** Best peer outside `skip`, undefined when there is none. */
+  /** Best peer outside `skip`. */
   choose(skip: ReadonlySet<string>): Peer | undefined;
-  /** Attempts added once per call when the chunk's neighbourhood is reached. */
+  /** Attempts added once when the neighbourhood is reached. */
   readonly multiplex: number;
-  /** They start only if there is no result for this long after a peer of it was asked; absent: at once. */
+  /** Without a result for this long after a peer of the neighbourhood was asked; absent: at once. */
   readonly multiplexAfterMs?: number | undefined;
-  /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
   /** @throws AccountingError when the peer cannot be asked now */
   reserve(peer: Peer): Credit;
@@ -39,20 +34,15 @@ export interface AttemptsPlan<T, R> {
   awaitCredit(peer: Peer, wake: () => void): Disposable;
   /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;
-  /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
+  /** Makes a delivery the call's result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
-  /**
-   * A connected peer failed; also called after the end of the call.
-   * @returns whether asking further peers is useful
-   */
+  /** Also called after the end of the call. @returns whether asking further peers is useful */
   failed(peer: Peer, error: unknown): boolean;
 }
 
 export type AttemptsOutcome<R> =
   | { readonly outcome: 'done'; readonly result: R }
-  /** No peer is left that could be asked. */
   | { readonly outcome: 'nobody' }
-  /** Too many failures; the last of them. */
   | { readonly outcome: 'exhausted'; readonly cause: unknown };
 
 /** @throws the signal's reason when it aborts first */
@@ -76,11 +66,11 @@ class Attempts<T, R> {
   readonly #clock: Clock;
   readonly #end = Promise.withResolvers<AttemptsOutcome<R>>();
   #over = false;
-  /** These three end with the call. */
+  /** End with the call. */
   #preemption: Disposable | undefined;
   #multiplexing: Disposable | undefined;
   #creditPause: Disposable | undefined;
-  /** Peers refused by accounting → end of their pause, monotonic. */
+  /** Refused by accounting → end of the pause, monotonic. */
   readonly #overdrawn = new Map<Peer, number>();
   /** While no other peer is left. */
   #credits: Disposable[] = [];
@@ -117,7 +107,7 @@ class Attempts<T, R> {
     this.#endCreditPause();
   }
 
-  /** An error thrown by one of the plan's functions ends the call. */
+  /** An error of one of the plan's functions ends the call. */
   #guarded(step: () => void): void {
     try {
       step();
@@ -135,7 +125,7 @@ class Attempts<T, R> {
     });
   }
 
-  /** Starts attempts, and the plan's further ones when the neighbourhood is reached for the first time. */
+  /** Starts attempts, and more when the neighbourhood is first reached. */
   #next(wanted = 1): void {
     while (wanted > 0 && !this.#over) {
       const peer = this.#choose();
@@ -210,7 +200,7 @@ class Attempts<T, R> {
 
   #failed(peer: Peer, error: unknown): void {
     this.#inFlight--;
-    // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again when it is back.
+    // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again.
     if (!peer.closed.aborted) {
       this.#errorsLeft = this.#plan.failed(peer, error) ? this.#errorsLeft - 1 : 0;
     }
@@ -230,7 +220,7 @@ class Attempts<T, R> {
       this.#guarded(() => this.#next());
     };
     this.#creditPause = this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
-      // All of them: a timer may fire a little before the moment that was noted.
+      // A timer may fire a little before the moment that was noted.
       this.#readmit(Number.POSITIVE_INFINITY);
       goOn();
     });

@@ -1,13 +1,10 @@
-/**
- * The asking side of a stream: open, talk, close when it went well, reset when it did not. `p2p-protocols.md` 2.3.
- */
+/** The asking side of a stream: closed when it went well, else reset. `p2p-protocols.md` 2.3. */
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Headers, Host, MessageStream, Peer } from '../p2p/host.ts';
 
 export interface Conversation {
   readonly peer: Peer;
-  /** Protocol id. */
   readonly protocol: string;
   readonly headers?: Headers;
 }
@@ -18,7 +15,7 @@ interface ConversationDeps {
 }
 
 /**
- * Runs `talk` on a new stream and returns its result without waiting for the other side to close.
+ * Returns the result of `talk` without waiting for the other side to close.
  * @throws what `open` and `talk` throw
  */
 export async function converse<T>(
@@ -39,8 +36,7 @@ export async function converse<T>(
 }
 
 /**
- * The same with a time limit for `talk` instead of a signal: when it expires the stream is reset, which ends any
- * pending read. For per-chunk work, where a signal and its listeners cost more than a timer.
+ * With a time limit for `talk` instead of a signal, which would cost more than a timer: for per-chunk work.
  * @throws also TimeoutError
  */
 export async function converseWithin<T>(
@@ -64,7 +60,7 @@ export async function converseWithin<T>(
 
 const NO_OPTIONS = {};
 
-/** Resets the stream after this time, which ends any pending read. */
+/** The reset ends any pending read. */
 export function timeLimit(stream: MessageStream, ms: number, clock: Clock): Disposable {
   return clock.timer(ms, () => stream.reset(new TimeoutError(ms)));
 }

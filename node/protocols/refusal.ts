@@ -1,17 +1,14 @@
 /**
- * A node that serves no chunks says so in its handshake, or is known as a bootnode. A peer that asks it for chunks
- * all the same violates the protocol. `p2p-protocols.md` 0 and 8.
+ * A node that serves no chunks says so in its handshake, or is known as a bootnode; asking it for chunks violates the
+ * protocol. `p2p-protocols.md` 0 and 8.
  */
 import type { Host } from '../p2p/host.ts';
 
-/** Time for which such a peer is refused, milliseconds. */
+/** Refusal of such a peer. */
 const REFUSED_MS = 60_000;
 const REASON = 'unexpected request while in light mode';
 
-/**
- * The host for protocols that this node uses as a client but does not serve: a peer that opens one is refused for a
- * minute.
- */
+/** For protocols used but not served: a peer that opens one is refused for a minute. */
 export function refusingHost(
   host: Host,
 ): Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'> {

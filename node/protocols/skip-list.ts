@@ -1,13 +1,13 @@
-/** Peers that failed for a chunk and are not asked for it again for a while. `p2p-protocols.md` 4.8, 4.9. */
+/** Peers that failed for a chunk are not asked for it for a while. `p2p-protocols.md` 4.8, 4.9. */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Chunks remembered; the oldest are forgotten first. About 2 MB when full. */
+/** Oldest forgotten first; about 2 MB when full. */
 const CHUNKS_MAX = 10_000;
 
 export class SkipList {
   readonly #clock: Clock;
   readonly #durationMs: number;
-  /** Chunk → peer → end of its skip, monotonic. Chunks in the order in which they were added. */
+  /** Chunk, in order of addition → peer → end of its skip, monotonic. */
   readonly #peersOf = new Map<string, Map<string, number>>();
 
   constructor(options: { durationMs: number }, deps: { clock: Clock }) {
@@ -26,7 +26,7 @@ export class SkipList {
     peers.set(peer, this.#clock.monotonic() + this.#durationMs);
   }
 
-  /** Peers to skip for `chunk` now; a new set, owned by the caller. */
+  /** A new set, owned by the caller. */
   peers(chunk: string): Set<string> {
     const peers = this.#peersOf.get(chunk);
     if (peers === undefined) return new Set();
@@ -36,7 +36,6 @@ export class SkipList {
     return new Set(peers.keys());
   }
 
-  /** No peer is skipped for `chunk` any more. */
   forget(chunk: string): void {
     this.#peersOf.delete(chunk);
   }

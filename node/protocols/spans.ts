@@ -1,4 +1,3 @@
-/** Names and attributes of the protocols' spans. */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Attributes, SpanOptions } from '../env/tracing/tracing.ts';
@@ -6,7 +5,6 @@ import type { Peer } from '../p2p/host.ts';
 
 interface Attempt {
   readonly peer: Peer;
-  /** Of the chunk. */
   readonly address: Uint8Array;
   /** From 1. */
   readonly attempt: number;
@@ -14,7 +12,7 @@ interface Attempt {
   readonly cost: bigint;
 }
 
-/** Span of asking one peer for a chunk, or to take one. */
+/** Asks one peer for a chunk, or to take one. */
 export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOptions {
   return {
     kind: 'client',
@@ -28,7 +26,7 @@ export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOpti
   };
 }
 
-/** Attributes of a chunk that arrived at a node. @param overlay of the node */
+/** @param overlay of the node that it arrived at */
 export function chunkAttributes(overlay: Uint8Array, address: Uint8Array): Attributes {
   return { 'chunk.address': toHex(address), 'chunk.proximity_order': proximityOrder(overlay, address) };
 }

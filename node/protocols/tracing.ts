@@ -1,6 +1,5 @@
 /**
- * One chunk's way across nodes as one trace: its context travels in the headers of streams
- * (`p2p-protocols.md` 2.2), and every request for a chunk, or delivery of one, is a span. Span names are
+ * One chunk's way across nodes as one trace: its context travels in stream headers (`p2p-protocols.md` 2.2). Span names are
  * those of the public network's nodes where they exist.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -12,15 +11,15 @@ import { PUSHSYNC } from './pushsync/wire.ts';
 import type { Retrieval } from './retrieval/retrieval.ts';
 import { RETRIEVAL } from './retrieval/wire.ts';
 
-/** Names of the spans in which streams are served, by protocol id. */
+/** By protocol id. */
 export const SERVED_AS = { [PUSHSYNC.id]: 'pushsync-handler', [RETRIEVAL.id]: 'handle-retrieve-chunk' };
 
-/** Protocol id → name of the span in which a stream of it is served; absent: in none. */
+/** Protocol id → span of serving its streams; absent: none. */
 type ServedAs = Readonly<Record<string, string>>;
 
 type StreamHost = Pick<Host, 'overlay' | 'open' | 'handle' | 'misbehaved' | 'isSuspect'>;
 
-/** A host for protocols whose streams carry the context of the work that opens them. */
+/** Its streams carry the context of the work that opens them. */
 export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedAs): StreamHost {
   return {
     overlay: host.overlay,
@@ -49,14 +48,12 @@ export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedA
   };
 }
 
-/** Key of an upload's context, kept for its chunks, which are pushed after the upload. */
+/** Kept for chunks pushed after the upload. */
 export function uploadKey(tagUid: number): string {
   return `tag ${tagUid}`;
 }
 
-/**
- * A deferred chunk is pushed as part of the upload that it came with, unless this node has restarted since.
- */
+/** A deferred chunk's push is part of its upload, unless this node has restarted since. */
 export function tracedPushsync(pushsync: Pushsync, tracing: Tracing): Pushsync {
   return {
     push(chunk, stamp, options) {

@@ -4,35 +4,24 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressBook, AddressRecord } from '../host.ts';
 import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 
-/** Subsystem of the store that holds it. */
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
-/**
- * Records kept, at most 2 KiB each. Several times the full nodes of the public network; a peer that gossips more is
- * inventing them. The record learned first is forgotten first, unless it is in use.
- */
+/** Several times the full nodes of the public network. The record learned first, and not in use, is forgotten first. */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {
-  /** Whether the peer is connected, or owes or is owed something. Default: no peer is. */
+  /** Whether the peer is connected, or owes or is owed something. Default: none. */
   readonly inUse?: (overlayHex: string) => boolean;
-  /**
-   * Records that the node was given for this start, by overlay. They reach the disk only once their nodes have presented
-   * them.
-   */
+  /** Records given for this start, by overlay; saved only once their nodes have presented them. */
   readonly given?: Iterable<readonly [string, AddressRecord]>;
 }
 
-/**
- * Known peers' records of both generations, kept in `state` and mirrored in memory: one small record per peer heard
- * of and not yet forgotten.
- */
+/** Known peers' records of both generations, kept in `state` and mirrored in memory. */
 export function createAddressBook(
   state: KeyValueStore,
   { inUse = () => false, given = [] }: AddressBookOptions = {},
 ): AddressBook {
   const records = new Map<string, AddressRecord>();
-  /** Overlays whose records are on disk. */
   const saved = new Set<string>();
   for (const [key, value] of state.entries(PREFIX)) {
     const overlayHex = key.slice(PREFIX.length);
@@ -70,7 +59,6 @@ export function createAddressBook(
     async put(record) {
       const overlayHex = toHex(record.overlay);
       const known = records.get(overlayHex);
-      // Peers keep introducing themselves with the same record.
       const isKnown = known !== undefined && equalRecords(known, record);
       if (isKnown && saved.has(overlayHex)) return;
       const kept = isKnown ? known : copyRecord(record);

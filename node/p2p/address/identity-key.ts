@@ -1,6 +1,6 @@
 /**
- * libp2p identities: who signed, and under which peer id (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the
- * public network's nodes P-256; the two other libp2p key types, secp256k1 and RSA, can be read too.
+ * libp2p identities (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the public network's nodes P-256; secp256k1 and
+ * RSA can be read too.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
@@ -12,14 +12,14 @@ const PublicKey = { type: [1, 'uint32'], data: [2, 'bytes'] } as const;
 const KEY_TYPE = { rsa: 0, ed25519: 1, secp256k1: 2, ecdsa: 3 } as const;
 const ED25519_SIZE = 32;
 const SECP256K1_SIZE = 33;
-/** Bits: larger keys are slow to verify, smaller ones prove nothing. */
+/** Bits: larger keys are slow to verify. */
 const RSA_MIN = 2048;
 const RSA_MAX = 8192;
-/** Keys up to this many bytes are embedded in the peer id, longer ones hashed. */
+/** Longer keys are hashed, others embedded in the peer id. */
 const INLINE_KEY_MAX = 42;
 const MULTIHASH = { identity: 0x00, sha256: 0x12 } as const;
 
-/** What precedes the raw bytes of a key in its standard DER structure. */
+/** DER before the raw bytes of a key. */
 const DER = {
   ed25519Seed: Buffer.from('302e020100300506032b657004220420', 'hex'),
   ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
@@ -35,18 +35,14 @@ export class IdentityError extends Error {
   }
 }
 
-/** The public key of a libp2p identity. */
 export interface IdentityKey {
-  /** Text form of the peer id. */
   readonly peerId: string;
   verifies(message: Uint8Array, signature: Uint8Array): boolean;
 }
 
-/** An identity that can sign. */
 export interface OwnIdentity {
-  /** Text form of the peer id. */
   readonly peerId: string;
-  /** Protobuf of the public key, which ends in the key's 32 bytes. */
+  /** Protobuf; ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
   sign(message: Uint8Array): Uint8Array;
 }
@@ -69,7 +65,7 @@ export function ed25519Protobuf(raw: Uint8Array): Uint8Array {
   return encodeMessage(PublicKey, { type: KEY_TYPE.ed25519, data: raw });
 }
 
-/** @param protobuf of a public key @returns text of the peer id */
+/** @param protobuf of a public key */
 export function peerIdOfKey(protobuf: Uint8Array): string {
   if (protobuf.length <= INLINE_KEY_MAX) {
     return toBase58(Uint8Array.of(MULTIHASH.identity, protobuf.length, ...protobuf));
@@ -79,7 +75,6 @@ export function peerIdOfKey(protobuf: Uint8Array): string {
 }
 
 /**
- * The identity key in a public key as sent. Vectors: `test/vectors/p2p.json`, `identities`.
  * @param protobuf as sent; its hash is the peer id, so it is not re-encoded
  * @throws IdentityError
  */

@@ -1,10 +1,6 @@
-/** Text and byte forms of the values of multiaddress protocols. */
 import { fromBase58, toBase58 } from '../../../formats/crypto/base58.ts';
 
-/**
- * `MULTIADDRESS_UNKNOWN`: nothing in it is wrong as far as it can be read, up to a protocol that this node does not
- * know.
- */
+/** `MULTIADDRESS_UNKNOWN`: readable up to a protocol that this node does not know. */
 export type MultiaddressErrorCode = 'MULTIADDRESS_INVALID' | 'MULTIADDRESS_UNKNOWN';
 
 export class MultiaddressError extends Error {
@@ -57,7 +53,7 @@ export const text: ValueKind = {
     return value;
   },
 };
-/** Text that may hold slashes, percent-encoded in the address. */
+/** May hold slashes, percent-encoded in the address. */
 export const path: ValueKind = {
   write: (value) => text.write(decodeURIComponent(value)),
   read: (bytes) => encodeURIComponent(Buffer.from(bytes).toString()),
@@ -87,7 +83,7 @@ function decimal(value: string, max: number): number {
 }
 
 function writeIp6(value: string): Uint8Array {
-  // The URL parser accepts every spelling and writes a single one; the gap in it stands for zeros.
+  // The URL parser writes one spelling; the gap in it stands for zeros.
   const [head = '', tail] = canonicalIp6(value).split('::');
   const groups = (half: string) => (half === '' ? [] : half.split(':'));
   const [first, last] = [groups(head), groups(tail ?? '')];
@@ -105,7 +101,6 @@ function readIp6(bytes: Uint8Array): string {
 
 /** @throws MultiaddressError */
 function canonicalIp6(value: string): string {
-  // Other characters could change the meaning of the URL.
   if (!/^[0-9a-fA-F:.]+$/.test(value) || !URL.canParse(`http://[${value}]`)) {
     throw new MultiaddressError(`not an IPv6 address: ${value}`);
   }
@@ -123,7 +118,7 @@ function checkedPeerId(bytes: Uint8Array): Uint8Array {
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 const BITS_PER_DIGIT = 5n;
 
-/** Base 32 of a key of `size` bytes, without padding, and a port. */
+/** Base 32 of a key of `size` bytes, and a port. */
 export function onion(size: number): ValueKind {
   const digits = (size * 8) / Number(BITS_PER_DIGIT);
   return {

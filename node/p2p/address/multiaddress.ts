@@ -1,6 +1,6 @@
 /**
- * Multiaddresses: text and bytes. Rows of the public table of multiaddress protocols; anything not in it, or not in
- * the one canonical form, is rejected. Compared with js-multiaddr in `test/unit/p2p/multiaddress.test.ts`.
+ * Multiaddresses as text and bytes. Anything not in the public table of protocols, or not in its canonical form, is
+ * rejected.
  */
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type ValueKind,
 } from './multiaddress-values.ts';
 
-/** Bytes of one address, and hence of one value; the largest list of underlays is no longer. */
+/** Bytes of one address, and of the largest list of underlays. */
 const SIZE_MAX = 2048;
 interface Protocol {
   readonly code: number;
@@ -71,7 +71,7 @@ const PROTOCOLS: readonly Protocol[] = (
 const BY_CODE: ReadonlyMap<number, Protocol> = new Map(PROTOCOLS.map((row) => [row.code, row]));
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map([
   ...PROTOCOLS.map((row) => [row.name, row] as const),
-  // The older name, read but never written.
+  // Older name, never written.
   ['ipfs', BY_CODE.get(421) as Protocol],
 ]);
 
@@ -98,9 +98,9 @@ export function encodeMultiaddress(address: string): Uint8Array {
 }
 
 /**
- * @returns the address in its canonical text
- * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for a protocol that is not in the table, whose value has no known
- * length: what follows it cannot be read
+ * @returns the canonical text
+ * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for a protocol that is not in the table: the length of its value is
+ *   unknown
  */
 export function decodeMultiaddress(bytes: Uint8Array): string {
   if (bytes.length > SIZE_MAX) throw new MultiaddressError(`an address of ${bytes.length} bytes`);
@@ -139,10 +139,7 @@ function varint(value: number): Uint8Array {
   return value < 0x80 ? Uint8Array.of(value) : Uint8Array.of((value & 0x7f) | 0x80, value >> 7);
 }
 
-/**
- * No code that we know and no length that fits has more than two bytes, but codes of other protocols have: up to
- * nine, as everywhere in this format.
- */
+/** No code or length that we know has more than two bytes, but other codes have up to nine. */
 function readVarint(reader: { readonly bytes: Uint8Array; at: number }): number {
   let number = 0;
   for (let scale = 1; scale < 2 ** 63; scale *= 0x80) {

@@ -11,9 +11,9 @@ import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 const KEY = 'own-record';
 
 /**
- * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
- * repeated byte for byte, even after a restart: a freshly signed one would make every peer rewrite and gossip it
- * again. The one without timestamp need not be stored for that, because signatures are deterministic.
+ * The records this node introduces itself with, one for each generation. Minted once per set of underlays and repeated byte
+ * for byte, even after a restart: every peer would rewrite and gossip a fresh one. The one without timestamp is not stored,
+ * because signatures are deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
@@ -22,9 +22,8 @@ export class OwnRecord {
   readonly #log: Logger;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
-  /** The record already verified as signed by this node: every handshake asks. */
   #proved: AddressRecord | undefined;
-  /** The last one, when it is not on disk yet. */
+  /** The last one, until it is on disk. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
   /** While the last is in the future; not kept. */
@@ -37,9 +36,7 @@ export class OwnRecord {
       state: KeyValueStore;
       clock: Clock;
       log: Logger;
-      /** 20 bytes; undefined: none. Constant from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
-      /** A record of this node that was given to others: used as long as it fits. */
       given?: AddressRecord | undefined;
     },
   ) {
@@ -58,8 +55,8 @@ export class OwnRecord {
   }
 
   /**
-   * The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. A
-   * disk that takes no writes keeps nobody from being introduced: the record is written when it is next shown.
+   * The record for these underlays. Resolves when a new one is on disk, so that its timestamp is never used twice; if the
+   * disk takes no writes, it is written when it is next shown.
    */
   async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
     const underlay = this.#encode([...new Set(underlays)].sort());
@@ -99,8 +96,8 @@ export class OwnRecord {
   }
 
   /**
-   * This node's clock was ahead when it signed the last record, and others refuse that one; or its clock is behind
-   * now, and the last record is the one to show once it is right again. So both are kept.
+   * This node's clock was ahead when it signed the last record, which others refuse, or is behind now. So both records are
+   * kept.
    */
   #untilThen(statement: Statement & { readonly timestamp: bigint }): AddressRecord {
     const known = this.#provisional;
@@ -124,7 +121,7 @@ export class OwnRecord {
     return record;
   }
 
-  /** False for a record left by an earlier identity of this data directory. */
+  /** False for a record of an earlier identity of this data directory. */
   #isOwn(record: AddressRecord): boolean {
     if (record === this.#proved) return true;
     const { underlay, nonce, timestamp, chequebook } = record;

@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
 /**
- * A public key in its standard DER structure (SubjectPublicKeyInfo). Read as PEM, at a third of the cost: given bytes
- * instead of text, the runtime catches four exceptions before it knows that they are no key object.
+ * Reads a DER key (SubjectPublicKeyInfo) as PEM, at a third of the cost: given bytes, the runtime catches four exceptions
+ * first.
  * @throws Error of OpenSSL
  */
 export function publicKeyOf(der: Buffer): KeyObject {

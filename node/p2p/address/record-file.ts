@@ -1,7 +1,4 @@
-/**
- * Signed address records as text: one per line, the wire bytes in hex. A testbed writes such a file for nodes that
- * are to know each other from the start.
- */
+/** Signed address records as text: one per line, the wire bytes in hex. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressRecord } from '../host.ts';

@@ -1,6 +1,6 @@
 /**
- * Signed records of where a node is dialled. `p2p-protocols.md` 3.3 and 3.4. Those of handshake 15.0.0 and hive 2.0.0
- * have a timestamp; those of 14.0.0 and 1.1.0 have 0, and a smaller signature. Vectors: `test/vectors/p2p.json`.
+ * Signed records of where a node is dialled, `p2p-protocols.md` 3.3 and 3.4. Those of handshake 14.0.0 and hive 1.1.0 have
+ * timestamp 0 and a smaller signature. Vectors: `test/vectors/p2p.json`.
  */
 import { CodedError } from '../../../formats/coded-error.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -10,7 +10,6 @@ import type { MessageOf } from '../codec/message.ts';
 import type { AddressRecord, Generation } from '../host.ts';
 import { decodeUnderlays } from './underlay.ts';
 
-/** The record on the wire and in the address book. */
 export const BzzAddress = {
   underlay: [1, 'bytes'],
   signature: [2, 'bytes'],
@@ -21,14 +20,13 @@ export const BzzAddress = {
 } as const;
 
 export const NO_CHEQUEBOOK = new Uint8Array(20);
-/** Timestamp of a record of generation 14.0.0. */
 export const NO_TIME = 0n;
 
 const PREFIX = new TextEncoder().encode('bee-handshake-');
 const NONCE_SIZE = 32;
-/** Clocks may differ by this much. */
+/** Tolerated difference of clocks. */
 export const FUTURE_SECONDS_MAX = 60n;
-/** Gossip refreshes a record at most this often. */
+/** Gossip refreshes a record no sooner. */
 const UPDATE_INTERVAL_SECONDS = 300n;
 
 export type RecordErrorCode =
@@ -40,12 +38,10 @@ export type RecordErrorCode =
 
 export class RecordError extends CodedError<RecordErrorCode> {}
 
-/** A record whose signature proves its overlay. */
 export interface ValidRecord {
   readonly record: AddressRecord;
   /** Signer, 20 bytes. */
   readonly ethereum: Uint8Array;
-  /** At least one. */
   readonly underlays: readonly string[];
 }
 
@@ -54,7 +50,7 @@ export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generati
   return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
 }
 
-/** The bytes that a record's signature covers. Network id big endian here, unlike in the overlay. */
+/** What a record's signature covers. The network id is big endian, unlike in the overlay. */
 export function signData(record: Omit<AddressRecord, 'signature'>, networkId: bigint): Uint8Array {
   const parts = [PREFIX, record.underlay, record.overlay, u64(networkId)];
   if (generationOf(record) === '15.0.0') parts.push(record.nonce, u64(record.timestamp), record.chequebook);
@@ -76,12 +72,12 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
-/** Verified records with timestamp that are still in use: nodes keep presenting the same record. */
+/** Verified records with timestamp: nodes keep presenting the same one. */
 const proofs = new WeakMap<AddressRecord, ValidRecord>();
 
 /**
  * @param wire as received; timestamp and chequebook are ignored for generation 14.0.0
- * @param how.known a record with timestamp of the overlay: an equal one is not verified again
+ * @param how.known an equal record is not verified again
  * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
  */
 export function parseRecord(
@@ -104,7 +100,6 @@ export function parseRecord(
   return proof;
 }
 
-/** Byte for byte. */
 export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   return (
     a.timestamp === b.timestamp &&
@@ -114,7 +109,7 @@ export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   );
 }
 
-/** A copy of the record in its own memory: a received one may be a view of a much longer message. */
+/** A copy in its own memory: a received record may be a view of a much longer message. */
 export function copyRecord(record: AddressRecord): AddressRecord {
   const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
   const copy: AddressRecord = {
@@ -139,13 +134,13 @@ function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
 }
 
-/** The record in the form of generation 14.0.0, without the fields that it lacks. */
+/** In the form of generation 14.0.0. */
 export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }
 
 /**
- * Checks that a record with this timestamp is news, given the stored one of its overlay. Unix seconds.
+ * Checks that the timestamp, in Unix seconds, is news given the stored one.
  * @throws RecordError
  */
 export function checkTimestamp(

@@ -17,7 +17,7 @@ export class UnderlayError extends Error {
   }
 }
 
-/** One address is written plainly, none or several as a list, in the given order. */
+/** One address is written plainly, none or several as a list, in this order. */
 export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
   const encoded = underlays.map(encodeMultiaddress);
   if (encoded.length === 1) return encoded[0] as Uint8Array;
@@ -25,7 +25,7 @@ export function encodeUnderlays(underlays: readonly string[]): Uint8Array {
   return new Uint8Array(Buffer.concat([Uint8Array.of(LIST), ...parts]));
 }
 
-/** The best of them, as many as the limits allow: IPv4, public and plain TCP first, otherwise in the given order. */
+/** As many as the limits allow: IPv4, public and plain TCP first, otherwise in the given order. */
 export function fittingUnderlays(underlays: readonly string[]): string[] {
   const best = [...underlays].sort((a, b) => score(a) - score(b));
   const kept: string[] = [];
@@ -40,8 +40,8 @@ export function fittingUnderlays(underlays: readonly string[]): string[] {
 }
 
 /**
- * Addresses of kinds that this node does not know are left out: the next version of the network may have them beside
- * those that it has now. @returns at least one address, as text @throws UnderlayError
+ * @returns at least one address; those of unknown kinds are left out, because later versions may add kinds
+ * @throws UnderlayError
  */
 export function decodeUnderlays(bytes: Uint8Array): string[] {
   const parts = underlayParts(bytes);
@@ -50,7 +50,7 @@ export function decodeUnderlays(bytes: Uint8Array): string[] {
   return underlays;
 }
 
-/** The addresses as bytes, those of unknown kinds too; at least one. @throws UnderlayError */
+/** At least one address as bytes, those of unknown kinds too. @throws UnderlayError */
 export function underlayParts(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length === 0) throw new UnderlayError('no underlay');
   if (bytes.length > UNDERLAY_BYTES_MAX) throw new UnderlayError(`underlays of ${bytes.length} bytes`);
@@ -59,12 +59,11 @@ export function underlayParts(bytes: Uint8Array): Uint8Array[] {
   return parts;
 }
 
-/** Identity at the end of an underlay. */
 export function peerIdOf(underlay: string): string | undefined {
   return /\/p2p\/([1-9A-HJ-NP-Za-km-z]+)$/.exec(underlay)?.[1];
 }
 
-/** @param hostAndPort `host:port`, IPv6 in brackets; no host means all interfaces @throws UnderlayError */
+/** @param hostAndPort IPv6 in brackets; no host means all interfaces @throws UnderlayError */
 export function underlayOf(hostAndPort: string): string {
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]*)):(\d{1,5})$/.exec(hostAndPort);
   if (match === null) throw new UnderlayError(`not host:port: ${hostAndPort}`);
@@ -74,7 +73,7 @@ export function underlayOf(hostAndPort: string): string {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) ? `/ip4/${host}/tcp/${port}` : `/dns/${host}/tcp/${port}`;
 }
 
-/** Turns an IPv4 address that a dual-stack socket shows as IPv6 back into IPv4. */
+/** Turns an IPv4-mapped address back into IPv4. */
 export function plainAddress(address: string): string {
   return address.replace(
     /^\/ip6\/::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\//,
@@ -85,28 +84,23 @@ export function plainAddress(address: string): string {
   );
 }
 
-/** Ways to carry a connection: plain TCP, WebSocket, and WebSocket over TLS. */
 export const CARRIERS = ['tcp', 'ws', 'wss'] as const;
 export type CarrierName = (typeof CARRIERS)[number];
-/** What connections are carried by where nothing else is said. */
 export const DEFAULT_CARRIERS: readonly CarrierName[] = ['tcp'];
 
-/** Where an underlay leads, and how. */
 export interface DialTarget {
   readonly carrier: CarrierName;
-  /** IP address or name. */
   readonly host: string;
-  /** What a name is resolved to; undefined: either. */
+  /** What to resolve a name to; undefined: either. */
   readonly family: 4 | 6 | undefined;
   readonly port: number;
-  /** Name that the certificate has to have; undefined: the host. */
+  /** Name in the certificate; undefined: the host. */
   readonly serverName: string | undefined;
 }
 
 const TARGET =
   /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/(\d+)(?:(\/ws)|(\/wss|\/tls(?:\/sni\/([^/]+))?\/ws))?(?:\/p2p\/[^/]+)?$/;
 
-/** @returns undefined for an address of another form: a relay, another transport */
 export function dialTarget(underlay: string): DialTarget | undefined {
   const match = TARGET.exec(underlay);
   if (match === null) return undefined;
@@ -120,20 +114,19 @@ export function dialTarget(underlay: string): DialTarget | undefined {
   };
 }
 
-/** Whether we can dial it: by one of these carriers, to a name or to an address that a peer can have; no relay. */
+/** By one of these carriers, to a name or to an address that a peer can have; no relay. */
 export function isDialable(underlay: string, carriers = DEFAULT_CARRIERS): boolean {
   const target = dialTarget(underlay);
   if (target === undefined || !carriers.includes(target.carrier)) return false;
   const { host } = target;
-  // An address in place of a name would be dialled without a lookup.
+  // A name that is an address would be dialled without a lookup.
   const isName = underlay.startsWith('/dns') && !/^[\d.]+$|:/.test(host);
   return isName || isPeerAddress(host);
 }
 
 /**
- * Whether a peer can have this address. Not link-local, unspecified, multicast, reserved and broadcast
- * addresses: behind them are services of this machine and its network, such as cloud metadata at
- * 169.254.169.254, and it is strangers who tell a node what to dial. @param address IPv4 or IPv6
+ * Not link-local, unspecified, multicast, reserved and broadcast addresses: strangers tell a node what to dial, and behind
+ * these are services of this machine and its network, such as cloud metadata at 169.254.169.254. @param address IPv4 or IPv6
  */
 export function isPeerAddress(address: string): boolean {
   try {
@@ -152,24 +145,21 @@ function isPeerIp6(bytes: Uint8Array): boolean {
   const [first = 0, second = 0] = bytes;
   if (first === 0xff || (first === 0xfe && (second & 0xc0) === 0x80)) return false;
   const prefix = Buffer.from(bytes.subarray(0, 12)).toString('hex');
-  // The loopback address is the only one of the first block that is in use.
+  // Of this block only loopback is in use.
   if (prefix === UNSPECIFIED_PREFIX) return /^0{7}1$/.test(Buffer.from(bytes.subarray(12)).toString('hex'));
   return !IP4_PREFIXES.includes(prefix) || isPeerIp4(bytes.subarray(12));
 }
 
 const UNSPECIFIED_PREFIX = '00'.repeat(12);
-/**
- * Prefixes of IPv6 addresses that stand for the IPv4 address at their end: mapped, and translated (RFC 6052).
- */
+/** IPv6 prefixes of mapped and translated (RFC 6052) IPv4 addresses. */
 const IP4_PREFIXES: readonly string[] = [`${'00'.repeat(10)}ffff`, `0064ff9b${'00'.repeat(8)}`];
 
-/** Loopback addresses lead every other machine to itself: they are useful only when there are no others. */
+/** Loopback addresses lead other machines to themselves: kept only when there are no others. */
 export function withoutLoopback(underlays: readonly string[]): readonly string[] {
   const rest = underlays.filter((underlay) => !isLoopback(underlay));
   return rest.length > 0 ? rest : underlays;
 }
 
-/** The address without its peer id. */
 export function withoutPeerId(underlay: string): string {
   const peerId = peerIdOf(underlay);
   return peerId === undefined ? underlay : underlay.slice(0, -`/p2p/${peerId}`.length);
@@ -179,10 +169,7 @@ export function withPeerId(address: string, peerId: string): string {
   return peerIdOf(address) === undefined ? `${address}/p2p/${peerId}` : address;
 }
 
-/**
- * Not reachable from the public network: loopback, private and link-local addresses, and names of this
- * machine.
- */
+/** Loopback, private and link-local addresses, and names of this machine. */
 export function isPrivate(underlay: string): boolean {
   const [, kind, host = ''] = underlay.split('/');
   if (kind === 'ip4') return PRIVATE_IP4.test(host);

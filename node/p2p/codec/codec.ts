@@ -1,29 +1,25 @@
 /**
- * Encodes and decodes messages by their tables (`message.ts`): proto3, fields in ascending order, zero values
- * omitted, repeated scalars packed, unknown fields skipped. Hand-written over bytes because every chunk passes here:
- * one allocation per encoded message, one copy of the input when decoding.
- * Vectors: `test/vectors/p2p.json`.
+ * Messages by their tables (`message.ts`): proto3, fields in ascending order, zero values omitted, repeated scalars packed,
+ * unknown fields skipped. One allocation per encoded message, because every chunk passes here. Vectors:
+ * `test/vectors/p2p.json`.
  */
 import { decode } from './input.ts';
 import type { MessageOf, MessageTable } from './message.ts';
 import { encode } from './output.ts';
 import { allocate, compile } from './table.ts';
 
-/**
- * Encoding of `message`; absent fields count as zero.
- * @throws RangeError for a number outside its field's range (our own bug)
- */
+/** Absent fields count as zero. @throws RangeError for a number outside its field's range (our own bug) */
 export function encodeMessage<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Uint8Array {
   return encode(compile(table), message, false);
 }
 
-/** As `encodeMessage`, with the uvarint length in front: a whole frame in one allocation. */
+/** As `encodeMessage`, with the uvarint length in front. */
 export function encodeFrame<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Uint8Array {
   return encode(compile(table), message, true);
 }
 
 /**
- * Message in `bytes`, which are copied once, so that a small message never keeps a large network buffer alive.
+ * Copies `bytes` once, so that a small message never keeps a large network buffer alive.
  * @throws StreamError `MESSAGE_MALFORMED`
  */
 export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
@@ -32,7 +28,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
   return decodeOwned(table, copy);
 }
 
-/** As `decodeMessage`, for a buffer that the caller gives up: `bytes` fields are views of it. */
+/** As `decodeMessage`, without the copy: `bytes` fields are views of the buffer. */
 export function decodeOwned<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
   return decode(compile(table), bytes) as MessageOf<T>;
 }

@@ -1,5 +1,3 @@
-/** Decoding: a cursor over the bytes that never reads beyond their end. */
-
 import { StreamError } from '../host.ts';
 import type { ScalarKind } from './message.ts';
 import {
@@ -56,7 +54,7 @@ const ZERO: Readonly<Record<ScalarKind, Value>> = {
   double: 0,
 };
 
-/** The last value of a single field wins; parts of an embedded message are one, as in protobuf. */
+/** As in protobuf: the last value of a single field wins; parts of an embedded message are merged. */
 function decodeField(message: Values, field: Field, wire: number, input: Input): void {
   const { name, scalar, shape } = field;
   if (shape === 'packed') {
@@ -88,7 +86,6 @@ function decodeField(message: Values, field: Field, wire: number, input: Input):
   }
 }
 
-/** Repeated numbers are accepted both packed and one by one. */
 function decodePacked(list: Value[], field: Field, wire: number, input: Input): void {
   if (wire === WIRE_TYPE[field.scalar]) {
     list.push(input.scalar(field.scalar));
@@ -157,7 +154,6 @@ class Input {
     }
   }
 
-  /** The block that starts here, as a separate input. */
   nested(): Input {
     const end = this.#blockEnd();
     const start = this.#at;
@@ -186,7 +182,6 @@ class Input {
     }
   }
 
-  /** A tag or a length. */
   uint32(): number {
     const first = this.#byte();
     if (first < 0x80) return first;
@@ -233,7 +228,7 @@ class Input {
     throw malformed('number longer than ten bytes');
   }
 
-  /** Reads a length and checks it. @returns where the block of that length ends */
+  /** Never reads beyond `#end`. */
   #blockEnd(): number {
     const length = this.uint32();
     this.#need(length);

@@ -1,10 +1,7 @@
-/**
- * Message tables: field name → [number, kind]. One table per wire message, beside the protocol that uses it;
- * `codec.ts` encodes and decodes by it. proto3 rules: zero values are omitted, unknown fields are skipped.
- */
+/** Message tables: field name → [number, kind], one per wire message, beside the protocol that uses it. */
 export type ScalarKind = 'bytes' | 'string' | 'bool' | 'uint32' | 'int32' | 'uint64' | 'int64' | 'double';
 
-/** `repeated` scalars are packed; a table as kind is an embedded message; `map` is string to string. */
+/** A table as kind is an embedded message; `map` is string to string. */
 export type FieldKind = ScalarKind | 'map' | MessageTable | readonly ['repeated', ScalarKind | MessageTable];
 
 export interface MessageTable {
@@ -32,10 +29,6 @@ type ValueOf<K> = K extends ScalarKind
         ? MessageOf<K> | undefined
         : never;
 
-/** Unlike a field, an element of a list is always there. */
 type ElementOf<E> = E extends MessageTable ? MessageOf<E> : ValueOf<E>;
 
-/**
- * A decoded message: every scalar present (zero value when absent on the wire), embedded messages may be undefined.
- */
 export type MessageOf<T extends MessageTable> = { -readonly [F in keyof T]: ValueOf<T[F][1]> };

@@ -31,7 +31,7 @@ export function encode(compiled: Compiled, message: object, framed: boolean): Ui
 class Output {
   bytes: Uint8Array = NO_BYTES;
   #at = 0;
-  /** Lengths of embedded messages and packed lists, in the order in which both passes visit them. */
+  /** In the order in which both passes visit them. */
   readonly #lengths: number[] = [];
   #length = 0;
 
@@ -40,7 +40,7 @@ class Output {
   }
 
   finish(): Uint8Array {
-    // Bytes measured but not written would expose other memory.
+    // Unwritten bytes would expose other memory.
     if (this.#at !== this.bytes.length) throw new RangeError('message changed while it was encoded');
     return this.bytes;
   }
@@ -210,7 +210,7 @@ class Output {
 }
 
 const utf8 = new TextEncoder();
-/** Entries of a map are messages {key = 1, value = 2}, both strings. */
+/** Map entries are messages {key = 1, value = 2}. */
 const MAP_KEY_TAG = 8 + WIRE.bytes;
 const MAP_VALUE_TAG = 16 + WIRE.bytes;
 
@@ -218,7 +218,7 @@ function mapEntrySize(key: string, value: string): number {
   return 2 + scalarSize('string', key, true) + scalarSize('string', value, true);
 }
 
-/** Bytes after the tag; 0 for a zero value of a single field, which is not written. */
+/** Bytes after the tag; 0 for a zero value, which is written only in a list. */
 function scalarSize(kind: ScalarKind, value: Value, element: boolean): number {
   if (!element && isZero(value)) return 0;
   switch (kind) {
@@ -266,4 +266,4 @@ function uvarint64Size(value: bigint): number {
   return size;
 }
 
-/** Uninitialised memory; small blocks share a pool. A plain array, because a Buffer's `slice` is a view. */
+/** Uninitialised memory; small blocks share a pool. Not a Buffer, whose `slice` is a view. */

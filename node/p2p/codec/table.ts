@@ -1,4 +1,3 @@
-/** Message tables compiled into the form that both directions of the codec use. */
 import type { FieldKind, MessageTable, ScalarKind } from './message.ts';
 
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
@@ -25,16 +24,13 @@ export interface Field {
   readonly name: string;
   readonly number: number;
   readonly shape: Shape;
-  /** Kind of the value or of its elements; unused for embedded messages and maps. */
   readonly scalar: ScalarKind;
   readonly table: Compiled | undefined;
-  /** Tag that we write. */
   readonly tag: number;
   readonly tagSize: number;
 }
 
 export interface Compiled {
-  /** Ascending by number. */
   readonly fields: readonly Field[];
   readonly byNumber: ReadonlyMap<number, Field>;
 }
@@ -44,7 +40,6 @@ export type Values = Record<string, Value>;
 
 const compiledTables = new WeakMap<MessageTable, Compiled>();
 
-/** A table is compiled once, at its first use. */
 export function compile(table: MessageTable): Compiled {
   const known = compiledTables.get(table);
   if (known !== undefined) return known;

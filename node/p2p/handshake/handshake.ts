@@ -6,8 +6,8 @@
  *   dialler → acceptor   Ack     the dialler's signed record
  *   both close
  *
- * Errors are not sent: the side that finds one resets the stream and closes the connection. The host closes
- * the stream; it registers the peer first, because the peer may open streams at once.
+ * Errors are not sent: the side that finds one resets the stream and closes the connection. The host registers the peer
+ * before it closes the stream, because the peer may open streams at once.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Counter } from '../../env/metric-series.ts';
@@ -27,7 +27,7 @@ import {
 } from './rules.ts';
 import { Ack, Syn, SynAck } from './wire.ts';
 
-/** Time limit for the whole exchange, on each side. */
+/** For the whole exchange, on each side. */
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
 export interface HandshakeOptions {
@@ -45,25 +45,24 @@ export interface HandshakeDeps {
   readonly metrics: MetricsOf<typeof HANDSHAKE_METRICS>;
 }
 
-/** How we see the other end of the connection. */
 export interface RemoteEndpoint {
   readonly remoteId: string;
-  /** Its addresses, with or without its id; at least one. */
+  /** With or without its id; at least one. */
   readonly addresses: readonly string[];
 }
 
-/** What the host does with a valid introduction, at once: refuse it by throwing, or register the peer. */
+/** Refuses a valid introduction by throwing, or registers the peer at once. */
 export type Admit<T> = (introduction: Introduction) => T;
 
 export interface Handshake {
-  /** Admits the other, then introduces itself. @throws HandshakeError, StreamError, what `admit` throws */
+  /** Dialling side: admits the other first. @throws HandshakeError, StreamError, what `admit` throws */
   introduce<T>(
     stream: FramedStream,
     generation: Generation,
     seen: RemoteEndpoint,
     admit: Admit<T>,
   ): Promise<T>;
-  /** Accepting side. @throws HandshakeError, StreamError, what `admit` throws */
+  /** @throws HandshakeError, StreamError, what `admit` throws */
   answer<T>(
     stream: FramedStream,
     generation: Generation,

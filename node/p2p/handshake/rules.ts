@@ -1,4 +1,4 @@
-/** Checks of an introduction, ordered as in `p2p-protocols.md` 4.1. Pure. */
+/** Checks of an introduction, in the order of `p2p-protocols.md` 4.1. */
 
 import { CodedError } from '../../../formats/coded-error.ts';
 import {
@@ -25,7 +25,6 @@ const NOTHING = new Uint8Array(0);
 
 export class HandshakeError extends CodedError<HandshakeErrorCode> {}
 
-/** A node that has introduced itself. */
 export interface Introduction {
   readonly record: AddressRecord;
   /** 20 bytes. */
@@ -38,12 +37,10 @@ export interface Introduction {
 export interface AckContext {
   readonly generation: Generation;
   readonly networkId: bigint;
-  /** Transport identity that the other end has proved. */
   readonly remoteId: string;
   readonly nowSeconds: bigint;
-  /** Our stored record of this overlay. */
   stored(overlay: Uint8Array): AddressRecord | undefined;
-  /** Undefined on the dialling side, which has picked the peer already. */
+  /** Undefined on the dialling side. */
   readonly picks?: (overlay: Uint8Array, fullNode: boolean) => boolean;
 }
 
@@ -57,7 +54,7 @@ export function parseObserved(bytes: Uint8Array): string[] {
   }
 }
 
-/** The addresses under which the other side knows us must all be ours. @throws HandshakeError */
+/** The addresses must all be ours. @throws HandshakeError */
 export function checkObserved(observedUnderlay: Uint8Array, ownPeerId: string): void {
   for (const underlay of parseObserved(observedUnderlay)) {
     const peerId = peerIdOf(underlay);
@@ -78,7 +75,6 @@ export function partsOf(synAck: SynAckMessage) {
   return { syn, ack };
 }
 
-/** What a node says about itself, laid out for the generation of its record. */
 export function ackMessage(own: {
   record: AddressRecord;
   networkId: bigint;
@@ -115,10 +111,7 @@ export function checkAck(ack: AckMessage, context: AckContext): Introduction {
   }
 }
 
-/**
- * Nothing tells whether a record without timestamp is newer than a stored one; since the node itself presents it, it
- * is.
- */
+/** A record without timestamp counts as newer than the stored one, since the node itself presents it. */
 function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;
@@ -126,10 +119,9 @@ function checkTime(record: AddressRecord, known: AddressRecord | undefined, cont
 }
 
 /**
- * Records are public: without this, any node could introduce itself as another one with that one's record. All
- * identities count, because a Bee that is dialled also signs the addresses that it is told it has, whatever identity
- * they name. Where these leave no room for its own, the dialler still passes as that Bee. Nodes of ours sign nothing
- * but their own addresses.
+ * Records are public: without this, any node could introduce itself with another one's record. All identities count, because
+ * a Bee that is dialled also signs the addresses that it is told it has; where these leave no room for its own, the dialler
+ * still passes as that Bee.
  */
 function checkIdentity(underlays: readonly string[], remoteId: string): void {
   for (const underlay of underlays) {

@@ -1,14 +1,13 @@
 /**
- * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. No headers exchange. The tables hold the fields of both:
- * senders omit, and receivers ignore, fields that a generation lacks (`rules.ts`). The rows of `HANDSHAKE_DIALECTS`
- * are offered in order, and the one that the peer accepts says which records and which hive it understands.
+ * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. The tables hold the fields of both generations; each omits and
+ * ignores what it lacks (`rules.ts`). The accepted row of `HANDSHAKE_DIALECTS` says which records and which hive the peer
+ * understands.
  */
 
 import { BzzAddress } from '../address/record.ts';
 import type { MessageOf } from '../codec/message.ts';
 import type { Generation } from '../host.ts';
 
-/** Of the welcome message, checked by its sender. */
 export const WELCOME_BYTES_MAX = 140;
 
 export const Syn = {
@@ -19,7 +18,7 @@ export const Ack = {
   address: [1, BzzAddress],
   networkId: [2, 'uint64'],
   fullNode: [3, 'bool'],
-  /** 14.0.0 has it here, 15.0.0 inside the record. */
+  /** 15.0.0 has it in the record. */
   nonce: [4, 'bytes'],
   welcomeMessage: [99, 'string'],
 } as const;
@@ -32,10 +31,8 @@ export const SynAck = {
 export type AckMessage = MessageOf<typeof Ack>;
 export type SynAckMessage = MessageOf<typeof SynAck>;
 
-/** One version of the handshake. */
 export interface HandshakeDialect {
   readonly generation: Generation;
-  /** Protocol id. */
   readonly id: string;
 }
 

@@ -1,4 +1,4 @@
-/** A secured channel between two nodes: noise over a TCP connection, ready to carry yamux. */
+/** Noise over a TCP connection, ready to carry yamux. */
 import { abortable } from '../../env/abortable.ts';
 import type { OwnIdentity } from '../address/identity-key.ts';
 import { generateDhKey } from '../noise/noise.ts';
@@ -15,7 +15,6 @@ import { acceptProtocol, ProposedStream } from './multistream.ts';
 import { YAMUX_ID } from './yamux.ts';
 
 export interface SecureChannel {
-  /** libp2p identity of the other end, as text. */
   readonly remoteId: string;
   /** Encrypted; carries yamux. */
   readonly stream: RawStream;
@@ -36,14 +35,14 @@ export type Secure = (
   options: SecureOptions,
 ) => Promise<SecureChannel>;
 
-/** Noise with this node's key. @param proofs shared by the identities of one node */
+/** @param proofs shared by the identities of one node */
 export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs()): Secure {
   const own = noiseIdentity(identity, generateDhKey(), { muxers: [YAMUX_ID], proofs });
   const secure = async (raw: RawStream, role: Role, { expected, signal }: SecureOptions) => {
     const bare = await agree(raw, role, { protocolId: NOISE_ID, signal });
     const channel = await (role === 'dialler' ? noiseOutbound(bare, own, expected) : noiseInbound(bare, own));
     const { remoteId, muxers, stream } = channel;
-    // Both named it in the handshake: no further round trip.
+    // Named in the handshake: no further round trip.
     if (muxers.includes(YAMUX_ID)) return { remoteId, stream };
     return { remoteId, stream: await agree(stream, role, { protocolId: YAMUX_ID, signal }) };
   };
@@ -53,7 +52,7 @@ export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs
   };
 }
 
-/** Settles on one protocol for the whole connection. @returns the stream after the negotiation */
+/** @returns the stream after the negotiation */
 async function agree(
   raw: RawStream,
   role: Role,

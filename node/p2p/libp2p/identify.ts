@@ -1,7 +1,4 @@
-/**
- * identify 1.0.0 and ping 1.0.0, the two services that every node of the public network expects of others
- * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
- */
+/** identify 1.0.0 and ping 1.0.0 (`p2p-protocols.md` 1.4), for strangers too. */
 
 import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -16,16 +13,16 @@ export const IDENTIFY_ID = '/ipfs/id/1.0.0';
 export const PING_ID = '/ipfs/ping/1.0.0';
 
 const PROTOCOL_VERSION = 'ipfs/0.1.0';
-/** What a ping carries, and the most that is echoed at once. */
+/** Most that is echoed at once. */
 export const PING_SIZE = 32;
-/** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
+/** Bounds what one stream may make us do. */
 const PINGS_PER_STREAM_MAX = 100_000;
 
-/** A pinging peer pings again within seconds, or opens another stream. */
+/** An honest peer pings again within seconds. */
 const PING_IDLE_MS = 60_000;
-/** A node has only a few; each is parsed and compared. */
+/** Each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
-/** Messages of one answer: what does not fit into one of 4 KiB comes in several, whose parts belong together. */
+/** What does not fit into one message of 4 KiB comes in several. */
 export const IDENTIFY_MESSAGES_MAX = 10;
 
 export const Identify = {
@@ -37,16 +34,14 @@ export const Identify = {
   agentVersion: [6, 'string'],
 } as const;
 
-/** What we say about ourselves. */
 export interface Identity {
-  /** Protobuf of the public key. */
   readonly publicKey: Uint8Array;
   readonly agentVersion: string;
   readonly addresses: readonly string[];
   readonly protocolIds: readonly string[];
 }
 
-/** Serving side: one message, then the end. */
+/** One message, then the end. */
 export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: string): void {
   const { publicKey, agentVersion, addresses, protocolIds } = own;
   const message = {
@@ -62,8 +57,8 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
 }
 
 /**
- * Asking side. Reads until the other end closes; one that does not is taken by what it has said when the time is up.
- * @returns listen addresses of the other end, as text, without unreadable and surplus ones
+ * Reads until the other end closes or the time is up.
+ * @returns its listen addresses, without unreadable and surplus ones
  */
 export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
   const { listenAddrs } = await stream.read(Identify, signal);
@@ -82,7 +77,6 @@ export async function askIdentify(stream: FramedStream, signal: AbortSignal): Pr
   });
 }
 
-/** @returns undefined when nothing more comes */
 async function nextPart(
   stream: FramedStream,
   signal: AbortSignal,
@@ -97,7 +91,6 @@ async function nextPart(
 }
 
 /**
- * Asking side, once.
  * @param payload 32 bytes that no one else sends
  * @throws StreamError when something else comes back
  */
@@ -114,7 +107,7 @@ export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void
   raw.closeWrite();
 }
 
-/** Serving side: echoes every 32 bytes until the other side ends, or has been silent for too long. */
+/** Echoes every 32 bytes until the other side ends, or is silent for too long. */
 export async function answerPing(raw: RawStream, clock: Clock): Promise<void> {
   let size = 0;
   for (;;) {

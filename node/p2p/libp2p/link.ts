@@ -22,20 +22,15 @@ import { type HeldBytes, YamuxSession, type YamuxStream } from './yamux.ts';
 
 /** Time for an opened stream to name its protocol. */
 const NEGOTIATION_TIMEOUT_MS = 10_000;
-/**
- * A dialler that does not answer identify is known by the address it came from; its handshake waits this long at
- * most.
- */
+/** After that the address that the dialler came from is used. */
 const IDENTIFY_TIMEOUT_MS = 2_000;
 /**
- * Streams that the other side may open. Beyond it nothing more is read from the link until the budget has refilled: a
- * peer that opens streams only to reset them would otherwise keep a core busy. Several times the chunks that a link
- * carries.
+ * Streams that the other side may open; beyond it the link is not read until the budget has refilled. Several times the
+ * chunks that a link carries; bounds the cost of streams opened only to be reset.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
-/** Frames read at once that open a stream or bring data: each may be some tenths of a millisecond of work. */
+/** Frames read at once that open a stream or bring data. */
 export const FRAMES_AT_ONCE = 16;
-/** How long a closing socket may take to send its queue. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface LinkDeps {
@@ -46,13 +41,12 @@ export interface LinkDeps {
   /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
-  /** Frames that all links of the node read in one turn of the event loop; absent: without limit. */
+  /** Frames that all links of the node read in one turn; absent: without limit. */
   readonly frames?: TurnAllowance;
-  /** Bytes that all links of the node hold. */
   readonly held?: HeldBytes;
 }
 
-/** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
+/** Serves identify and ping itself, so that strangers get them too. */
 export class Libp2pLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
@@ -63,7 +57,7 @@ export class Libp2pLink implements Link {
   readonly #deps: LinkDeps;
   readonly #session: YamuxSession;
   readonly #streams: RateLimit;
-  /** Set while nothing is read from the link. */
+  /** Set while the link is not read. */
   #pausing: AbortController | undefined;
   #ended = false;
 
@@ -90,7 +84,7 @@ export class Libp2pLink implements Link {
     );
   }
 
-  /** Starts reading. Called once, after the host knows the link. */
+  /** Called once, after the host knows the link. */
   start(): void {
     const { connection } = this.#channel;
     connection.onDrain(() => this.#session.drained());
@@ -112,7 +106,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** The announced addresses that go-libp2p would keep: those as public as the address that we see. */
+  /** The announced addresses that are as public as the one we see: those go-libp2p would keep. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
@@ -134,7 +128,7 @@ export class Libp2pLink implements Link {
     return (own.length > 0 ? own : [this.remoteAddress]).map((address) => withPeerId(address, this.remoteId));
   }
 
-  /** @param payload 32 bytes @returns round-trip time, ms @throws StreamError; the signal's reason */
+  /** @returns round-trip time, ms @throws StreamError; the signal's reason */
   async ping(payload: Uint8Array, signal: AbortSignal): Promise<number> {
     const { clock } = this.#deps;
     const start = clock.monotonic();
@@ -156,24 +150,20 @@ export class Libp2pLink implements Link {
     void this.shutDown(reason);
   }
 
-  /** No farewell: a peer that breaks the rules, or does not read, would keep sending until it had heard it. */
+  /** No farewell: a peer that breaks the rules, or does not read, would keep sending until then. */
   #breakOff(reason: Error): void {
     if (this.#ended) return;
     this.#end(reason);
     this.#channel.connection.abort(reason);
   }
 
-  /** Resolves when the socket is closed. */
   async shutDown(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#session.goAway();
     await this.#hangUp(reason);
   }
 
-  /**
-   * Sends what is queued and closes the socket. It does not wait long: the other side may have closed its half and
-   * read nothing of ours.
-   */
+  /** Sends what is queued and closes the socket; does not wait long, because the other side may not read. */
   async #hangUp(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#end(reason);
@@ -215,7 +205,7 @@ export class Libp2pLink implements Link {
     if (rest.length > 0 && !this.#ended) await this.#handle(rest);
   }
 
-  /** Unread bytes stay on the other side. @param over resolves when the link may be read again */
+  /** @param over resolves when the link may be read again */
   async #pause(over: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { connection } = this.#channel;
     this.#pausing = new AbortController();
@@ -231,7 +221,7 @@ export class Libp2pLink implements Link {
   #send(bytes: Uint8Array): boolean {
     const { connection, stream } = this.#channel;
     try {
-      // The bytes may span several noise messages: one system call for all.
+      // One system call for several noise messages.
       connection.corked(() => stream.write(bytes));
       return !connection.isFull();
     } catch (error) {

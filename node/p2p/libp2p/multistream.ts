@@ -1,6 +1,6 @@
 /**
- * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline. The
- * opener proposes one id and continues at once (lazy negotiation), which saves a round trip per stream.
+ * multistream-select 1.0.0: uvarint length ‖ text ‖ newline. The opener proposes one id and continues at once (lazy
+ * negotiation).
  */
 import { abortable } from '../../env/abortable.ts';
 import { StreamError } from '../host.ts';
@@ -10,12 +10,11 @@ import type { AcceptedStream, RawStream } from '../transport.ts';
 const PROTOCOL = '/multistream/1.0.0';
 const NOTHING = new Uint8Array(0);
 const LINE_END = 0x0a;
-/** Longest accepted proposal. */
 const PROPOSAL_SIZE_MAX = 1024;
-/** Proposals that one opener may make before we give up on it. */
+/** Proposals of one opener. */
 const PROPOSALS_MAX = 10;
 
-/** Header and proposal as they go out, one entry per protocol id that this program proposes. */
+/** Header and proposal as sent, by protocol id of this program. */
 const proposals = new Map<string, Uint8Array>();
 
 function encodeLine(text: string): Uint8Array {
@@ -37,7 +36,7 @@ export function proposalOf(protocolId: string): Uint8Array {
   return bytes;
 }
 
-/** The same bytes as the acceptor sends them. Not kept: the other side may make up any number of ids. */
+/** As the acceptor sends them. Not kept: the other side may make up ids. */
 function confirmationOf(protocolId: string): Uint8Array {
   return proposals.get(protocolId) ?? encodeProposal(protocolId);
 }
@@ -46,7 +45,7 @@ function encodeProposal(protocolId: string): Uint8Array {
   return Buffer.concat([HEADER_LINE, encodeLine(protocolId)]);
 }
 
-/** Reads the lines of one negotiation and keeps what follows them. */
+/** Reads one negotiation's lines and keeps what follows. */
 class Lines {
   readonly #frames = new FrameReader(PROPOSAL_SIZE_MAX);
 
@@ -68,8 +67,7 @@ class Lines {
 }
 
 /**
- * The stream after our proposal of `protocolId`. The proposal travels with the first write; the first read checks the
- * answer.
+ * The proposal travels with the first write; the first read checks the answer.
  * @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
  */
 export class ProposedStream implements RawStream {
@@ -120,7 +118,7 @@ export class ProposedStream implements RawStream {
     return this.take() ?? this.#raw.read();
   }
 
-  /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
+  /** Sends the proposal if needed, and resolves when it is confirmed. */
   async agreed(): Promise<void> {
     this.#propose();
     while (!this.#isAgreed) {
@@ -169,8 +167,8 @@ export class ProposedStream implements RawStream {
 }
 
 /**
- * Proposes one protocol after another, on one stream, until the other side accepts one. Nothing is sent before the
- * answer, because bytes after a refused proposal would be read as the next one.
+ * Proposes one after another on one stream. Nothing is sent before the answer: bytes after a refused proposal would be read
+ * as the next one.
  * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is accepted
  */
 export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
@@ -198,7 +196,7 @@ export async function proposeInTurn(raw: RawStream, protocolIds: readonly string
 }
 
 /**
- * Accepting side: answers proposals until one is supported.
+ * Answers proposals until one is supported.
  * @param deadline its signal is requested only when a wait is needed
  * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
  */
@@ -212,7 +210,7 @@ export async function acceptProtocol(
   if (atOnce !== undefined) return atOnce;
   const lines = new Lines();
   if (first !== undefined) lines.push(first);
-  // Our header travels with the answer, unless the opener waits for it before it proposes.
+  // The header travels with the answer, unless the opener waits for it.
   let headerDue = false;
   for (let count = 0; count < PROPOSALS_MAX; ) {
     const line = lines.next();
@@ -239,7 +237,7 @@ export async function acceptProtocol(
   throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
 }
 
-/** The usual opening, header and one supported proposal in the first packet; undefined for anything else. */
+/** Header and one supported proposal in the first packet; undefined for anything else. */
 function acceptFirst(
   raw: RawStream,
   bytes: Uint8Array,

@@ -13,15 +13,13 @@ import { PING_SIZE } from './identify.ts';
 import { FRAMES_AT_ONCE, Libp2pLink } from './link.ts';
 import type { HeldBytes } from './yamux.ts';
 
-/** Time limit for securing an accepted connection. */
 const UPGRADE_TIMEOUT_MS = 15_000;
-/** Inbound connections that we start securing per turn of the event loop: each costs about a millisecond. */
+/** Secured per turn of the event loop: each costs about a millisecond. */
 const HANDSHAKES_PER_TURN = 1;
-/** Frames of all links that are read per turn: some five milliseconds of work when each begins a conversation. */
+/** Of all links, read per turn: some five milliseconds of work. */
 const FRAMES_PER_TURN = 2 * FRAMES_AT_ONCE;
-/** How often the links are checked. */
 const KEEP_ALIVE_MS = 30_000;
-/** A link silent for this long, despite two pings, is dead. */
+/** Despite two pings. */
 const SILENCE_MAX_MS = 90_000;
 
 export interface TransportOptions {
@@ -29,13 +27,13 @@ export interface TransportOptions {
   /** Protobuf of the public key. */
   readonly publicKey: Uint8Array;
   readonly agentVersion: string;
-  /** Multiaddresses to listen on, and what is advertised for each, up to the port, instead of the listening addresses. */
+  /** What is advertised for each, up to the port, replaces its listening addresses. */
   readonly listen: readonly { readonly address: string; readonly advertised?: string | undefined }[];
 }
 
-/** A libp2p identity that belongs to no node. */
+/** An identity that belongs to no node. */
 export interface Stranger {
-  /** Protobuf of the public key, which ends in the key's 32 bytes. */
+  /** Protobuf; ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly secure: Secure;
 }
@@ -49,7 +47,6 @@ export interface TransportDeps {
   readonly defer: (flush: () => void) => void;
 }
 
-/** Events of a link that serves nothing. */
 const NOTHING_SERVED: LinkEvents = {
   supports: () => false,
   protocolIds: () => [],
@@ -58,7 +55,6 @@ const NOTHING_SERVED: LinkEvents = {
   accepted: () => undefined,
 };
 
-/** Links over TCP, plain or with WebSockets on it. */
 export class Libp2pTransport implements Transport {
   readonly localId: string;
   readonly #options: TransportOptions;
@@ -142,7 +138,7 @@ export class Libp2pTransport implements Transport {
       });
       link.start();
       try {
-        // Any bytes would do: no one else can answer on this channel.
+        // Only the other end can answer on this channel.
         return await link.ping(publicKey.subarray(-PING_SIZE), signal);
       } finally {
         await link.shutDown(new StreamError('STREAM_RESET', 'the probe is over'));
@@ -221,7 +217,7 @@ export class Libp2pTransport implements Transport {
     return link;
   }
 
-  /** Pings quiet links and drops those that do not answer: the other end has crashed or is cut off. */
+  /** Pings quiet links and drops those that do not answer. */
   async #keepAlive(): Promise<void> {
     const { clock } = this.#deps;
     const { signal } = this.#stopped;

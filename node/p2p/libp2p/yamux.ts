@@ -1,8 +1,8 @@
 /**
- * yamux 1.0.0, the stream multiplexer of the public network, over any ordered byte channel. Own implementation, because
- * opening and closing a stream is most of the cost of forwarding a chunk:
- *  - frames of one turn of the event loop leave as one write: one encryption and one system call instead of one per frame;
- *  - a stream is opened by its first data frame, found in a map, and costs no timers or listeners.
+ * yamux 1.0.0 over any ordered byte channel. Own implementation, because opening and closing a stream is most of the cost of
+ * forwarding a chunk:
+ *  - frames of one turn of the event loop leave as one write: one encryption and one system call;
+ *  - a stream is opened by its first data frame, and costs no timers or listeners.
  *
  * Frame: version u8 = 0, type u8, flags u16, stream id u32, length u32, big endian; only data frames have a body.
  */
@@ -17,32 +17,26 @@ const TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
 const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 const STREAM_ID_MAX = 0xff_ff_ff_ff;
 
-/** Window that the protocol gives every new stream in each direction. */
+/** Of every new stream, in each direction. */
 const WINDOW = 262_144;
-/** Credit is returned in halves, so that a stream of small messages sends few updates. */
+/** Credit is returned in halves: few updates. */
 const CREDIT_MIN = WINDOW / 2;
-/** A link with this much queued does not wait for the end of the turn; its writes are about as long. */
+/** With this much queued, a link does not wait for the end of the turn. */
 const OUTBOX_MAX = 262_144;
-/** Streams that one peer may have open towards us: the system-wide limit of the public network's nodes. */
+/** System-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
 const OUTBOUND_STREAMS_MAX = 10_000;
-/**
- * Frames and bodies waiting for a full channel: several for every stream that may be open. The other side can make us
- * answer (pings, refusals) without reading any of it, so there must be a limit.
- */
+/** Frames and bodies waiting for a full channel. The other side can make us answer (pings, refusals) without reading. */
 const OUTBOX_PIECES_MAX = 131_072;
 const OUTBOX_BYTES_MAX = 256 * WINDOW;
-/**
- * Unread bytes of a stream that stay readable after the other side has reset it, because they may say why: a message
- * with a chunk. They are no longer counted, and the reader may take long.
- */
+/** Unread bytes that stay readable after a reset, because they may say why. */
 const UNREAD_AFTER_RESET_MAX = 8_192;
-/** Unread bytes of all streams of a link together; 256 full windows. */
+/** Unread bytes of a link. */
 const UNREAD_MAX = 256 * WINDOW;
 
 /**
- * Bytes that all links of a node hold together, unread or unsent. From here on, a link that holds more than its share
- * is broken off; honest ones hold next to nothing.
+ * Bytes that all links of a node hold, unread or unsent. Beyond it, a link that holds more than its share is broken off;
+ * honest ones hold next to nothing.
  */
 export const HELD_MAX = 128 * 2 ** 20;
 export const HELD_SHARE = 4 * 2 ** 20;
@@ -55,19 +49,17 @@ export interface HeldBytes {
 }
 
 export interface YamuxDeps {
-  /** Writes to the channel. False: wait for `drained()`. */
+  /** False: wait for `drained()`. */
   send(bytes: Uint8Array): boolean;
-  /** Runs `flush` at the end of this turn of the event loop. */
+  /** At the end of this turn of the event loop. */
   defer(flush: () => void): void;
-  /** The other side opened a stream; the bytes of its first packet are in it. */
+  /** Opened by the other side, with the bytes of its first packet. */
   accepted(stream: YamuxStream): void;
-  /** The other side broke the protocol: the channel has to go. */
+  /** The channel has to go. */
   broken(error: Error): void;
-  /** Absent: this connection's own. */
   readonly held?: HeldBytes | undefined;
 }
 
-/** One connection: streams of both sides. */
 export class YamuxSession {
   readonly #deps: YamuxDeps;
   readonly #streams = new Map<number, YamuxStream>();
@@ -84,18 +76,16 @@ export class YamuxSession {
   #flushing = false;
   #blocked: PromiseWithResolvers<void> | undefined;
 
-  /** A partly received frame. */
   readonly #header = Buffer.alloc(HEADER_SIZE);
   #headerFilled = 0;
   #bodyLeft = 0;
   readonly #framesAtOnce: number;
-  /** Frames of the bytes that are being read. */
   #frames = 0;
   #bodyStream: YamuxStream | undefined;
 
   /**
-   * @param options.client true on the dialling side, which takes the odd stream ids
-   * @param options.framesAtOnce that one call of `receive` reads; absent: all
+   * @param options.client true on the dialling side: odd stream ids
+   * @param options.framesAtOnce that `receive` reads; absent: all
    */
   constructor(options: { readonly client: boolean; readonly framesAtOnce?: number }, deps: YamuxDeps) {
     this.#deps = deps;
@@ -120,12 +110,12 @@ export class YamuxSession {
     return stream;
   }
 
-  /** Requests an answer, so that a vanished other end is noticed. */
+  /** A vanished other end is noticed by the missing answer. */
   ping(): void {
     this.frame(TYPE.ping, FLAG.syn, 0, 0);
   }
 
-  /** Tells the other side that nothing follows, and writes what is queued. */
+  /** Says that nothing follows, and writes what is queued. */
   goAway(): void {
     if (this.#ended !== undefined) return;
     this.frame(TYPE.goAway, 0, 0, 0);
@@ -140,11 +130,10 @@ export class YamuxSession {
     this.#blocked?.resolve();
     this.#blocked = undefined;
     for (const stream of this.#streams.values()) stream.fail(this.#ended);
-    // Bytes counted and then refused belong to no stream.
+    // Bytes counted, then refused.
     this.unread(-this.#unread);
   }
 
-  /** The channel has room again. */
   drained(): void {
     const blocked = this.#blocked;
     this.#blocked = undefined;
@@ -159,7 +148,7 @@ export class YamuxSession {
 
   // ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @returns bytes left for the next call, and how many frames were read that open a stream or bring data */
+  /** @returns bytes left for the next call, and how many frames opened a stream or brought data */
   receive(bytes: Uint8Array): { readonly rest: Uint8Array; readonly frames: number } {
     this.#frames = 0;
     let rest = NOTHING;
@@ -215,7 +204,7 @@ export class YamuxSession {
       if ((flags & FLAG.syn) !== 0) this.frame(TYPE.ping, FLAG.ack, 0, length);
       return;
     }
-    // The other side closes the channel next; streams that are still open end with it.
+    // The other side closes the channel next.
     if (type === TYPE.goAway) return;
     const stream = (flags & FLAG.syn) !== 0 ? this.#accept(id) : this.#streams.get(id);
     if (type === TYPE.data) {
@@ -224,7 +213,7 @@ export class YamuxSession {
       this.#bodyStream = stream;
       stream?.charge(length);
     } else stream?.grant(length);
-    // Flags come after the body: a data frame may carry the last bytes and the end.
+    // A data frame may carry the last bytes and the end.
     if ((flags & (FLAG.fin | FLAG.rst)) !== 0) this.#endOf(stream, flags, type === TYPE.data ? length : 0);
   }
 
@@ -284,7 +273,7 @@ export class YamuxSession {
     });
   }
 
-  /** Ends first, so that the farewell of the channel's owner cannot come here again. */
+  /** Ends first, so that the owner's farewell cannot come here again. */
   #breakOff(reason: StreamError): void {
     this.end(reason);
     this.#deps.broken(reason);
@@ -298,7 +287,7 @@ export class YamuxSession {
     }
   }
 
-  /** @param enough bytes at which it stops; absent: takes all @returns frames and bodies, oldest first */
+  /** @param enough bytes at which it stops @returns frames and bodies, oldest first */
   #takeOutbox(enough = Number.POSITIVE_INFINITY): Uint8Array[] {
     let count = 0;
     let size = 0;
@@ -317,7 +306,7 @@ export class YamuxSession {
   unread(change: number): void {
     this.#unread += change;
     this.#held.count += change;
-    // Not while the count falls: ending streams bring it back below the limit.
+    // Not while it falls: ending streams bring it below the limit.
     if (change > 0 && (this.#unread > UNREAD_MAX || this.#isBeyond(this.#unread)))
       throw violation('too many unread bytes on one connection');
   }
@@ -331,11 +320,11 @@ export class YamuxStream implements RawStream {
   readonly id: number;
   readonly #session: YamuxSession;
   readonly #inbox: Inbox;
-  /** SYN or ACK, carried by the first frame that we send. */
+  /** SYN or ACK, on the first frame sent. */
   #firstFlag: number;
   #sendWindow = WINDOW;
   #receiveWindow = WINDOW;
-  /** Read, but not given back as credit yet. */
+  /** Read, not yet returned as credit. */
   #consumed = 0;
   /** Waits for send window. */
   readonly #queue: Uint8Array[] = [];
@@ -396,14 +385,13 @@ export class YamuxStream implements RawStream {
 
   // ── what the session calls ────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Announces a data frame of this length. */
   charge(length: number): void {
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) throw violation('more bytes than the window allows');
   }
 
   arrive(bytes: Uint8Array): void {
-    // The inbox drops bytes after the end, so they are never taken from it.
+    // Bytes after the end are never taken from the inbox.
     if (this.#failure === undefined && !this.#remoteEnded) {
       this.#session.unread(bytes.length);
       this.#inbox.push(bytes);
@@ -425,7 +413,7 @@ export class YamuxStream implements RawStream {
     if (this.#closed) this.#session.forget(this);
   }
 
-  /** The other side gave up. What little it sent before, such as a refusal, can still be read. */
+  /** What little it sent before, such as a refusal, can still be read. */
   breakOff(reason: Error): void {
     if (this.#inbox.size > UNREAD_AFTER_RESET_MAX) return this.fail(reason);
     this.#end(reason);

@@ -1,6 +1,6 @@
 /**
- * Encryption of noise frames: small ones in WebAssembly, which up to a packet's size is faster than a call into
- * OpenSSL; larger ones in OpenSSL, with a key object made once per connection and direction.
+ * Encryption of noise frames: small ones in WebAssembly, which avoids the call into OpenSSL; larger ones in OpenSSL, with
+ * one key object per connection and direction.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';
@@ -23,10 +23,7 @@ function keyObject(bytes: Uint8Array): KeyObject {
   return key;
 }
 
-/**
- * @returns ciphertext ‖ tag, as separate pieces: copying a packet only to append its tag would create as much garbage
- * outside the heap as the chunk itself, and that is what triggers the collector
- */
+/** @returns ciphertext ‖ tag, in pieces: a copied packet would be garbage outside the heap, which triggers the collector */
 export function encrypt(
   plaintext: Uint8Array,
   nonce: Uint8Array,

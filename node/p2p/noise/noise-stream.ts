@@ -1,6 +1,6 @@
 /**
- * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
- * multiplexers they speak. Every noise message is prefixed with its length, two bytes big endian.
+ * The noise protocol of libp2p: both sides prove their identity inside the handshake, and name their multiplexers. Messages
+ * have a length prefix, two bytes big endian.
  */
 
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -31,15 +31,13 @@ const Payload = {
   extensions: [4, Extensions],
 } as const;
 
-/** What this node says in every handshake. */
 export interface NoiseIdentity {
   readonly staticKey: DhKey;
   readonly payload: Uint8Array;
-  /** Verified keys of other nodes. */
   readonly proofs: StaticKeyProofs;
 }
 
-/** An identity's statement about a static key. @param muxers protocol ids of the multiplexers that it speaks */
+/** @param muxers protocol ids of the multiplexers */
 export function noisePayload(proof: {
   identityKey: Uint8Array;
   identitySig: Uint8Array;
@@ -49,7 +47,7 @@ export function noisePayload(proof: {
   return encodeMessage(Payload, { identityKey, identitySig, extensions: { streamMuxers } });
 }
 
-/** This node's statement, signed once: the static key lives as long as the process. */
+/** Signed once: the static key lives as long as the process. */
 export function noiseIdentity(
   own: OwnIdentity,
   staticKey: DhKey,
@@ -60,12 +58,11 @@ export function noiseIdentity(
   return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }), proofs };
 }
 
-/** Static keys that are remembered; a node has at most as many peers. */
+/** A node has at most as many peers. */
 const PROOFS_MAX = 2_000;
 
 /**
- * Static keys whose signatures were verified: a peer presents the same proof when it reconnects and when it is
- * probed, and verifying it is a fifth of a connection's cost.
+ * Static keys whose signatures were verified: verifying one is a fifth of a connection's cost, and a peer repeats its proof.
  */
 export class StaticKeyProofs {
   /** By the bytes of the static key. */
@@ -85,7 +82,7 @@ export class StaticKeyProofs {
       throw new IdentityError('the static key is not signed by the identity');
     }
     if (this.#proved.size >= PROOFS_MAX) this.#proved.delete(this.#proved.keys().next().value as string);
-    // Copies: the received bytes are views of something longer.
+    // The received bytes are views of something longer.
     const proof = {
       identityKey: new Uint8Array(identityKey),
       identitySig: new Uint8Array(identitySig),
@@ -98,13 +95,13 @@ export class StaticKeyProofs {
 
 export interface NoiseChannel {
   readonly remoteId: string;
-  /** Multiplexers that the other side names; none when it leaves them to a negotiation. */
+  /** None when the other side leaves them to a negotiation. */
   readonly muxers: readonly string[];
   readonly stream: RawStream;
 }
 
 /**
- * Dialling side. Only `expected` learns who we are.
+ * Only `expected` learns who we are.
  * @throws NoiseError, IdentityError, StreamError
  */
 export async function noiseOutbound(
@@ -123,7 +120,7 @@ export async function noiseOutbound(
   return { ...other, stream: new EncryptedStream(raw, frames, noise.ciphers()) };
 }
 
-/** Accepting side. @throws NoiseError, IdentityError, StreamError */
+/** @throws NoiseError, IdentityError, StreamError */
 export async function noiseInbound(raw: RawStream, own: NoiseIdentity): Promise<NoiseChannel> {
   const frames = new NoiseFrames(raw);
   const noise = new NoiseResponder(own.staticKey);
@@ -152,7 +149,6 @@ function lengthOf(size: number): Buffer {
   return out;
 }
 
-/** Cuts arriving bytes into noise messages. */
 class NoiseFrames {
   readonly #raw: RawStream;
   #buffer: Uint8Array = new Uint8Array(0);
@@ -161,7 +157,6 @@ class NoiseFrames {
     this.#raw = raw;
   }
 
-  /** The next complete message. */
   take(): Uint8Array | undefined {
     for (;;) {
       const message = this.#next();
@@ -172,10 +167,7 @@ class NoiseFrames {
     }
   }
 
-  /**
-   * Resolves when there is more to take, or with false at the end.
-   * @throws StreamError `STREAM_ENDED` within a message
-   */
+  /** False at the end. @throws StreamError `STREAM_ENDED` within a message */
   async more(): Promise<boolean> {
     const bytes = await this.#raw.read();
     if (bytes !== undefined) this.#push(bytes);

@@ -1,6 +1,5 @@
 /**
- * Noise_XX_25519_ChaChaPoly_SHA256: the handshake state, as the Noise Protocol Framework (revision 34) defines it.
- * Pure bytes in and out; `noise-stream.ts` carries them.
+ * Noise_XX_25519_ChaChaPoly_SHA256: the handshake state of the Noise Protocol Framework (revision 34), pure.
  *
  *   initiator → responder   e
  *   initiator ← responder   e, ee, s, es, payload
@@ -14,7 +13,7 @@ const PROTOCOL_NAME = 'Noise_XX_25519_ChaChaPoly_SHA256';
 export const TAG_SIZE = 16;
 const KEY_SIZE = 32;
 const NOTHING = new Uint8Array(0);
-/** What precedes the 32 bytes of an X25519 key in its SubjectPublicKeyInfo. */
+/** DER before an X25519 key's 32 bytes. */
 const X25519_SPKI = Buffer.from('302a300506032b656e032100', 'hex');
 
 export class NoiseError extends Error {
@@ -39,7 +38,7 @@ export function generateDhKey(): DhKey {
   return { publicKey: new Uint8Array(Buffer.from(x as string, 'base64url')), privateKey };
 }
 
-/** One direction of a channel: a key and the count of messages so far. */
+/** One direction of a channel. */
 export class CipherState {
   readonly #key: Uint8Array;
   /** Four zero bytes, then the count, little endian. */
@@ -74,9 +73,9 @@ export class CipherState {
   }
 }
 
-/** Hash and keys that both sides derive from every byte of the handshake. */
+/** What both sides derive from every byte of the handshake. */
 class SymmetricState {
-  // The protocol name is exactly as long as a hash, so it serves as its own hash.
+  // As long as a hash, so it serves as its own hash.
   #hash: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #chainingKey: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #cipher: CipherState | undefined;
@@ -110,7 +109,7 @@ class SymmetricState {
   }
 }
 
-/** What a received handshake message proves; its payload tells who holds the static key. */
+/** The payload tells who holds the static key. */
 export interface Received {
   /** 32 bytes. */
   readonly staticKey: Uint8Array;
@@ -212,7 +211,7 @@ function derive(chainingKey: Uint8Array, input: Uint8Array): [Uint8Array, Uint8A
   return [bytes.slice(0, KEY_SIZE), bytes.slice(KEY_SIZE)];
 }
 
-/** Splits off fields of fixed sizes; the last part is what remains. */
+/** The last part is what remains. */
 function parts(message: Uint8Array, sizes: readonly [number]): [Uint8Array, Uint8Array];
 function parts(message: Uint8Array, sizes: readonly [number, number]): [Uint8Array, Uint8Array, Uint8Array];
 function parts(message: Uint8Array, sizes: readonly number[]): Uint8Array[] {

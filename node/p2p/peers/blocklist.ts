@@ -4,7 +4,7 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { BlocklistEntry } from '../host.ts';
 
 const PREFIX = 'blocklist-';
-/** Far more than misbehave at one time. Beyond it the entry that would expire first is dropped. */
+/** Beyond it the entry that would expire first is dropped. */
 const ENTRIES_MAX = 10_000;
 
 const Entry = {
@@ -16,20 +16,18 @@ const Entry = {
 
 interface Timed {
   readonly entry: BlocklistEntry;
-  /** Monotonic, ms. */
   readonly endsAt: number;
 }
 
 /**
- * Refused overlays, kept across restarts. Their time runs by the monotonic clock: a wall clock that is set wrong and
- * right again must not refuse every peer for as long as it was wrong. The date on disk counts only at a start, and
- * never for more than the duration. Expired entries are dropped when accessed.
+ * Refused overlays, kept across restarts. Their time runs by the monotonic clock, because a wall clock may be set wrong and
+ * right again. The date on disk counts only at a start, for no more than the duration.
  */
 export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Timed>();
-  /** Still on disk, where they have no effect; removed together with the next write. */
+  /** Without effect; removed from disk with the next write. */
   readonly #expired = new Set<string>();
 
   constructor(deps: { state: KeyValueStore; clock: Clock }) {
@@ -40,7 +38,7 @@ export class Blocklist {
       const overlay = key.slice(PREFIX.length);
       const { since, durationMs, reason, fullNode } = decodeMessage(Entry, value);
       const entry = { overlay, fullNode, reason, durationMs: Number(durationMs), since: Number(since) };
-      // An entry of the future was written while the clock was wrong, or the clock is wrong now.
+      // The clock was wrong when it was written, or is wrong now.
       const passedMs = Math.max(0, now - entry.since);
       this.#entries.set(overlay, { entry, endsAt: endOf(entry, monotonic - passedMs) });
     }
@@ -105,7 +103,7 @@ function endOf({ durationMs }: Pick<BlocklistEntry, 'durationMs'>, startedAt: nu
   return durationMs === 0 ? Number.POSITIVE_INFINITY : startedAt + durationMs;
 }
 
-/** Zero means for ever. */
+/** @param startedAt and the result: on the same clock, ms */
 function longer(a: number, b: number): number {
   return a === 0 || b === 0 ? 0 : Math.max(a, b);
 }

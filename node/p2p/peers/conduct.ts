@@ -1,8 +1,7 @@
 /**
- * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk or memory; more are a flood
- * that would cost us hashes and signatures. Counted by overlay and also by source address, since an overlay costs
- * nothing: a node that returns under another one is disconnected sooner. No peer pays for others at the same address:
- * it takes a fault of its own.
+ * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk; more are a flood that would cost
+ * us hashes and signatures. Counted by overlay and by source address, since an overlay costs nothing. It takes a fault of
+ * its own to disconnect a peer.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';
@@ -10,11 +9,11 @@ import { isPrivate } from '../address/underlay.ts';
 import type { Peer } from '../host.ts';
 import { sourceOf } from './connection-gate.ts';
 
-/** Faults tolerated at once, and per second in the long run: one in ten seconds. */
+/** One in ten seconds in the long run. */
 export const FAULTS = { burst: 16, perSecond: 0.1 } as const;
-/** The same for all peers of one address together. */
+/** For all peers of one address together. */
 export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;
-/** How long such a peer is refused, ms. */
+/** Refusal of such a peer, ms. */
 export const MISCONDUCT_MS = 10 * 60_000;
 
 type Whose = Pick<Peer, 'overlayHex' | 'remoteAddress'>;

@@ -1,16 +1,14 @@
 /**
- * Limits the connections that one address may make to us: the limits of the public network's nodes
- * (`p2p-protocols.md` 1.1). An IPv4 address counts alone, an IPv6 address with its /56. This machine is not limited:
- * a whole cluster runs on it.
+ * Connections that one address may make to us: the public network's limits (`p2p-protocols.md` 1.1). An IPv6 address counts
+ * with its /56. This machine is not limited.
  */
 import { isLoopback } from '../address/underlay.ts';
 
-/** Open connections of one source. */
 export const SOURCE_CONNECTIONS_MAX = 200;
-/** New connections of one source at once, and how many of them it regains per second. */
+/** New connections of one source at once; regained per second. */
 export const SOURCE_BURST = 40;
 const SOURCE_PER_SECOND = 10;
-/** Sources remembered; those without an open connection are forgotten once their burst has refilled. */
+/** Those without an open connection are forgotten once their burst has refilled. */
 const SOURCES_MAX = 10_000;
 
 interface Source {
@@ -19,14 +17,11 @@ interface Source {
   at: number;
 }
 
-/** All times are from one monotonic clock, ms. */
+/** All times: one monotonic clock, ms. */
 export class ConnectionGate {
   readonly #sources = new Map<string, Source>();
 
-  /**
-   * @param remote multiaddress
-   * @returns false when the connection has to be refused; true is followed by one `left`
-   */
+  /** @param remote multiaddress @returns false: refuse the connection; true is followed by one `left` */
   enter(remote: string, nowMs: number): boolean {
     if (isLoopback(remote)) return true;
     const source = this.#source(sourceOf(remote), nowMs);
@@ -66,7 +61,7 @@ function tokensAt(source: Source, nowMs: number): number {
   return Math.min(SOURCE_BURST, source.tokens + ((nowMs - source.at) / 1000) * SOURCE_PER_SECOND);
 }
 
-/** The key of a source. @param remote multiaddress */
+/** @param remote multiaddress */
 export function sourceOf(remote: string): string {
   const [, kind, host = ''] = remote.split('/');
   return kind === 'ip6' ? prefix56(host) : host;

@@ -1,25 +1,21 @@
-/**
- * Stops dialling for a while when nothing can be reached, instead of trying every peer for ever. `p2p-protocols.md`
- * 1.5.
- */
+/** Stops dialling for a while when nothing can be reached. `p2p-protocols.md` 1.5. */
 import { HostError } from '../host.ts';
 
-/** Failures in a row after which dialling pauses. */
+/** In a row, before dialling pauses. */
 export const FAILURES_MAX = 100;
-/** Failures within this time of the first count together. */
 const FAILURES_WITHIN_MS = 30 * 60_000;
-/** First pause; each further one takes twice as long, up to the longest. */
+/** Each further pause takes twice as long. */
 const PAUSE_MIN_MS = 2 * 60_000;
 const PAUSE_MAX_MS = 60 * 60_000;
 
-/** All times are from one monotonic clock, ms. */
+/** All times: one monotonic clock, ms. */
 export class DialBreaker {
   #failures = 0;
   #firstFailureAt = 0;
   #pausedUntil: number | undefined;
   #pauseMs = PAUSE_MIN_MS;
 
-  /** Asked before every dial. @throws HostError `DIAL_PAUSED` with the remaining time */
+  /** @throws HostError `DIAL_PAUSED` with the remaining time */
   check(nowMs: number): void {
     if (this.#pausedUntil !== undefined) {
       const retryAfterMs = this.#pausedUntil - nowMs;
@@ -42,7 +38,7 @@ export class DialBreaker {
   failed(nowMs: number): void {
     if (this.#failures === 0) this.#firstFailureAt = nowMs;
     this.#failures++;
-    // Dials that were running when the pause began do not prolong it.
+    // Dials already running do not prolong the pause.
     if (this.#failures === FAILURES_MAX) this.#pausedUntil = nowMs + this.#pauseMs;
   }
 

@@ -1,4 +1,4 @@
-/** Decides which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
+/** Which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
 import type { Clock } from '../../../formats/clock.ts';
 import {
   type CarrierName,
@@ -12,7 +12,7 @@ import { HostError } from '../host.ts';
 import type { Link, Transport } from '../transport.ts';
 import { DialBreaker } from './dial-breaker.ts';
 
-/** Time limit for one underlay, until the link is secured, and for a whole probe. */
+/** For one underlay, until the link is secured, and for a whole probe. */
 const DIAL_TIMEOUT_MS = 15_000;
 
 const FORMS: Readonly<Record<CarrierName, string>> = {
@@ -22,9 +22,9 @@ const FORMS: Readonly<Record<CarrierName, string>> = {
 };
 
 export interface DiallingOptions {
-  /** Dial private addresses: networks on one machine have no others. */
+  /** Networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** What connections are carried by; `DEFAULT_CARRIERS` when absent. */
+  /** `DEFAULT_CARRIERS` when absent. */
   readonly carriers?: readonly CarrierName[];
 }
 
@@ -43,10 +43,7 @@ export class Dialling {
     this.#deps = deps;
   }
 
-  /**
-   * The underlays that we can dial, in the given order; at least one. @throws HostError `UNDERLAY_INVALID`,
-   * `SELF_DIAL`
-   */
+  /** Those that we can dial, in order; at least one. @throws HostError `UNDERLAY_INVALID`, `SELF_DIAL` */
   choose(underlays: readonly string[]): string[] {
     const supported = this.#supported(underlays);
     if (supported.length === 0) {
@@ -63,7 +60,7 @@ export class Dialling {
   }
 
   /**
-   * @param isGiven the node is known from the start, and may still be starting itself: a failure says nothing about others
+   * @param isGiven the node may still be starting: a failure says nothing about others
    * @throws HostError `DIAL_FAILED`, `DIAL_PAUSED`, others of the transport
    */
   async dial(underlay: string, signal: AbortSignal, isGiven = false): Promise<Link> {
@@ -82,7 +79,7 @@ export class Dialling {
     }
   }
 
-  /** As a stranger, best address first. @returns ms @throws HostError `DIAL_FAILED`; the signal's reason */
+  /** @returns ms @throws HostError `DIAL_FAILED`; the signal's reason */
   async probe(underlays: readonly string[], signal: AbortSignal): Promise<number> {
     const { clock, transport } = this.#deps;
     using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
@@ -111,12 +108,12 @@ function dialError(underlay: string, cause: unknown): HostError {
   return new HostError('DIAL_FAILED', `cannot dial ${underlay}: ${(cause as Error).message}`, { cause });
 }
 
-/** This machine has no route there, perhaps no network at all, which says nothing about the peer. */
+/** No route, perhaps no network: says nothing about the peer. */
 export function isUnreachable(error: unknown): boolean {
   return isNetworkUnreachable(error) || hasCode(error, 'EHOSTUNREACH');
 }
 
-/** The same, and the reason is not the one host. */
+/** The reason is not the one host. */
 export function isNetworkUnreachable(error: unknown): boolean {
   return hasCode(error, 'ENETUNREACH');
 }

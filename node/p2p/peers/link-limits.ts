@@ -1,4 +1,4 @@
-/** Which links are kept: of nodes that do not say who they are, of one peer, and of all together. */
+/** Links kept: of strangers, of one peer, and of all together. */
 import type { Clock } from '../../../formats/clock.ts';
 import { StreamError } from '../host.ts';
 import type { Link } from '../transport.ts';
@@ -6,17 +6,11 @@ import type { Refusals } from './refusals.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { Strangers } from './strangers.ts';
 
-/**
- * A link whose other end has not introduced itself is ended after this time. The other end may be probing us, which
- * takes at most a minute.
- */
+/** Ends links without introduction. A node that probes us takes at most a minute. */
 const STRANGER_MAX_MS = 120_000;
-/** Links at once: full bins, light nodes, and strangers. Beyond it strangers are dropped, never a peer. */
+/** Beyond it strangers are dropped, never a peer. */
 export const LINKS_MAX = 1_500;
-/**
- * Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare
- * one.
- */
+/** Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
 export const LINKS_PER_PEER_MAX = 4;
 
 export class LinkLimits {
@@ -24,10 +18,9 @@ export class LinkLimits {
   readonly #deps: { readonly clock: Pick<Clock, 'timer'>; readonly refusals: Refusals };
   /** Inbound links of nodes that are not yet peers. */
   readonly #strangers = new Strangers<Link>();
-  /** Ends a link whose other end does not introduce itself. */
   readonly #patience = new Map<Link, Disposable>();
 
-  /** @param sessions all links, which this adds to */
+  /** @param sessions all links; added to */
   constructor(
     sessions: Sessions,
     deps: { readonly clock: Pick<Clock, 'timer'>; readonly refusals: Refusals },
@@ -45,24 +38,24 @@ export class LinkLimits {
     if (oldest !== undefined) this.#turnAway(oldest);
   }
 
-  /** The other end is nobody's: it has not introduced itself, or the peer that it belonged to is gone. */
+  /** The other end has not introduced itself, or its peer is gone. */
   unknown(link: Link): void {
     const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
     this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
-    // Links that we dialled are bounded by the dials.
+    // The dials bound our own links.
     const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
     if (leaves !== undefined) this.#turnAway(leaves);
   }
 
   #turnAway(stranger: Link): void {
     const { remoteAddress: address } = stranger;
-    // Strangers make up identities, so that one line is for all of them.
+    // Strangers make up identities: one line for all.
     const detail = `${this.#sessions.linkCount} connections`;
     this.#deps.refusals.tell({ id: 'strangers', address }, { code: 'TOO_MANY_CONNECTIONS', detail });
     stranger.close(tooMany());
   }
 
-  /** A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself on. */
+  /** Replaces the oldest link that is neither this nor an introduced one. */
   #limitLinks(session: Session, newest: Link): void {
     const links = this.#sessions.links(session.remoteId);
     if (links.length <= LINKS_PER_PEER_MAX) return;
@@ -70,7 +63,7 @@ export class LinkLimits {
     links.find((link) => link !== own && link !== newest)?.close(tooMany());
   }
 
-  /** The link no longer belongs to a stranger: its other end is known, or has left. */
+  /** The other end is known, or has left. */
   known(link: Link): void {
     this.#strangers.delete(link);
     this.#patience.get(link)?.[Symbol.dispose]();

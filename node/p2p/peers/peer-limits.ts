@@ -1,7 +1,6 @@
 /**
- * One budget per peer and one per address, kept across connections: an overlay costs nothing, so a node that has used
- * up its budget would come back under another one. A private address has a larger one: a whole network may be behind
- * it.
+ * One budget per peer and one per address, kept across connections: a new overlay costs nothing. A private address has a
+ * larger one: a whole network may be behind it.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
@@ -35,7 +34,7 @@ export class PeerLimits {
     this.#nearby = new RateLimits(nearby, clock);
   }
 
-  /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
+  /** @returns false when the peer or its address has too little; then nothing is taken */
   tryTake(whose: Whose, count: number): boolean {
     const own = this.#peers.of(whose.overlayHex);
     if (!own.tryTake(count)) return false;

@@ -1,4 +1,4 @@
-/** Streams of registered peers: headers, handlers, limits. `p2p-protocols.md` 2.2 and 2.3. */
+/** Headers, handlers and limits of peers' streams. `p2p-protocols.md` 2.2 and 2.3. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
@@ -95,17 +95,17 @@ export class PeerStreams {
     }
   }
 
-  /** If headers do not come in time, the stream ends, and with it any pending read. */
+  /** Late headers end the stream and any pending read. */
   #headersLimit(stream: FramedStream): Disposable {
     const timedOut = () => stream.reset(new StreamError('HEADERS_TIMEOUT', 'no headers from the peer'));
     return this.#deps.clock.timer(HEADERS_TIMEOUT_MS, timedOut);
   }
 
-  /** Serves a stream that the other side opened; resets it when it may not be served. */
+  /** Serves a stream, or resets it when it may not be served. */
   accept(link: Link, proposed: string, raw: RawStream): void {
     const session = this.#sessions.ofRemote(link.remoteId);
     const registration = this.#registered(proposed);
-    // Whatever version was proposed: limits and counts are those of the protocol.
+    // Limits are those of the protocol, whatever version was proposed.
     const protocolId = registration?.spec.id ?? proposed;
     const serving = session?.serving.get(protocolId) ?? 0;
     if (
@@ -136,7 +136,7 @@ export class PeerStreams {
         await frames.write(HeadersMessage, headersMessage(answer?.(peer, received) ?? NO_HEADERS));
         await handler(new PeerStream(peer, received, frames), peer.closed);
       } finally {
-        // Before the close: the other side may open its next stream as soon as it sees our end.
+        // Before the close: at our end the other side may open its next stream.
         serving.set(protocolId, (serving.get(protocolId) ?? 1) - 1);
       }
       await frames.close();
@@ -175,7 +175,7 @@ export class PeerStreams {
   }
 }
 
-/** `/swarm/pushsync/1.3.1/pushsync` → `pushsync`. Only protocols that this node speaks are opened or served. */
+/** Only protocols that this node speaks are opened or served. */
 function protocolName(id: string): string {
   return id.split('/')[2] ?? id;
 }

@@ -1,16 +1,15 @@
 /**
- * Maps a proposed id to one of the protocols that a node serves: one of the same name, stream and major version whose
- * minor version is not lower; patches do not count. `p2p-protocols.md` 1.3.
+ * The served protocol of the same name, stream and major version whose minor version is not lower than proposed; patches do
+ * not count. `p2p-protocols.md` 1.3.
  */
 
 interface Version {
   readonly major: string;
   readonly minor: number;
-  /** The id without its version. */
+  /** Without the version. */
   readonly rest: string;
 }
 
-/** @returns the served id, or undefined when none matches */
 export function servedFor(proposed: string, served: Iterable<string>): string | undefined {
   const wanted = versionOf(proposed);
   if (wanted === undefined) return undefined;

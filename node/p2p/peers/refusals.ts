@@ -1,7 +1,6 @@
 /**
- * Refused peers in the log: a network whose nodes refuse each other looks like an empty one, so its operator must see
- * why at the usual level. Strangers decide how often that happens, so lines are few: one of a peer and reason in ten
- * minutes, and a limited number in all. The next line says how many were left out.
+ * Tells the operator why peers are refused. Strangers decide how often that happens, so lines are few: one per peer and
+ * reason in ten minutes, and a limited number in all. The next line says how many were left out.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -10,10 +9,7 @@ import { RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
 const ONE_PEER = { perSecond: 1 / 600, burst: 1, namesMax: 1_000 } as const;
 const ALL_PEERS = { perSecond: 1 / 6, burst: 20 } as const;
 
-/**
- * Why a peer is refused → what an operator can do about it. A full bin, or a peer of the blocklist, is nothing to
- * tell.
- */
+/** Reason → what an operator can do. A full bin or a blocklisted peer is not told. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['NETWORK_ID_INCOMPATIBLE', 'it belongs to another network: compare the option network-id of both nodes'],
   ['TIMESTAMP_IN_FUTURE', 'its clock is ahead of the clock of this node: check both'],
@@ -36,15 +32,14 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** What an error is told apart by. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 export interface Refusal {
-  /** A stable word, such as the code of an error. */
+  /** Stable, such as an error's code. */
   readonly code: string;
-  /** Of this node's own making; nothing that the peer has written. */
+  /** Nothing that the peer has written. */
   readonly detail: string;
 }
 

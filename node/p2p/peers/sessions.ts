@@ -7,14 +7,14 @@ import type { Link } from '../transport.ts';
 export interface Session {
   readonly peer: Peer;
   readonly record: AddressRecord;
-  /** On which it introduced itself, those that have ended left out; the session ends with the last of them. */
+  /** Open links on which it introduced itself; the session ends with the last. */
   readonly introduced: Set<Link>;
   readonly remoteId: string;
   /** Aborts `peer.closed`. */
   readonly controller: AbortController;
-  /** Inbound streams that are being served, per protocol id. */
+  /** Inbound streams per protocol id. */
   readonly serving: Map<string, number>;
-  /** All steps after the handshake are done: the node counts it among its peers. */
+  /** All steps after the handshake are done: counts among the peers. */
   settled: boolean;
 }
 
@@ -45,9 +45,9 @@ export function newSession(
 }
 
 /**
- * Who is who: overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that
- * introduced itself first; further links of that identity belong to the same session. The other side may count only
- * those on which there was a handshake, so no others keep it a peer.
+ * Overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that introduced itself
+ * first; its further links join the session. Only links with a handshake keep it a peer, because the other side may count no
+ * others.
  */
 export class Sessions {
   readonly #byOverlay = new Map<string, Session>();
@@ -55,7 +55,6 @@ export class Sessions {
   readonly #links = new Map<string, Set<Link>>();
   #linkCount = 0;
 
-  /** Of all identities, introduced or not. */
   get linkCount(): number {
     return this.#linkCount;
   }
@@ -67,7 +66,7 @@ export class Sessions {
     else links.add(link);
   }
 
-  /** @returns the session that has lost the last link on which its peer introduced itself */
+  /** @returns the session that lost its last introduced link */
   removeLink(link: Link): Session | undefined {
     const links = this.#links.get(link.remoteId);
     if (links === undefined || !links.delete(link)) return undefined;
@@ -77,12 +76,12 @@ export class Sessions {
     return session?.introduced.delete(link) === true && session.introduced.size === 0 ? session : undefined;
   }
 
-  /** An open link to this identity, oldest first. */
+  /** Oldest first. */
   link(remoteId: string): Link | undefined {
     return this.#links.get(remoteId)?.values().next().value;
   }
 
-  /** The link for our streams: the oldest one on which the other side certainly knows us. */
+  /** The oldest one on which the other side certainly knows us. */
   linkOf({ introduced }: Session): Link | undefined {
     return introduced.values().next().value;
   }
@@ -91,7 +90,7 @@ export class Sessions {
     return [...(this.#links.get(remoteId) ?? [])];
   }
 
-  /** @returns the session of that overlay or identity; then nothing changes */
+  /** @returns the session that has this overlay or identity; then nothing changes */
   register(session: Session): Session | undefined {
     const { peer, remoteId } = session;
     const known = this.#byOverlay.get(peer.overlayHex) ?? this.#byRemoteId.get(remoteId);
@@ -104,7 +103,7 @@ export class Sessions {
     return undefined;
   }
 
-  /** Forgets the session and aborts `peer.closed`. @returns false when it was gone already */
+  /** Aborts `peer.closed`. @returns false when it was gone already */
   remove(session: Session): boolean {
     if (this.#byOverlay.get(session.peer.overlayHex) !== session) return false;
     this.#byOverlay.delete(session.peer.overlayHex);

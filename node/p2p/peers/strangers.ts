@@ -1,7 +1,6 @@
 /**
- * Connections whose other end has not yet said which node it is. An honest one does so within milliseconds, so there
- * is always room for one more: when a source has used its share, or all the total, the one that has waited longest is
- * dropped. A stranger that waits on purpose loses its place to those that do not.
+ * Connections whose other end has not yet introduced itself. An honest one does so within milliseconds, so when a source has
+ * used its share, or all the total, the one that has waited longest is dropped.
  */
 import { isPrivate } from '../address/underlay.ts';
 import { sourceOf } from './connection-gate.ts';
@@ -10,18 +9,15 @@ import { sourceOf } from './connection-gate.ts';
 export const STRANGERS_MAX = 256;
 /** Of one public address. */
 export const STRANGERS_PER_SOURCE_MAX = 32;
-/**
- * Of one private address, this machine's included: a hundred nodes may start on it together, and each may dial and
- * probe another at the same moment.
- */
+/** Of one private address: a hundred nodes may start on this machine together, and each may dial and probe. */
 export const STRANGERS_NEARBY_MAX = 224;
 
 export class Strangers<T> {
-  /** In the order in which they came. */
+  /** Oldest first. */
   readonly #sources = new Map<T, string>();
   readonly #counts = new Map<string, number>();
 
-  /** @param remote multiaddress @returns the one to be dropped for it */
+  /** @param remote multiaddress @returns the one to drop for it */
   add(one: T, remote: string): T | undefined {
     const source = sourceOf(remote);
     const count = this.#counts.get(source) ?? 0;
@@ -35,7 +31,7 @@ export class Strangers<T> {
     return leaves;
   }
 
-  /** It has introduced itself, or has left. Safe to call for any. */
+  /** Introduced, or gone. Safe to call for any. */
   delete(one: T): void {
     const source = this.#sources.get(one);
     if (source === undefined) return;

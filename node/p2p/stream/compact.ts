@@ -1,14 +1,14 @@
-/** Keeps the pieces waiting for a reader few: a sender of tiny pieces must not cost more than others. */
+/** Bounds the cost of a sender of tiny pieces. */
 import { allocate } from '../codec/table.ts';
 
-/** This many pieces may wait, however small they are. */
+/** This many may wait, however small. */
 const PIECES_MIN = 64;
-/** Bytes that further pieces must have on average. */
+/** Average size of further pieces. */
 const PIECE_SIZE_MIN = 1024;
-/** Network buffers up to this size are not worth a copy. */
+/** Smaller buffers are not worth a copy. */
 const BUFFER_SIZE_MIN = 8192;
 
-/** Joins `pieces` when there are too many for their `size` bytes. Copies every byte a few hundred times at worst. */
+/** Joins `pieces` when there are too many for their `size`. Copies every byte a few hundred times at worst. */
 export function compact(pieces: Uint8Array[], size: number): void {
   if (pieces.length <= PIECES_MIN || size >= pieces.length * PIECE_SIZE_MIN) return;
   const whole = allocate(size);
@@ -21,7 +21,7 @@ export function compact(pieces: Uint8Array[], size: number): void {
   pieces.push(whole);
 }
 
-/** A piece that may wait for long: a copy of its own when it would keep a much larger network buffer alive. */
+/** Copies a piece that would keep a much larger network buffer alive. */
 export function detached(piece: Uint8Array): Uint8Array {
   const { byteLength } = piece.buffer;
   return byteLength <= BUFFER_SIZE_MIN || piece.length * 4 > byteLength ? piece : new Uint8Array(piece);

@@ -7,16 +7,15 @@ import { type Headers, type MessageStream, type Peer, StreamError } from '../hos
 import type { RawStream } from '../transport.ts';
 import { FrameReader } from './framing.ts';
 
-/** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
+/** `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
-/** How long the other side may leave no room for our writes; after that it counts as not reading. */
+/** After that the other side counts as not reading. */
 const WRITE_STALL_MS = 30_000;
 
-/** Result of a write into a transport that has room. */
+/** When the transport has room. */
 const ROOM = Promise.resolve();
 
-/** What streams of one protocol count. */
 export interface StreamMeter {
   /** Bytes. */
   readonly sent: Tally;
@@ -26,16 +25,16 @@ export interface StreamMeter {
   readonly reset: Tally;
 }
 
-/** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
+/** The handshake uses it as it is; protocols get it as a `PeerStream`. */
 export class FramedStream {
   readonly #raw: RawStream;
   readonly #clock: Clock;
-  /** Bounds reads without a signal of their own. */
+  /** For reads without a signal. */
   readonly #signal: AbortSignal | undefined;
   readonly #frames = new FrameReader();
   readonly #meter: StreamMeter | undefined;
   #ended = false;
-  /** A read that an aborted caller left behind; its bytes belong to the next one. */
+  /** A read that an aborted caller left behind; the next one gets its bytes. */
   #pending: Promise<Uint8Array | undefined> | undefined;
 
   constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined; meter?: StreamMeter }) {
@@ -57,7 +56,6 @@ export class FramedStream {
     }
   }
 
-  /** A message that has already arrived. */
   take<T extends MessageTable>(table: T): MessageOf<T> | undefined {
     for (;;) {
       const frame = this.#frames.next();
@@ -87,7 +85,7 @@ export class FramedStream {
     }
   }
 
-  /** If no room appears in time, the stream ends, and with it any pending write. */
+  /** Without room in time the stream ends, and any pending write. */
   async #within(room: Promise<void>): Promise<void> {
     const stalled = Promise.withResolvers<never>();
     using _limit = this.#clock.timer(WRITE_STALL_MS, () => {
@@ -126,7 +124,7 @@ export class FramedStream {
   }
 }
 
-/** A stream of one protocol to one peer, after the headers exchange. */
+/** One protocol, one peer, after the headers. */
 export class PeerStream implements MessageStream {
   readonly peer: Peer;
   readonly headers: Headers;

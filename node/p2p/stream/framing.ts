@@ -1,23 +1,20 @@
-/** Frames on a stream: uvarint length ‖ message. `p2p-protocols.md` 2.1. */
+/** uvarint length ‖ message. `p2p-protocols.md` 2.1. */
 
 import { StreamError } from '../host.ts';
 import { compact } from './compact.ts';
 
-/** Readers of the public network refuse longer messages. */
+/** Limit of the public network's readers. */
 export const MESSAGE_SIZE_MAX = 131_072;
-/** Bytes of the longest valid length prefix: 131 072 needs three. */
+/** 131 072 needs three. */
 const PREFIX_BYTES_MAX = 3;
 
 export interface Frame {
   readonly bytes: Uint8Array;
-  /** True when `bytes` is memory of this frame alone, false when it is a window into a network buffer. */
+  /** Memory of this frame alone, not a window into a network buffer. */
   readonly owned: boolean;
 }
 
-/**
- * Cuts arriving bytes into frames. Early bytes stay here until requested; nothing is copied unless a frame is spread
- * over several arrivals.
- */
+/** Cuts arriving bytes into frames; copies only those spread over several arrivals. */
 export class FrameReader {
   readonly #limit: number;
   readonly #parts: Uint8Array[] = [];
@@ -34,17 +31,17 @@ export class FrameReader {
     compact(this.#parts, this.#buffered);
   }
 
-  /** Bytes that have arrived but were not handed out. */
+  /** Not handed out yet. */
   get buffered(): number {
     return this.#buffered;
   }
 
-  /** All bytes not yet handed out, as one piece; the reader is empty afterwards. */
+  /** All bytes left, as one piece. */
   rest(): Uint8Array | undefined {
     return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
   }
 
-  /** The next complete frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
+  /** Undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
   next(): Frame | undefined {
     const prefix = this.#prefix();
     if (prefix === undefined || this.#buffered < prefix.size + prefix.length) return undefined;

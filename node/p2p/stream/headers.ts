@@ -1,7 +1,4 @@
-/**
- * Headers exchange: the first message in each direction on every stream except the handshake's. `p2p-protocols.md`
- * 2.2.
- */
+/** First message in each direction on every stream except the handshake's. `p2p-protocols.md` 2.2. */
 
 import type { MessageOf } from '../codec/message.ts';
 import type { Headers } from '../host.ts';

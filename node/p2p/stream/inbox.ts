@@ -1,9 +1,9 @@
 import { compact, detached } from './compact.ts';
 
-/** Bytes that have arrived on one stream and wait for its reader. */
+/** Bytes of one stream waiting for its reader. */
 export class Inbox {
   readonly #parts: Uint8Array[] = [];
-  /** Told how many bytes the reader took, for flow control. */
+  /** Bytes that the reader took, for flow control. */
   readonly #onTaken: (count: number) => void;
   #size = 0;
   #ended = false;
@@ -14,7 +14,6 @@ export class Inbox {
     this.#onTaken = onTaken;
   }
 
-  /** Unread bytes. */
   get size(): number {
     return this.#size;
   }
@@ -31,13 +30,13 @@ export class Inbox {
     compact(this.#parts, this.#size);
   }
 
-  /** No more will come; what has arrived stays readable. */
+  /** What has arrived stays readable. */
   end(): void {
     this.#ended = true;
     if (this.#size === 0) this.#wake()?.resolve(undefined);
   }
 
-  /** No more will come. What has arrived stays readable, because it may say why; after it reads reject. */
+  /** What has arrived stays readable, because it may say why; then reads reject. */
   breakOff(reason: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;

@@ -7,7 +7,7 @@
  *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             these and all others with a record here → topology
  *
- * Larger sets take several streams. There is no response, and nothing is dialled here.
+ * Larger sets take several streams. Nothing is dialled here.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -31,14 +31,13 @@ import { HIVE_METRICS } from './metrics.ts';
 import { Budget, isHeld, isNoNews, judge, NEW_RECORDS, toAnnounce } from './rules.ts';
 import { BATCH_MAX, HIVE, Peers } from './wire.ts';
 
-/** Reading one announcement. */
 const READ_TIMEOUT_MS = 60_000;
 
 export interface HiveOptions {
   readonly networkId: bigint;
-  /** Pass on records that have private addresses only: networks on one machine have no others. */
+  /** Pass on records with private addresses only: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** A bootnode introduces the peers that connect to it, but does not keep the records they send. */
+  /** A bootnode introduces its peers, but keeps no records they send. */
   readonly bootnodeMode: boolean;
 }
 
@@ -51,12 +50,9 @@ export interface HiveDeps {
 }
 
 export interface Hive {
-  /**
-   * Tells `peer` about these overlays, as far as we know them and its budget allows.
-   * @throws StreamError and the like
-   */
+  /** As far as we know the overlays and its budget allows. @throws StreamError and the like */
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Called with the overlays of one message that we have records of, new ones or old. */
+  /** Gets the overlays of one message that we have records of, new or old. */
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
 }
 
@@ -98,7 +94,7 @@ class Gossip implements Hive {
     this.#metrics.sent.inc();
     for (let at = 0; at < overlaysHex.length; at += BATCH_MAX) {
       const batch = overlaysHex.slice(at, at + BATCH_MAX);
-      // Charged before records are filtered out, as the receiver does on the public network.
+      // Charged before filtering, as the receiver does on the public network.
       if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
       const peers = this.#records(batch, peer.generation);
       if (peers.length === 0) continue;
@@ -125,7 +121,7 @@ class Gossip implements Hive {
     this.#metrics.received.inc();
     this.#metrics.receivedPeers.inc(peers.length);
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
-      // The sender has the same budget and should have stopped by itself.
+      // The sender has the same budget and should have stopped.
       this.#deps.host.misbehaved(stream.peer, 'gossip over its budget');
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
@@ -146,8 +142,7 @@ class Gossip implements Hive {
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
-      // A record can be old news while its node is not: the node may have introduced itself and left before it became
-      // a peer.
+      // The record can be old while its node is not: it may have introduced itself and left before it became a peer.
       if ('take' in verdict || isNoNews(verdict.drop)) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));

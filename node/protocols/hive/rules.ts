@@ -20,22 +20,19 @@ import {
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
-/** Records that a peer may announce at once, in each direction: four for every bin. */
+/** That a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
-/** Time in which the budget regains one record. */
 const BUDGET_REFILL_MS = 60_000;
 
-/** A token bucket. */
 export class Budget {
   #tokens = BUDGET_RECORDS;
   #at: number;
 
-  /** @param nowMs of a monotonic clock */
   constructor(nowMs: number) {
     this.#at = nowMs;
   }
 
-  /** Takes `count` records, or nothing when there are fewer. */
+  /** Nothing is taken when there are fewer. */
   take(count: number, nowMs: number): boolean {
     this.#tokens = Math.min(BUDGET_RECORDS, this.#tokens + (nowMs - this.#at) / BUDGET_REFILL_MS);
     this.#at = nowMs;
@@ -46,9 +43,8 @@ export class Budget {
 }
 
 /**
- * Records that are news to us: we keep them across connections, so the budget lasts across connections too. It is
- * spent only on records that we do not have yet; a returning peer mostly tells us what we know. Hundreds of nodes may
- * share a private address, each of them news once.
+ * Records that are news to us are kept across connections, so this budget is too. A returning peer mostly repeats what we
+ * know; hundreds of nodes may share a private address, each of them news once.
  */
 export const NEW_RECORDS = {
   peer: { perSecond: 0.1, burst: 256 },
@@ -64,7 +60,7 @@ export type DropReason =
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
-/** Our record of the node is as good: the dropped one is valid, but no news. */
+/** The dropped record is valid. */
 const NO_NEWS: ReadonlySet<DropReason> = new Set([
   'UNCHANGED',
   'WITHOUT_TIME',
@@ -85,7 +81,7 @@ export interface ReceiveContext {
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
 }
 
-/** Whether a record matches ours: then we neither verify its signature nor store it. */
+/** Then we neither verify its signature nor store it. */
 export function isHeld(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -97,9 +93,7 @@ export function isHeld(
   return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
-/**
- * One gossiped record, in the version in which it came. A record that fails is dropped; the others are unaffected.
- */
+/** A record that fails is dropped; the others are unaffected. */
 export function judge(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -117,7 +111,7 @@ export function judge(
 
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
-  // Most gossip repeats what other peers have told us, and recovering the signer is most of a record's cost.
+  // Most gossip is repeated, and recovering the signer is most of a record's cost.
   if (known !== undefined && generationOf(known) === '15.0.0' && equalRecords(known, wire))
     return { drop: 'TIMESTAMP_NOT_NEWER' };
   const { record } = parseRecord(wire, context.networkId);
@@ -127,14 +121,14 @@ function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext)
 }
 
 /**
- * Senders of hive 1.1.0 leave out addresses, so the signature no longer matches: it can only be checked when the node
- * introduces itself. Such a record therefore never replaces a verified one with a timestamp.
+ * Senders of hive 1.1.0 leave out addresses, so the signature can only be checked when the node introduces itself. Such a
+ * record never replaces a verified one with a timestamp.
  */
 function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   for (const [field, size] of FIELD_SIZES) {
     if (wire[field].length !== size) return { drop: 'RECORD_INVALID' };
   }
-  // One that we can read, at least; then all of them count.
+  // One that we can read makes all of them count.
   decodeUnderlays(wire.underlay);
   const stored = context.stored(wire.overlay);
   if (stored !== undefined && sameUnderlays(stored, wire)) return { drop: 'UNCHANGED' };
@@ -148,7 +142,7 @@ const FIELD_SIZES = [
   ['nonce', 32],
 ] as const;
 
-/** In any order, and no matter whether we can read them. */
+/** In any order, readable or not. */
 function sameUnderlays(stored: AddressRecord, wire: MessageOf<typeof BzzAddress>): boolean {
   return equalBytes(stored.underlay, wire.underlay) || sortedParts(stored) === sortedParts(wire);
 }
@@ -163,8 +157,8 @@ function sortedParts({ underlay }: Pick<AddressRecord, 'underlay'>): string {
 }
 
 /**
- * How a record is announced: the older version has no timestamp and carries only addresses that others can reach; the
- * newer one requires a timestamp and carries the record as signed.
+ * The older version carries only addresses that others can reach; the newer one the record as signed, which requires a
+ * timestamp.
  * @returns undefined when there is nothing to tell
  */
 export function toAnnounce(
@@ -175,7 +169,7 @@ export function toAnnounce(
   const reachable = underlays.filter((underlay) => options.allowPrivate || !isPrivate(underlay));
   if (reachable.length === 0) return undefined;
   if (options.generation === '15.0.0') return generationOf(record) === '15.0.0' ? record : undefined;
-  // Whole where nothing has to be left out: the record may name addresses of kinds that only others know.
+  // Whole where possible: the record may name addresses of kinds that we do not know.
   const isWhole = reachable.length === underlays.length;
   const underlay = isWhole ? record.underlay : encodeUnderlays(reachable);
   return { ...record, underlay, timestamp: 0n, chequebook: NOTHING };
@@ -183,7 +177,7 @@ export function toAnnounce(
 
 const NOTHING = new Uint8Array(0);
 
-/** Addresses of records in the address book: each record is announced to every new peer. */
+/** Each record is announced to every new peer. */
 const decoded = new WeakMap<AddressRecord, readonly string[]>();
 
 function underlaysOf(record: AddressRecord): readonly string[] {

@@ -1,13 +1,13 @@
 /**
- * Messages of hive 2.0.0 and 1.1.0. `p2p-protocols.md` 4.2. A peer is sent the version that matches its handshake;
- * the older one has records without timestamp and chequebook.
+ * hive 2.0.0 and 1.1.0, chosen by the peer's handshake; the older records have no timestamp and chequebook.
+ * `p2p-protocols.md` 4.2.
  */
 
 import { BzzAddress } from '../../p2p/address/record.ts';
 import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { Generation, ProtocolSpec } from '../../p2p/host.ts';
 
-/** A sender splits its records into batches and sends them one after another. */
+/** Batches of a sender come one after another. */
 const INBOUND_STREAMS_MAX = 16;
 
 export const HIVE = {

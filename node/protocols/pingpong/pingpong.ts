@@ -1,11 +1,8 @@
 /**
- * Round trip to a peer. `p2p-protocols.md` 4.4.
+ * Round trip to a peer, any number of rounds on a stream. `p2p-protocols.md` 4.4.
  *
- *   asking side                    serving side
  *   Ping{greeting}      ──►
  *                       ◄──        Pong{"{" greeting "}"}
- *   …any number of rounds…
- *   close                          close
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -18,9 +15,8 @@ import { PINGPONG_METRICS } from './metrics.ts';
 import { PINGPONG, Ping, Pong } from './wire.ts';
 
 const GREETING = 'ping';
-/** One round, both sides, milliseconds. */
 const ROUND_TIMEOUT_MS = 60_000;
-/** Per peer, over all its streams; answers beyond this rate wait. A node pings a peer every few seconds at most. */
+/** Per peer, over all its streams; later answers wait. A node pings a peer every few seconds at most. */
 const PINGS = { perSecond: 500, burst: 50 } as const;
 
 export interface PingpongDeps {
@@ -31,7 +27,7 @@ export interface PingpongDeps {
 }
 
 export interface Pingpong {
-  /** @returns milliseconds, opening the stream included @throws StreamError; the signal's reason */
+  /** @returns ms, opening the stream included @throws StreamError; the signal's reason */
   ping(peer: Peer, signal: AbortSignal): Promise<number>;
 }
 
@@ -69,7 +65,7 @@ export function createPingpong(deps: PingpongDeps): Pingpong {
   };
 }
 
-/** Undefined once the other side has closed, which is the normal end. */
+/** Undefined once the other side has closed. */
 async function nextPing(
   stream: MessageStream,
   clock: Clock,

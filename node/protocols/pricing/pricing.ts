@@ -1,8 +1,6 @@
 /**
- * Both sides tell each other how much debt they grant, right after connecting and whenever it grows.
- * `p2p-protocols.md` 4.3.
+ * Both sides tell each other how much debt they grant, after connecting and whenever it grows. `p2p-protocols.md` 4.3.
  *
- *   either side                                     the other one
  *   AnnouncePaymentThreshold{threshold}  ──►        below the minimum, or too many → disconnect
  *                                                   else the limit of its debt with the announcer
  *   both close
@@ -21,19 +19,15 @@ import { PRICING_METRICS } from './metrics.ts';
 import { minimumThreshold } from './rules.ts';
 import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 
-/** Until an announcement has been sent or received, milliseconds. */
+/** Of one announcement, sent or received. */
 const TIMEOUT_MS = 5_000;
 
-/**
- * An honest peer announces a threshold after connecting and when it has grown, at most once per payment that we make.
- * A peer that announces more often makes us work for nothing.
- */
+/** An honest peer announces after connecting, and at most once per payment that we make. */
 const ANNOUNCEMENTS = { perSecond: 50, burst: 500 } as const;
 
 export interface PricingOptions {
-  /** Lowest threshold to accept, accounting units; zero: derived from the refresh rate. */
+  /** Accounting units; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
-  /** Of this node's class, accounting units per second. */
   readonly refreshRate: bigint;
 }
 
@@ -46,14 +40,11 @@ export interface PricingDeps {
 }
 
 export interface Pricing {
-  /**
-   * Sends the threshold currently granted to `peer`; also called when accounting grants more.
-   * @throws StreamError and the like
-   */
+  /** Also called when accounting grants more. @throws StreamError and the like */
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** Registers the protocol, and the announcement to every new peer: a peer that cannot be sent one is disconnected. */
+/** Registers the announcement to every new peer, too: one that cannot be sent it is disconnected. */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

@@ -4,8 +4,8 @@
 const MINIMUM_SECONDS = 2n;
 
 /**
- * Lowest threshold that a node accepts, accounting units.
- * @param terms those of the node's class; a minimum of zero means: derived from the refresh rate
+ * @param terms those of the node's class; a minimum of zero is derived from the refresh rate
+ * @returns accounting units
  */
 export function minimumThreshold(terms: { thresholdMinimum: bigint; refreshRate: bigint }): bigint {
   return terms.thresholdMinimum === 0n ? MINIMUM_SECONDS * terms.refreshRate : terms.thresholdMinimum;

@@ -5,7 +5,7 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PRICING = {
   id: '/swarm/pricing/1.0.0/pricing',
-  /** One after connecting, and one whenever the granted threshold grows. */
+  /** One after connecting, and one whenever the threshold grows. */
   inboundStreamsMax: 4,
 } as const satisfies ProtocolSpec;
 

@@ -1,6 +1,6 @@
 import type { MetricTable } from '../../env/metrics.ts';
 
-/** `node-behaviour.md` 12, misspelling included. Amounts are accounting units. */
+/** `node-behaviour.md` 12, misspelling included. Accounting units. */
 export const PSEUDOSETTLE_METRICS = {
   receivedAmount: {
     kind: 'counter',

@@ -1,6 +1,6 @@
 /**
- * Settlement by time: a debt shrinks by the refresh rate per second elapsed, whenever the debtor asks.
- * `p2p-protocols.md` 4.6, `node-behaviour.md` 5.6.
+ * Settlement by time: a debt shrinks by the refresh rate per second elapsed, whenever the debtor asks. `p2p-protocols.md`
+ * 4.6, `node-behaviour.md` 5.6.
  *
  *   debtor                                    creditor
  *   Payment{amount}            ──►            now ≠ second of the last one, else reset
@@ -9,9 +9,9 @@
  *   check clock and amount     ◄──            PaymentAck{accepted, now}
  *   balance += accepted (by accounting)
  *
- * An honest debtor is never too early: the creditor stamps before the debtor starts counting, so one second
- * after the end of a refresh the creditor's clock shows another second, whatever the offset between the
- * clocks. Accounting keeps that distance; the check on the persisted time below keeps it across a restart.
+ * The creditor stamps before the debtor starts counting, so one second after the end of a refresh the creditor's clock shows
+ * another second, whatever the clocks' offset: an honest debtor is never too early. Accounting keeps that distance; the
+ * check on the persisted time keeps it across a restart.
  *
  * Any failure here makes accounting blocklist the creditor, unless it has left.
  */
@@ -39,22 +39,20 @@ import {
 import { SettlementStore } from './settlement-store.ts';
 import { Payment, PaymentAck, PSEUDOSETTLE } from './wire.ts';
 
-/** One refresh, both sides, milliseconds. */
 const TIMEOUT_MS = 5_000;
 
 export interface PseudosettleOptions extends ClockTolerance {
-  /** Forgiven to a full peer per second, accounting units. */
+  /** To a full peer per second, accounting units. */
   readonly refreshRate: bigint;
-  /** Light peers get this fraction of it. */
+  /** Divisor for light peers. */
   readonly lightFactor: bigint;
-  /** Minimum distance between refreshes, including the last one of a previous run of this node, milliseconds. */
+  /** Also after the last one before a restart, ms. */
   readonly refreshIntervalMs: number;
 }
 
 export interface PseudosettleDeps {
   readonly host: Pick<Host, 'handle' | 'open' | 'onConnect' | 'onDisconnected'>;
   readonly accounting: RefreshLedger;
-  /** Subsystem `pseudosettle`. */
   readonly state: KeyValueStore;
   readonly clock: Clock;
   readonly log: Logger;
@@ -63,16 +61,16 @@ export interface PseudosettleDeps {
 
 export interface Pseudosettle {
   /**
-   * Asks `peer` to forgive up to `amount`. Not more often than once per second and peer.
+   * Asks `peer` to forgive up to `amount`, at most once per second.
    * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
    */
   settle(peer: Peer, amount: bigint): Promise<Refreshment>;
-  /** Every peer that ever settled with us, or we with it. */
+  /** With every peer that ever settled, in either direction. */
   settlements(): TimeSettlement[];
   settlement(overlayHex: string): TimeSettlement | undefined;
 }
 
-/** Registers the protocol and opens the account of every peer that connects: create it before other protocols. */
+/** Opens the account of every peer that connects: create it before other protocols. */
 export function createPseudosettle(options: PseudosettleOptions, deps: PseudosettleDeps): Pseudosettle {
   const { host, accounting } = deps;
   const protocol = new TimeSettlements(options, deps);
@@ -114,10 +112,7 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /**
-   * Synchronous, so that two concurrent refreshes of one peer cannot both count; the balance changes before the
-   * debtor hears of it.
-   */
+  /** Synchronous, so that two concurrent refreshes cannot both count; the balance changes before the debtor hears of it. */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const { clock } = this.#deps;
     const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];
@@ -182,7 +177,7 @@ class TimeSettlements implements Pseudosettle {
     });
   }
 
-  /** A clock that was set back must not make this wait longer than the distance itself. */
+  /** A clock set back must not prolong the wait. */
   async #keepDistance(checkedAtMs: number, closed: AbortSignal): Promise<void> {
     const { refreshIntervalMs } = this.#options;
     const waitMs = Math.min(checkedAtMs + refreshIntervalMs - this.#deps.clock.now(), refreshIntervalMs);

@@ -3,9 +3,9 @@ import { CodedError } from '../../../formats/coded-error.ts';
 import { decodeAmount } from '../amounts.ts';
 
 export interface ClockTolerance {
-  /** Largest difference between the creditor's clock and ours, seconds. */
+  /** Between the creditor's clock and ours. */
   readonly clockToleranceSeconds: bigint;
-  /** Largest difference between the times elapsed on the two clocks since the last refresh, seconds. */
+  /** Between the times elapsed on both clocks since the last refresh. */
   readonly intervalToleranceSeconds: bigint;
 }
 
@@ -27,18 +27,17 @@ export function amountOf(bytes: Uint8Array): bigint {
   return amount;
 }
 
-/** Unix seconds of a wall time in milliseconds. */
 export function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
 }
 
-/** Difference between date and passed time from which on our clock has been set, rather than measured otherwise. */
+/** Difference of date and passed time at which our clock counts as set. */
 const CLOCK_SET_SECONDS = 2n;
 
 /**
- * Time since the last refresh, as a creditor counts it.
+ * As a creditor counts it.
  * @param byDate unix seconds between both stamps; negative when our clock was set back
- * @param passedMs by the monotonic clock; undefined when the last one was before the start
+ * @param passedMs monotonic; undefined when the last refresh was before the start
  */
 export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigint {
   if (passedMs === undefined) return byDate;
@@ -46,7 +45,7 @@ export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigi
   return distance(byDate, passed) > CLOCK_SET_SECONDS ? passed : byDate;
 }
 
-/** What the creditor accepts: no more than asked, owed, or forgiven by the time since the last refresh. */
+/** No more than asked, owed, or forgiven since the last refresh. */
 export function acceptedAmount(refresh: {
   attempted: bigint;
   debt: bigint;
@@ -60,27 +59,23 @@ export function acceptedAmount(refresh: {
   return accepted > 0n ? accepted : 0n;
 }
 
-/** What each side noted of the last refresh, unix seconds; zero before the first. */
+/** Unix seconds; zero before the first refresh. */
 export interface LastRefresh {
-  /** Stamp of the creditor. */
   readonly timestamp: bigint;
   /** Our clock when we checked that stamp. */
   readonly checkedAt: bigint;
 }
 
 /**
- * The moment of our clock at which the creditor most likely stamped: its stamp, clamped to the exchange. A busy
- * machine may read an answer seconds after it was sent; that says nothing about the creditor's clock.
+ * When, by our clock, the creditor most likely stamped: its stamp, clamped to the exchange, because a busy machine may read
+ * the answer seconds late.
  */
 export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; endedAt: bigint }): bigint {
   if (stamp < exchange.startedAt) return exchange.startedAt;
   return stamp > exchange.endedAt ? exchange.endedAt : stamp;
 }
 
-/**
- * The payer's checks on an answer, in the order of the specification.
- * @throws PseudosettleError
- */
+/** In the order of the specification. @throws PseudosettleError */
 export function checkAnswer(
   answer: { attempted: bigint; accepted: bigint; timestamp: bigint },
   { moment, last }: { /** Result of `momentOfStamp`. */ moment: bigint; last: LastRefresh },

@@ -1,6 +1,6 @@
 /**
- * Last refresh and total per peer and direction. In memory for reading, written through: at most one write per second
- * and peer. A write lost in a crash makes the next refresh look earlier than it was, which both sides allow.
+ * Last refresh and total per peer and direction. Written through, at most once per second and peer. A write lost in a crash
+ * makes the next refresh look earlier, which both sides allow.
  */
 import type { TimeSettlement } from '../../accounting/ports.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -8,9 +8,8 @@ import type { KeyValueStore } from '../../store/ports.ts';
 import type { LastRefresh } from './rules.ts';
 
 /**
- * Peers remembered in each direction, some megabytes. A new identity costs nothing, but a total above zero requires a
- * debt first: peers that never paid are forgotten first, then the one whose last settlement is oldest. Forgetting is
- * safe: after so many others, time has long forgiven what the last refresh left over.
+ * Per direction, some megabytes. Peers that never paid are forgotten first, because identities are free and a total above
+ * zero takes a debt; then those whose last settlement is oldest. By then time has forgiven what was left.
  */
 const PEERS_MAX = 10_000;
 
@@ -20,7 +19,7 @@ const RECEIVED = 'received/';
 interface Received {
   /** Our stamp, unix seconds. */
   readonly timestamp: bigint;
-  /** The same moment by the monotonic clock, ms; undefined when it was before the start. */
+  /** Monotonic; undefined when it was before the start. */
   readonly atMs?: number;
   /** Accounting units. */
   readonly total: bigint;
@@ -78,7 +77,7 @@ export class SettlementStore {
     this.#write(RECEIVED + peer, [refresh.timestamp, refresh.total]);
   }
 
-  /** The oldest refresh comes first in the map. */
+  /** The oldest refresh comes first. */
   #note<R extends { total: bigint }>(
     refreshes: Map<string, R>,
     prefix: string,

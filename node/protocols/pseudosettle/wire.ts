@@ -5,7 +5,7 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PSEUDOSETTLE = {
   id: '/swarm/pseudosettle/1.0.0/pseudosettle',
-  /** An honest peer has one open per second. */
+  /** An honest peer opens one per second. */
   inboundStreamsMax: 4,
 } as const satisfies ProtocolSpec;
 

@@ -1,9 +1,8 @@
 /**
- * Peers waiting for news in this node's bins. Each says what it knows, and is answered as soon as that is out
- * of date: after a lost answer, a peer that asks again is answered again.
+ * Peers waiting for news in this node's bins. Each says what it knows, and is answered once that is out of date, so a lost
+ * answer is repeated.
  *
- * Puts come in bursts, from several sources: a burst is announced once, when it is over or has lasted too
- * long.
+ * Puts come in bursts, from several sources: a burst is announced once, when it is over or has lasted too long.
  */
 
 import { type Clock, TimeoutError } from '../../../formats/clock.ts';
@@ -19,11 +18,9 @@ export interface AnnouncementsDeps {
   readonly clock: Clock;
 }
 
-/** A stream of a peer. */
 interface Waiter {
   readonly peer: Peer;
   readonly known: MessageOf<typeof Known>;
-  /** Called when the next burst is over. */
   readonly over: () => void;
 }
 
@@ -43,7 +40,7 @@ export class Announcements {
     return { cursors: reserve.lastBinIds(), epoch: reserve.epoch() };
   }
 
-  /** The current state, once it differs from `known`, or after a timeout. @throws the signal's reason */
+  /** The state once it differs from `known`, or after a timeout. @throws the signal's reason */
   async beyond(
     { peer, known }: Pick<Waiter, 'peer' | 'known'>,
     signal: AbortSignal,
@@ -60,7 +57,7 @@ export class Announcements {
       }
     };
     try {
-      // A peer that has just come begins with what there is.
+      // A new peer begins with what there is.
       if (this.#burst !== undefined && known.epoch !== 0n) await burstEnd();
       while (!isNew(this.now(), known)) await burstEnd();
     } catch (error) {
@@ -92,7 +89,7 @@ export class Announcements {
     for (const { over } of this.#waiting) over();
   }
 
-  /** Most peers outside the neighbourhood wait for a bin that never gets anything. */
+  /** Most peers outside the neighbourhood wait for an empty bin. */
   #peersToTell(): number {
     const now = this.now();
     const peers = new Set<Peer>();
@@ -102,8 +99,7 @@ export class Announcements {
 }
 
 function isNew({ cursors, epoch }: MessageOf<typeof Ack>, known: MessageOf<typeof Known>): boolean {
-  // The epoch of an empty reserve alone is no news to a peer that knows nothing: in a fresh network every
-  // reserve is empty.
+  // The epoch alone is no news to a peer that knows nothing: in a fresh network every reserve is empty.
   if (known.epoch !== 0n && epoch !== known.epoch) return true;
   return cursors.some(
     (cursor, bin) => bin >= known.from && bin <= known.to && cursor !== (known.cursors[bin] ?? 0n),

@@ -1,4 +1,4 @@
-/** Deliveries of a page: checks that they were asked for, and puts them into the reserve. */
+/** Checks that deliveries were asked for, and puts them into the reserve. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
 import { decodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
@@ -17,21 +17,16 @@ export interface IntakeDeps {
   readonly host: Pick<Host, 'misbehaved'>;
   readonly reserve: Pick<Reserve, 'put'>;
   readonly postage: Pick<Postage, 'validate'>;
-  /**
-   * Sees every valid chunk that is delivered, including one that the reserve then refuses as older. Must not
-   * throw.
-   */
+  /** Sees every valid delivery, even if the reserve refuses it. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
 }
 
-/** The deliveries of one page on their way into the reserve. */
 export class Intake {
   readonly errors: Error[] = [];
-  /** Chunks stored. */
+  /** Stored. */
   count = 0;
   /** Valid deliveries. */
   valid = 0;
-  /** First error of the store. */
   failure: unknown;
   /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
@@ -72,7 +67,7 @@ export class Intake {
     }
   }
 
-  /** If a batch is unknown or seems too small, we may not have read its events yet. */
+  /** We may not have read the events of a batch yet. */
   #blame(error: PullsyncError | ChunkError | PostageError): void {
     const honest = error instanceof PostageError && (error.code !== 'STAMP_INVALID' || error.passing);
     if (!honest) this.#deps.host.misbehaved(this.#from, error.message);
@@ -112,7 +107,7 @@ export class Intake {
       this.#observer.pulled(this.#from, chunk.address);
       done = true;
     } catch (error) {
-      // The index is in use by a newer stamp: this one is no longer needed.
+      // A newer stamp has the index: this one is no longer needed.
       done = error instanceof ReserveOverwriteError;
       if (error instanceof ReserveOverwriteError) this.errors.push(error);
       else this.failure ??= error;
@@ -121,7 +116,7 @@ export class Intake {
     }
   }
 
-  /** Waits for the store; what was not delivered may then be requested by others. */
+  /** What was not delivered may then be requested by others. */
   async stored(): Promise<void> {
     for (const claim of this.#claims.values()) claim.end(false);
     await Promise.all(this.#puts);

@@ -1,12 +1,12 @@
 /**
- * Which version a peer speaks: the newest that both ends know. The first stream of a connection finds out, at the cost
- * of a round trip when the peer refuses it; both stream protocols of a version come together.
+ * The newest version that both ends know. The first stream of a connection finds out, at the cost of a round trip when it is
+ * refused; both stream protocols of a version come together.
  */
 import { type Peer, StreamError } from '../../p2p/host.ts';
 import type { Version } from './versions.ts';
 
 export class Negotiation {
-  /** Newest first, at least one. */
+  /** Newest first. */
   readonly #versions: readonly Version[];
   /** One per connection, dropped with it. */
   readonly #spoken = new WeakMap<Peer, Version>();
@@ -16,7 +16,6 @@ export class Negotiation {
   }
 
   /**
-   * Calls `open` with the version that the peer speaks.
    * @param open calls `opened` once it has a stream; before, it may be called again with an older version
    * @throws what `open` throws
    */

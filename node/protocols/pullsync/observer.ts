@@ -1,12 +1,9 @@
-/** What is seen of pull syncing from outside: metrics, chunk events and spans. */
 import type { Instruments } from '../../env/instruments.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { Peer } from '../../p2p/host.ts';
 import { PULLSYNC_METRICS } from './metrics.ts';
 
-/** The chunks of a page that one side sends to the other. */
 interface Delivery {
-  /** The other side. */
   readonly peer: Peer;
   readonly bin: number;
   readonly chunks: number;
@@ -35,7 +32,7 @@ export class PullsyncObserver {
     return this.#spanned('pull-chunks', delivery, work);
   }
 
-  /** The chunk has left the peer's reserve since it was offered. */
+  /** Since it was offered. */
   gone(): void {
     this.#metrics.zeroAddress.inc();
   }
@@ -68,7 +65,7 @@ export class PullsyncObserver {
     return this.#spanned('deliver-chunks', delivery, work);
   }
 
-  /** The chunk has left the reserve since it was offered. */
+  /** Since it was offered. */
   missing(): void {
     this.#metrics.missing.inc();
   }
@@ -77,15 +74,11 @@ export class PullsyncObserver {
     this.#deps.events?.add('pull-served', address, { peer: peer.overlayHex });
   }
 
-  /** A delivery, which is empty for a missing chunk. */
   sent(): void {
     this.#metrics.sent.inc();
   }
 
-  /**
-   * The chunks of a page as one span, in a separate trace on each side: the stream's headers were exchanged
-   * long before there was anything to deliver.
-   */
+  /** In a separate trace on each side: the headers were exchanged long before there was anything to deliver. */
   #spanned(name: string, { peer, bin, chunks }: Delivery, work: () => Promise<void>): Promise<void> {
     const { tracing } = this.#deps;
     if (tracing === undefined || chunks === 0) return work();

@@ -1,7 +1,6 @@
 /**
- * What is offered to peers: the entries of a bin from an id on, collected until there are enough of them, the reserve
- * has been quiet for a moment, or the first of them has waited long enough. If a bin has no such entries, we wait
- * for them as long as a peer asks; all requests for the same page share one collection.
+ * Pages of a bin from an id on: collected until full, until the reserve has been quiet for a moment, or until the first
+ * entry has waited long enough. Waits as long as a peer asks; requests for the same page share one collection.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -72,7 +71,7 @@ export class Pages {
   }
 }
 
-/** Counts the entries that a bin gets, so that one store read covers many. */
+/** Counts a bin's new entries, so that one store read covers many. */
 class BinNews implements Disposable {
   readonly #clock: Clock;
   readonly #dispose: () => void;
@@ -90,8 +89,7 @@ class BinNews implements Disposable {
   }
 
   /**
-   * Resolves after `count` more entries, counted from the last call, or at a monotonic time that new entries
-   * may postpone.
+   * After `count` more entries since the last call, or at a monotonic time that new entries may postpone.
    * @throws the signal's reason
    */
   async reach(

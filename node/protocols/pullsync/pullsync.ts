@@ -1,5 +1,5 @@
 /**
- * Bringing the chunks of a peer's reserve here, bin by bin, page by page. `p2p-protocols.md` 4.10.
+ * Brings the chunks of a peer's reserve here, bin by bin, page by page. `p2p-protocols.md` 4.10.
  *
  *   pulling side                              serving side
  *   Syn                        ──►
@@ -11,16 +11,11 @@
  *   Want{bits}                 ──►            wait for the peer's share of our rate
  *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
  *
- * svcnet nodes delay the Ack until a bin has something that the pulling side does not know, so that one
- * stream waits per peer and not one per bin (`announcements.ts`). A peer without this extension answers at once, and
- * is asked for the next entry of every bin instead, for as long as that takes.
+ * svcnet nodes delay the Ack until there is news, so that one stream waits per peer and not one per bin
+ * (`announcements.ts`). A peer without this extension is asked for the next entry of every bin.
  *
- * An invalid delivery costs only that chunk: the page is done for this protocol; the puller may ask again, 7.3.
- * A store failure, or a conversation that breaks off, leaves the page unpulled.
- *
- * What tells entries apart is the version's (`versions.ts`), which both sides agree on (`negotiation.ts`).
- *
- * Nothing is accounted: both sides gain.
+ * An invalid delivery costs only that chunk. A store failure, or a conversation that breaks off, leaves the page unpulled.
+ * What tells entries apart depends on the version (`versions.ts`). Nothing is accounted: both sides gain.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Instruments } from '../../env/instruments.ts';
@@ -59,44 +54,40 @@ interface PullingDeps extends IntakeDeps, Instruments {
 }
 
 export interface PullsyncOptions {
-  /** Speaks 2.0.0 as well, and rather than 1.4.0; the store is `convergent`. */
+  /** Prefers 2.0.0 to 1.4.0; the store is `convergent`. */
   readonly bySum: boolean;
 }
 
 export type PullsyncDeps = PullingDeps & ServingDeps;
 
 export interface Cursors {
-  /** Highest bin id of each of the peer's 32 bins, 0 for an empty one. */
+  /** Highest bin id of each bin, 0 for an empty one. */
   readonly cursors: readonly bigint[];
-  /** Unix seconds; a changed epoch means that bin ids started anew. */
+  /** Unix seconds; if it changes, bin ids start anew. */
   readonly epoch: bigint;
 }
 
-/** Bins of a peer, both ends included. */
 export interface BinRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface Changed extends Cursors {
-  /**
-   * Whether the peer waits until there is something new; false when it lacks this extension and has answered
-   * at once.
-   */
+  /** False when the peer lacks this extension and answers at once. */
   readonly longPolls: boolean;
 }
 
 export interface Pulled {
-  /** Everything of the bin from `start` up to here is done. Below `start`: the peer has nothing to offer. */
+  /** Done up to here. Below `start`: the peer has nothing to offer. */
   readonly topmost: bigint;
-  /** Chunks stored. */
+  /** Stored. */
   readonly count: number;
-  /** Why single chunks were not stored. */
+  /** Of single chunks. */
   readonly errors: readonly Error[];
 }
 
 export interface Listed {
-  /** Nothing of the bin from `start` up to here is missing from `entries`. Below `start`: the peer offers nothing. */
+  /** Complete up to here. Below `start`: the peer offers nothing. */
   readonly topmost: bigint;
   /** Those that this node holds, too. */
   readonly entries: readonly ReserveEntry[];
@@ -106,25 +97,25 @@ export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
-   * The cursors, once they differ from what is known of these bins (the first time: once the bins are not
-   * empty), or after some minutes without news. @throws StreamError; TimeoutError; PullsyncError
-   * `CURSORS_INVALID`; the signal's reason
+   * Resolves once the cursors of these bins differ from `known` (the first time: once they are not empty), or after minutes
+   * without news.
+   * @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
    */
   changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
   /**
-   * Pulls one page of the peer's bin; waits for a chunk from `start` on.
-   * @param offerMs how long it waits; a peer that offers nothing by then has nothing. Default: without limit
+   * Pulls one page; waits for a chunk from `start` on.
+   * @param offerMs after which a peer that offers nothing has nothing. Default: without limit
    * @throws StreamError; TimeoutError; PullsyncError `OFFER_INVALID`, `NO_ROOM`; what the store throws; the signal's reason
    */
   sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled>;
   /**
-   * What both hold in one of the peer's bins from `start` on, of at most a page, without any chunk of it. Waits without
-   * limit until the peer has something. @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
+   * At most a page of what both hold from `start` on, without fetching chunks. Waits without limit until the peer has
+   * something.
+   * @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
    */
   list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed>;
 }
 
-/** Registers the serving side. */
 export function createPullsync({ bySum }: PullsyncOptions, deps: PullsyncDeps): Pullsync {
   const observer = new PullsyncObserver(deps);
   const serving = new Serving(deps, observer);
@@ -136,7 +127,7 @@ export function createPullsync({ bySum }: PullsyncOptions, deps: PullsyncDeps): 
   return new Pulling(versions, deps, observer);
 }
 
-/** Which chunks of an offer to request from this peer, and which are already requested from others. */
+/** Chunks of an offer to request here, and those requested from others. */
 interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;
@@ -212,7 +203,6 @@ class Pulling implements Pullsync {
     });
   }
 
-  /** A stream of the pullsync protocol. */
   #converse<T>(peer: Peer, signal: AbortSignal, talk: (exchange: Exchange) => Promise<T>): Promise<T> {
     return this.#negotiation.speak(peer, (version, opened) =>
       converse({ peer, protocol: version.pullsync.id, signal }, this.#deps, (stream) => {
@@ -242,12 +232,12 @@ class Pulling implements Pullsync {
         : this.#pullIfOffered(from, offerMs, signal));
       count += page.count;
       errors.push(...page.errors);
-      // Another peer failed to deliver a chunk of this page: request what is still missing from this one.
+      // Another peer failed: request what is still missing from this one.
       if (await this.#requested.settled(page.shared, signal)) return { topmost: page.topmost, count, errors };
     }
   }
 
-  /** The deadline ends the wait for the offer alone: a peer may need far longer for the chunks. */
+  /** The deadline ends only the wait for the offer. */
   async #pullIfOffered(from: PageStart, offerMs: number, signal: AbortSignal): Promise<PulledPage> {
     using deadline = this.#deps.clock.deadline(offerMs, signal);
     try {
@@ -291,7 +281,7 @@ class Pulling implements Pullsync {
       if (proximityOrder(host.overlay, address) < radius) continue;
       if (version.find(entry, reserve) !== undefined) continue;
       const key = keyOf(entry);
-      // An offer that names a chunk twice is answered once.
+      // Named twice, answered once.
       if (selection.claims.has(key)) continue;
       if (!reserve.hasRoomFor(address)) {
         for (const claim of selection.claims.values()) claim.end(false);

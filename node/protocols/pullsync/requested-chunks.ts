@@ -1,7 +1,6 @@
 /**
- * Chunks that are being requested from peers. Neighbours offer the same chunk at the same moment; it is
- * requested from one of them, and the others' pages wait for the outcome. If it does not arrive, a waiting
- * page takes the chunk over: a peer that is slow or fails does not keep the others from delivering it.
+ * Chunks being requested. Neighbours offer the same chunk at once: one is asked, and the others' pages wait for the outcome.
+ * If it does not arrive, a waiting page takes the chunk over.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -10,16 +9,16 @@ import { SHARED_WANT_MS } from './rules.ts';
 
 interface Request {
   readonly since: number;
-  /** Resolves with whether the chunk no longer needs to be requested. */
+  /** Whether the chunk need no longer be requested. */
   readonly ended: PromiseWithResolvers<boolean>;
 }
 
-/** The right to request one chunk; only its first end counts. */
+/** Only its first end counts. */
 export interface Claim {
   end(done: boolean): void;
 }
 
-/** A chunk that another caller is already requesting. */
+/** Another caller requests it. */
 export interface Shared {
   readonly since: number;
   readonly ended: Promise<boolean>;
@@ -34,7 +33,7 @@ export class RequestedChunks {
     this.#clock = clock;
   }
 
-  /** The claim on a chunk, or the caller that has it. @param key of chunk and stamp */
+  /** @param key of chunk and stamp */
   claim(key: string): Claim | { readonly shared: Shared } {
     const now = this.#clock.monotonic();
     const before = this.#requests.get(key);
@@ -51,7 +50,7 @@ export class RequestedChunks {
     };
   }
 
-  /** Whether all of them are done; false as soon as one failed or has taken too long. @throws the signal's reason */
+  /** False as soon as one failed or has taken too long. @throws the signal's reason */
   async settled(shared: readonly Shared[], signal: AbortSignal): Promise<boolean> {
     for (const { since, ended } of shared) {
       const left = since + SHARED_WANT_MS - this.#clock.monotonic();

@@ -1,4 +1,3 @@
-/** The serving side of pull syncing: tells peers what there is, and delivers what they request of it. */
 import { encodeStamp } from '../../../formats/chunk/stamp.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { RateLimit } from '../../env/turns/rate-limit.ts';
@@ -17,13 +16,12 @@ import { Ack, Delivery, Get, KNOWN_HEADER, Known, Syn, Want } from './wire.ts';
 export type ServingDeps = AnnouncementsDeps &
   PagesDeps & { readonly reserve: Pick<Reserve, 'load'> & Entries; readonly clock: Clock };
 
-/** An entry that was offered to a peer. */
 type Offered = ReserveItem & OfferedEntry;
 
 const WAITING: Headers = new Map([[KNOWN_HEADER, Uint8Array.of(1)]]);
 const NOT_WAITING: Headers = new Map();
 
-/** Headers in which a peer that asks for cursors hears whether this node waits for news with its answer. */
+/** Tells a peer whether this node answers only with news. */
 export function cursorsAnswer(_peer: Peer, received: Headers): Headers {
   return received.has(KNOWN_HEADER) ? WAITING : NOT_WAITING;
 }
@@ -33,7 +31,6 @@ export class Serving {
   readonly #observer: PullsyncObserver;
   readonly #pages: Pages;
   readonly #announcements: Announcements;
-  /** One per connection, dropped with it. */
   readonly #rates = new WeakMap<Peer, RateLimit>();
 
   constructor(deps: ServingDeps, observer: PullsyncObserver) {
@@ -50,7 +47,7 @@ export class Serving {
     await stream.write(Ack, ack);
   }
 
-  /** Reads ahead while it waits, so that it notices a peer that has given up. */
+  /** Reads ahead, to notice a peer that has given up. */
   async #await(
     stream: MessageStream,
     known: Uint8Array,
@@ -79,7 +76,7 @@ export class Serving {
     await this.#observer.delivering(delivery, () => this.#deliver({ version, stream }, items));
   }
 
-  /** Reads ahead while it waits, so that it notices a peer that has given up, and stops collecting for it. */
+  /** Reads ahead, to stop collecting for a peer that has given up. */
   async #offer(
     { version, stream }: Exchange,
     { bin, start }: MessageOf<typeof Get>,
@@ -106,7 +103,7 @@ export class Serving {
     using _limit = timeLimit(stream, DELIVERY_MS, clock);
     for (const { address, batchId, stampHash, id } of items) {
       const held = reserve.load(address, batchId, stampHash);
-      // Another payload has been put since: an entry of its own, which is offered under a later bin id.
+      // The new payload is an entry of its own, under a later bin id.
       if (held === undefined || !version.isStill(id, held)) {
         this.#observer.missing();
         await stream.write(Delivery, {});
@@ -125,7 +122,7 @@ export class Serving {
     return rate;
   }
 
-  /** A message that must come soon; otherwise the stream ends. */
+  /** Without it in time the stream ends. */
   async #prompt<T extends MessageTable>(
     stream: MessageStream,
     message: Promise<MessageOf<T>>,

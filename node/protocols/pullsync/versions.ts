@@ -1,6 +1,5 @@
 /**
- * The versions of the protocol. They differ in one thing: what tells the entries of one address apart, and so what an
- * offer says of them. `p2p-protocols.md` 4.10 and 4.11.
+ * Versions differ in what tells the entries of one address apart, and so in their offers. `p2p-protocols.md` 4.10 and 4.11.
  */
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -11,16 +10,14 @@ import type { Reserve, ReserveEntry } from '../../store/ports.ts';
 import { checkOffered } from './rules.ts';
 import { CURSORS, CURSORS_2, Offer, PULLSYNC, PULLSYNC_2, SummedOffer } from './wire.ts';
 
-/** An entry as it is offered. */
 export interface OfferedEntry {
   /** 32 bytes. */
   readonly address: Uint8Array;
-  /** Tells it apart from others of that address. */
   readonly id: Uint8Array;
 }
 
 export interface OfferedPage {
-  /** Highest bin id of those offered. */
+  /** Highest bin id offered. */
   readonly topmost: bigint;
   readonly entries: readonly OfferedEntry[];
 }
@@ -34,23 +31,22 @@ export interface Version {
   writeOffer(stream: MessageStream, page: OfferedPage): Promise<void>;
   /** @throws PullsyncError `OFFER_INVALID` */
   readOffer(stream: MessageStream, signal: AbortSignal): Promise<OfferedPage>;
-  /** Of an own entry; undefined when its chunk cannot be read. */
+  /** Undefined when the chunk cannot be read. */
   idOf(entry: ReserveEntry, reserve: Entries): Uint8Array | undefined;
-  /** Whether what an own entry holds now is what was offered. */
+  /** Whether the entry still holds what was offered. */
   isStill(offered: Uint8Array, held: { readonly chunk: Chunk; readonly stamp: Stamp }): boolean;
   /** Of a valid chunk that is delivered. */
   idOfDelivery(chunk: Chunk, stamp: Stamp): Uint8Array;
-  /** The own entry that is offered; undefined when there is none. */
+  /** The own entry; undefined when there is none. */
   find(entry: OfferedEntry, reserve: Entries): ReserveEntry | undefined;
 }
 
-/** A conversation in one version. */
 export interface Exchange {
   readonly version: Version;
   readonly stream: MessageStream;
 }
 
-/** An entry is a chunk under a stamp: another payload of a single-owner chunk is the same one. */
+/** A chunk under a stamp, whatever the payload of a single-owner chunk. */
 export const BY_STAMP: Version = {
   pullsync: PULLSYNC,
   cursors: CURSORS,
@@ -79,7 +75,7 @@ export const BY_STAMP: Version = {
   },
 };
 
-/** An entry is a chunk with its payload under a stamp. */
+/** A chunk with its payload under a stamp. */
 export const BY_SUM: Version = {
   pullsync: PULLSYNC_2,
   cursors: CURSORS_2,

@@ -5,36 +5,34 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PULLSYNC = {
   id: '/swarm/pullsync/1.4.0/pullsync',
-  /** One live and one historical stream per bin, and as many again while a peer replaces them. */
+  /** A live and a historical stream per bin, twice while a peer replaces them. */
   inboundStreamsMax: 128,
 } as const satisfies ProtocolSpec;
 
 export const CURSORS = {
   id: '/swarm/pullsync/1.4.0/cursors',
-  /** Peers ask once per connection, and keep one stream waiting where the other side supports it. */
+  /** One per connection, and one that waits. */
   inboundStreamsMax: 8,
 } as const satisfies ProtocolSpec;
 
-/** Differs from `PULLSYNC` in its `Offer` alone. */
+/** Its `Offer` differs from that of `PULLSYNC`. */
 export const PULLSYNC_2 = {
   id: '/swarm/pullsync/2.0.0/pullsync',
   inboundStreamsMax: PULLSYNC.inboundStreamsMax,
 } as const satisfies ProtocolSpec;
 
-/** As `CURSORS`. */
 export const CURSORS_2 = {
   id: '/swarm/pullsync/2.0.0/cursors',
   inboundStreamsMax: CURSORS.inboundStreamsMax,
 } as const satisfies ProtocolSpec;
 
 /**
- * Header of a cursors stream to be answered once there is something new; its value is a `Known`. A node that
- * supports this answers with a header of the same name; other nodes, such as those of the public network, do
- * not know it and answer at once.
+ * Header of a cursors stream to be answered with news only; its value is a `Known`. A node that supports it answers with the
+ * same header; others answer at once.
  */
 export const KNOWN_HEADER = 'known-cursors';
 
-/** What a peer knows of our bins, epoch 0 if nothing, and the bins that it pulls, both ends included. */
+/** Epoch 0 if the peer knows nothing; its bins, both ends included. */
 export const Known = {
   cursors: [1, ['repeated', 'uint64']],
   epoch: [2, 'uint64'],
@@ -45,13 +43,13 @@ export const Known = {
 export const Syn = {} as const satisfies MessageTable;
 
 export const Ack = {
-  /** Highest bin id of every bin, 0 for an empty one. */
+  /** 0 for an empty bin. */
   cursors: [1, ['repeated', 'uint64']],
-  /** Unix seconds of the reserve's creation. */
+  /** Unix seconds of creation. */
   epoch: [2, 'uint64'],
 } as const satisfies MessageTable;
 
-/** @property bin of the serving node: proximity order of its overlay and the chunk @property start lowest bin id wanted */
+/** @property bin proximity order of the serving node's overlay and the chunk @property start lowest bin id wanted */
 export const Get = {
   bin: [1, 'int32'],
   start: [2, 'uint64'],
@@ -65,12 +63,12 @@ export const OfferedChunk = {
 } as const satisfies MessageTable;
 
 export const Offer = {
-  /** Highest bin id of those offered. */
+  /** Highest bin id offered. */
   topmost: [1, 'uint64'],
   chunks: [2, ['repeated', OfferedChunk]],
 } as const satisfies MessageTable;
 
-/** @property address 32 bytes @property sum 16 bytes, of the chunk under a stamp (4.11) */
+/** @property address 32 bytes @property sum 16 bytes (4.11) */
 export const SummedChunk = {
   address: [1, 'bytes'],
   sum: [2, 'bytes'],
@@ -82,12 +80,12 @@ export const SummedOffer = {
   chunks: [2, ['repeated', SummedChunk]],
 } as const satisfies MessageTable;
 
-/** One bit per offered chunk: bit i is `1 << (i % 8)` of byte i / 8. */
+/** Bit i is `1 << (i % 8)` of byte i / 8. */
 export const Want = {
   bitVector: [1, 'bytes'],
 } as const satisfies MessageTable;
 
-/** @property address empty when the server has lost the chunk since it offered it @property stamp 113 bytes */
+/** @property address empty when the chunk has left since @property stamp 113 bytes */
 export const Delivery = {
   address: [1, 'bytes'],
   data: [2, 'bytes'],

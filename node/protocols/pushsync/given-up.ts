@@ -1,19 +1,19 @@
 /**
- * Chunks that leave the queue unpushed because their batch has ended: they were acknowledged, so that the log says so
- * at the usual level. One line for a batch every ten seconds at most, with their number.
+ * Tells of acknowledged chunks that leave the queue unpushed because their batch has ended: one line per batch, every ten
+ * seconds at most.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 
 /** A pass over a long queue takes seconds. */
 const LINE_MS = 10_000;
-/** The first line comes soon, and nevertheless counts more than one chunk. */
+/** Soon, but after more than one chunk. */
 const FIRST_LINE_MS = 1_000;
 
 export class GivenUp {
   readonly #clock: Pick<Clock, 'timer' | 'monotonic'>;
   readonly #log: Logger;
-  /** Batch in hex → chunks since its last line. */
+  /** Batch in hex → chunks since the last line. */
   readonly #chunks = new Map<string, number>();
   #timer: Disposable | undefined;
   #saidAt = Number.NEGATIVE_INFINITY;
@@ -23,14 +23,13 @@ export class GivenUp {
     this.#log = log;
   }
 
-  /** @param batch hex */
   add(batch: string): void {
     this.#chunks.set(batch, (this.#chunks.get(batch) ?? 0) + 1);
     const pauseMs = Math.max(FIRST_LINE_MS, this.#saidAt + LINE_MS - this.#clock.monotonic());
     this.#timer ??= this.#clock.timer(pauseMs, () => this.say());
   }
 
-  /** Says what has not been said yet. */
+  /** Tells at once. */
   say(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

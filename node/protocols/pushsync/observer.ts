@@ -1,4 +1,3 @@
-/** What is seen of pushsync from outside: metrics, chunk events, spans and log lines. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Accounting } from '../../accounting/ports.ts';
@@ -14,22 +13,17 @@ export interface ObserverDeps extends Instruments {
   readonly accounting: Pick<Accounting, 'price'>;
 }
 
-/** A chunk that is pushed. */
 interface Pushed {
   readonly chunk: Chunk;
-  /** The event that it is being sent under. */
   readonly causeEvent: CauseEvent;
 }
 
-/** A delivery of a peer. */
 interface Received {
   readonly address: Uint8Array;
   readonly causeEvent: CauseEvent;
-  /** Monotonic, before it was read. */
   readonly startedAt: number;
 }
 
-/** One peer that is asked to take a chunk. */
 interface Attempt {
   readonly peer: Peer;
   /** Within the push, from 1. */
@@ -61,7 +55,7 @@ export class PushsyncObserver {
     this.#metrics.outgoingErrors.inc();
   }
 
-  /** @param storer overlay, 32 bytes @param storerPO its proximity order to the chunk */
+  /** @param storer 32 bytes */
   synced({ chunk, causeEvent }: Pushed, storer: Uint8Array, storerPO: number): void {
     this.#metrics.receiptDepth.inc({ depth: storerPO });
     this.#deps.events?.add('synced', chunk.address, { causeEvent, peer: toHex(storer) });
@@ -84,7 +78,6 @@ export class PushsyncObserver {
     this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.overlayHex });
   }
 
-  /** Runs one attempt. */
   attempt<T>(attempt: Attempt, pushed: Pushed, request: () => Promise<T>): Promise<T> {
     const { accounting, tracing } = this.#deps;
     if (tracing === undefined) return this.#attempt(attempt, pushed, request);
@@ -164,7 +157,6 @@ export class PushsyncObserver {
     this.#deps.events?.add('signed', address, { causeEvent });
   }
 
-  /** @param sender of the delivery */
   forwarded(sender: Peer, { chunk, causeEvent }: Pushed): void {
     this.#metrics.forwarder.inc();
     this.#deps.events?.add('forwarded', chunk.address, { causeEvent, peer: sender.overlayHex });

@@ -1,10 +1,9 @@
 /**
- * Pushes what this node uploads: the chunks waiting in the local store (deferred), in upload order, and those that an
- * upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4.
- * The store is the only queue: a pass walks the waiting chunks from first to last and skips those being pushed and
- * those whose neighbourhood takes nothing now (`pauses.ts`). Pushed chunks leave the store; failed ones wait for the
- * next pass, which comes when an upload is done or after a pause. A failing chunk thus occupies neither a slot nor
- * memory, and after a crash the first pass is the recovery.
+ * Pushes what this node uploads: chunks waiting in the store (deferred), in upload order, and those that an upload hands
+ * over (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4. The store is the only queue: a pass
+ * walks the waiting chunks and skips those being pushed and those whose neighbourhood takes nothing (`pauses.ts`). Pushed
+ * chunks leave the store; failed ones wait, without slot or memory, for the next pass, after an upload or a pause. After a
+ * crash the first pass is the recovery.
  */
 
 import { addressPrefix } from '../../../formats/chunk/address.ts';
@@ -31,29 +30,26 @@ import { type Pause, Pauses } from './pauses.ts';
 import type { Pushsync } from './pushsync.ts';
 import { NoRoomError, PushsyncError } from './rules.ts';
 
-/** Chunks being pushed at once: the network's number. */
+/** The network's number. */
 const IN_FLIGHT_MAX = 128;
-/** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
+/** Read at once: half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** A push ends after this many shallow receipts; a later pass tries again. */
+/** Then the push ends; a later pass tries again. */
 const SHALLOW_MAX = 6;
-/** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
+/** Each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/**
- * Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to skip
- * them.
- */
+/** Between passes while chunks are in flight, ms: each pass reads those again, only to skip them. */
 const PASS_PAUSE_MS = 10;
-/** The same per chunk that a pass skipped: about ten times the cost of looking at it. */
+/** Per skipped chunk: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
-/** Pause when there is no peer, milliseconds. */
+/** Without peers. */
 const NO_PEER_PAUSE_MS = 5_000;
-/** Pause before failed chunks are tried again, milliseconds. */
+/** Before failed chunks are tried again. */
 const RETRY_PAUSE_MS = 1_000;
-/** Bits by which the neighbourhood of a storer may be smaller than one of this node's radius. */
+/** Bits by which a storer's neighbourhood may be smaller than one of this node's radius. */
 const DEEPER_MAX = 2;
-/** How long a direct upload waits for room, milliseconds. */
+/** Of a direct upload, for room. */
 const DIRECT_PATIENCE_MS = 30_000;
 
 export interface PusherDeps {
@@ -63,11 +59,11 @@ export interface PusherDeps {
     Postage,
     'awaited' | 'renewed' | 'saved'
   >;
-  /** Chunks whose addresses share this many bits are stored by the same nodes. */
+  /** Chunks that share this many address bits have the same storers. */
   readonly storageRadius: () => number;
-  /** Whether this node stores chunks of this address for the network. */
+  /** For the network. */
   readonly isResponsible: (address: Uint8Array) => boolean;
-  /** Sees every own chunk that is also kept here, as if it had come by pull syncing. Must not throw. */
+  /** Sees every own chunk kept here, as if pulled. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -75,25 +71,23 @@ export interface PusherDeps {
   readonly events?: ChunkEvents | undefined;
 }
 
-/** Uploads that wait because a neighbourhood takes nothing. */
+/** Uploads that wait for a neighbourhood. */
 export interface Held extends Pause {
-  /** Chunks of deferred uploads, as of the last pass over the queue. */
+  /** Of deferred uploads, as of the last pass. */
   readonly chunks: number;
 }
 
 export interface Pusher {
   /**
-   * Resolves when a storer has it. Waits for a slot, for peers until the signal aborts, and for a full neighbourhood
-   * half a minute.
-   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the
-   * signal's reason
+   * Resolves when a storer has it. Waits for a slot, for peers until the signal aborts, and for a full neighbourhood half a
+   * minute.
+   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the signal's
+   *   reason
    */
   direct(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<void>;
-  /** Starts pushing the waiting chunks. */
   start(): void;
-  /** Stops pushing waiting chunks; those in flight stay in the store. */
+  /** Chunks in flight stay in the store. */
   stop(): Promise<void>;
-  /** What is waiting for which neighbourhoods, and why. */
   held(): Held[];
 }
 
@@ -102,14 +96,12 @@ export function createPusher(deps: PusherDeps): Pusher {
 }
 
 type PushOptions = Parameters<Pushsync['push']>[2];
-/** How a chunk has arrived. */
 type Arrived = Exclude<PushOutcome, 'dropped'>;
 
-/** A push that runs now. */
 interface Running {
-  /** Sequence number of a waiting chunk; undefined for a direct push. */
+  /** Of a waiting chunk; undefined for a direct push. */
   readonly sequence: number | undefined;
-  /** Resolves at its end with whether the chunk arrived. */
+  /** Whether the chunk arrived. */
   readonly ended: Promise<boolean>;
 }
 
@@ -117,19 +109,19 @@ class ChunkPusher implements Pusher {
   readonly #deps: PusherDeps;
   readonly #metrics: MetricsOf<typeof PUSHER_METRICS>;
   readonly #slots = new Slots(IN_FLIGHT_MAX);
-  /** Identity and batch → push: a chunk is never pushed twice at once under one batch. */
+  /** Identity and batch → push: never two at once. */
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   #draining: Promise<void> | undefined;
-  /** Chunks may be waiting that no pass has seen. */
+  /** Chunks that no pass has seen may wait. */
   #news = true;
   #wake: (() => void) | undefined;
   #passEnds = false;
-  /** The next pass if there is no news, and its time, monotonic. */
+  /** The next pass without news; its time is monotonic. */
   #retry: { readonly timer: Disposable; readonly at: number } | undefined;
   readonly #pauses: Pauses;
   readonly #givenUp: GivenUp;
-  /** Neighbourhood → number of chunks that the last complete pass skipped because of it. */
+  /** Chunks that the last complete pass skipped, by neighbourhood. */
   #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
@@ -177,7 +169,7 @@ class ChunkPusher implements Pusher {
         );
       });
       if (pauseMs === undefined) return;
-      // Without holding a slot: other chunks can use it.
+      // The slot is free for other chunks.
       if (pauseMs > 0) await clock.sleep(pauseMs, signal);
     }
   }
@@ -191,7 +183,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /** @returns pause before the next try, milliseconds; undefined when the chunk has arrived */
+  /** @returns pause before the next try, ms; undefined when the chunk has arrived */
   async #directly(
     chunk: Chunk,
     stamp: Stamp,
@@ -203,7 +195,7 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
-      // Full only for a moment: the storer's radius grows, or it hands chunks over.
+      // Perhaps only for a moment: radii grow, and nodes hand chunks over.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
@@ -243,7 +235,7 @@ class ChunkPusher implements Pusher {
     return promise;
   }
 
-  /** Starts every waiting chunk once; returns before the last have arrived. */
+  /** Starts every waiting chunk; returns before the last have arrived. */
   async #pass(signal: AbortSignal): Promise<void> {
     this.#passEnds = false;
     const leftOut = new Map<string, number>();
@@ -253,7 +245,7 @@ class ChunkPusher implements Pusher {
       if (last === undefined) break;
       after = last.sequence;
       let going = 0;
-      // Checked now, not chunk by chunk: a push that ends in between is gone from the store but not from this page.
+      // Checked now: a push that ends in between is gone from the store but not from this page.
       for (const push of page.filter(
         (push) => this.#mayGo(push, leftOut) && push.isReadable && this.#isIdle(push),
       )) {
@@ -266,7 +258,7 @@ class ChunkPusher implements Pusher {
         void this.#handle(push);
       }
       if (this.#passEnds) return;
-      // A long queue in which nothing may be pushed would be read without ever waiting for a slot.
+      // Otherwise a queue in which nothing may be pushed never waits for a slot.
       if (going === 0) await this.#pause(0);
     }
     this.#leftOut = leftOut;
@@ -285,12 +277,12 @@ class ChunkPusher implements Pusher {
   #isIdle({ chunk, stamp, sequence }: PendingPush): boolean {
     const running = this.#running.get(keyOf(chunk, stamp));
     if (running === undefined) return true;
-    // The same chunk is being pushed by another route: retry it in case that one fails.
+    // Pushed by another route, which may fail: retry.
     if (running.sequence !== sequence) this.#retryIn(RETRY_PAUSE_MS);
     return false;
   }
 
-  /** Pushes a waiting chunk in the slot it was given. Never rejects. */
+  /** In the slot it was given. Never rejects. */
   async #handle(push: PendingPush): Promise<void> {
     const { log } = this.#deps;
     const { signal } = this.#stopping;
@@ -311,7 +303,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // No peer accepts the stamp now; the chunk stays in the queue until the batch returns or is given up.
+      // No peer accepts the stamp now; the chunk stays queued until the batch returns or is given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
@@ -326,7 +318,7 @@ class ChunkPusher implements Pusher {
     return true;
   }
 
-  /** Runs `work` as the only push of its key. */
+  /** The only push of its key. */
   async #alone<R>(
     { key, sequence }: { key: string; sequence: number | undefined },
     work: () => Promise<R>,
@@ -353,9 +345,9 @@ class ChunkPusher implements Pusher {
       } catch (error) {
         if (!(error instanceof PushsyncError)) throw error;
         if (error.code === 'SUPERSEDED') {
-          // As if it had been stored and then replaced, which is what the owner of a mutable batch wants.
+          // As if stored and then replaced, which the owner of a mutable batch wants.
           if (this.#isReplaceable(paid)) return 'synced';
-          // Another upload of the same content was faster. Only a receipt would tell where its stamp has arrived.
+          // Another upload of the same content was faster; only a receipt would tell where its stamp arrived.
           const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
           if (renewed === undefined) throw error;
           await this.#deps.postage.saved(renewed.batchId);
@@ -386,7 +378,7 @@ class ChunkPusher implements Pusher {
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       if (outcome === 'want-self') return 'stored';
       if (await this.#keep(chunk, stamp)) return 'kept';
-      // The radius or the reserve has grown meanwhile: the copies that were not pushed because of ours are needed.
+      // The radius or the reserve has grown: the copies that ours replaced are needed after all.
       if (keptHere && !this.#belongsHere(chunk, stamp) && this.#batchExists(stamp))
         await pushsync.push(chunk, stamp, { signal: options.signal });
       return 'synced';
@@ -402,8 +394,8 @@ class ChunkPusher implements Pusher {
   }
 
   /**
-   * Puts a chunk that others hold into our own reserve when it belongs there. Pull syncing would bring it back in a
-   * moment: over the network, to be hashed and its stamp verified again.
+   * Puts an own chunk into our reserve when it belongs there: pull syncing would bring it back, to be hashed and verified
+   * again.
    * @returns whether it is held
    */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
@@ -413,7 +405,7 @@ class ChunkPusher implements Pusher {
     try {
       await store.reserve.put(chunk, stamp);
     } catch (error) {
-      // The index is in use by a newer stamp: this one is no longer needed.
+      // A newer stamp has the index: this one is no longer needed.
       if (error instanceof ReserveOverwriteError) return false;
       throw error;
     }
@@ -427,7 +419,7 @@ class ChunkPusher implements Pusher {
     return isResponsible(address) && store.reserve.hasRoomFor(address) && this.#batchExists(stamp);
   }
 
-  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  /** A peer is wrong that says an immutable batch's index was reused. */
   #isReplaceable(stamp: Stamp): boolean {
     return this.#deps.postage.batches.get(stamp.batchId)?.immutable === false;
   }
@@ -436,19 +428,19 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param claimed prefix that a storer has named, unproven: used only for how far its neighbourhood reaches */
+  /** @param claimed prefix that a storer named, unproven: used only for how far its neighbourhood reaches */
   #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();
     const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
-      // The reason may be a peer's own words, of any length and content.
+      // The reason may be a peer's own words.
       log.warn({ neighbourhood: prefix }, 'uploads wait for a neighbourhood that takes nothing');
       log.debug({ neighbourhood: prefix, reason }, 'why it takes nothing');
     }
   }
 
-  /** Another pass after a while, unless one comes sooner. */
+  /** Unless a pass comes sooner. */
   #retryIn(pauseMs: number): void {
     const { clock } = this.#deps;
     const at = clock.monotonic() + pauseMs;
@@ -461,7 +453,7 @@ class ChunkPusher implements Pusher {
     this.#retry = { timer, at };
   }
 
-  /** Ends early when the pusher stops. */
+  /** Ends early on stop. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#stopping;
     await this.#deps.clock.sleep(ms, signal).catch((error: unknown) => {
@@ -474,7 +466,7 @@ function keyOf(chunk: Chunk, stamp: Stamp): string {
   return toHex(chunk.identity) + toHex(stamp.batchId);
 }
 
-/** The network did not take the chunk; not that there is none. */
+/** The network, though there is one, did not take the chunk. */
 function isRefused(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && (error.code === 'PUSH_FAILED' || error.code === 'SUPERSEDED');
 }

@@ -1,5 +1,5 @@
 /**
- * Bringing a chunk with its stamp to the node that stores it, and its signed receipt back. `p2p-protocols.md` 4.9.
+ * Brings a chunk with its stamp to the node that stores it, and its signed receipt back. `p2p-protocols.md` 4.9.
  *
  *   pushing side                              receiving side
  *   1 reserve the peer's price
@@ -11,18 +11,16 @@
  *   7 apply the credit                        6 apply the debit
  *   8 origin: who signed, and deep enough?
  *
- * A failure before step 4 is reported in Receipt.err and closes the stream in order; one after it resets the
- * stream. What was stored stays stored when the debit fails. A forwarder passes the receipt on as it is.
+ * A failure before step 4 is reported in Receipt.err and closes the stream in order; a later one resets it. What was stored
+ * stays stored when the debit fails. A forwarder passes the receipt on as it is.
  *
- * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a
- * forwarder tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers at once, and
- * to none outside it; an origin that keeps a content-addressed chunk itself asks them only when there is no
- * receipt for a second. Of a single-owner chunk the closest peer always gets one. A storer without room says
- * so and names its neighbourhood.
+ * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a forwarder
+ * tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers of it at once; an origin that keeps a
+ * content-addressed chunk itself asks them only without a receipt for a second. Of a single-owner chunk the closest peer
+ * always gets one. A storer without room names its neighbourhood.
  *
- * An invalid chunk counts against its sender at once. Stamps are checked by the storer, so a forwarder may
- * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a
- * forwarder check its sender's stamps before passing them on.
+ * An invalid chunk counts against its sender. Stamps are checked by the storer, so a bad one counts little against a
+ * forwarder; it checks its sender's stamps only once a storer reports bad ones back.
  */
 
 import { proximityOrder } from '../../../formats/chunk/address.ts';
@@ -49,9 +47,8 @@ import { PUSHSYNC } from './wire.ts';
 
 export interface PushsyncOptions extends ServingOptions {
   readonly networkId: bigint;
-  /** A full node stores what no other node takes, unless it is cut off; a light one fails with `NO_PEER`. */
+  /** A full node, unless cut off, stores what no other takes; a light one fails with `NO_PEER`. */
   readonly fullNode: boolean;
-  /** How many times the reserve is doubled. */
   readonly capacityDoubling: number;
 }
 
@@ -66,21 +63,18 @@ export type PushResult =
   | {
       readonly outcome: 'synced';
       readonly receipt: Receipt;
-      /** Proximity order of chunk and storer. */
       readonly storerPO: number;
     }
-  /** No other node takes the chunk, and it belongs here: this node has to store it. */
+  /** It belongs here: this node has to store it. */
   | { readonly outcome: 'want-self' };
 
 export interface Pushsync {
   /**
    * Pushes an own chunk. @param options.onSent called for every peer to which the delivery was written
    * @param options.tagUid of the upload that it waited with
-   * @param options.keptHere the caller stores it for the network as well, once there is a receipt: fewer copies
-   * are pushed
-   * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another
-   * storer is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the
-   * signal's reason
+   * @param options.keptHere the caller stores it too, after a receipt: fewer copies are pushed
+   * @throws PushsyncError `NO_PEER` (light node, or cut off from all known peers), `SHALLOW_RECEIPT` (repeat: another storer
+   *   is asked), `NO_ROOM` (NoRoomError), `SUPERSEDED` (a newer stamp has its index), `PUSH_FAILED`; the signal's reason
    */
   push(
     chunk: Chunk,
@@ -89,7 +83,6 @@ export interface Pushsync {
   ): Promise<PushResult>;
 }
 
-/** Registers the receiving side. */
 export function createPushsync(options: PushsyncOptions, deps: PushsyncDeps): Pushsync {
   const observer = new PushsyncObserver(deps);
   const sender = new Sender(deps, observer);
@@ -98,17 +91,15 @@ export function createPushsync(options: PushsyncOptions, deps: PushsyncDeps): Pu
   return new Origin(options, deps, { sender, observer });
 }
 
-/** A receipt whose signer is known. */
 interface Judged {
   readonly receipt: Receipt;
   readonly peer: Peer;
   /** Overlay, 32 bytes. */
   readonly storer: Uint8Array;
-  /** Proximity order of storer and chunk. */
+  /** Of storer and chunk. */
   readonly storerPO: number;
 }
 
-/** Pushes this node's own chunks. */
 class Origin implements Pushsync {
   readonly #options: PushsyncOptions;
   readonly #deps: PushsyncDeps;
@@ -153,10 +144,10 @@ class Origin implements Pushsync {
     }
   }
 
-  /** @throws SignatureError, PushsyncError `RECEIPT_INVALID`: the peer has failed then */
+  /** @throws SignatureError, PushsyncError `RECEIPT_INVALID`: the peer has failed */
   #judge({ keptHere }: Parcel, receipt: Receipt, peer: Peer): Judged {
     const storer = storerOf(receipt, this.#options.networkId);
-    // Passed back by a peer that knows no closer one: it would be the only copy.
+    // Passed back by a peer that knows no closer one: ours would be the only copy.
     if (keptHere && equalBytes(storer, this.#deps.host.overlay))
       throw new PushsyncError('RECEIPT_INVALID', 'the receipt is our own');
     return { receipt, peer, storer, storerPO: proximityOrder(storer, receipt.address) };
@@ -169,7 +160,7 @@ class Origin implements Pushsync {
       ownRadius: this.#deps.topology.storageRadius(),
       capacityDoubling: this.#options.capacityDoubling,
     };
-    // No closer peer than the storer is known: so it keeps what no other node can.
+    // No peer closer than the storer is known.
     if (isShallow(depth) && !isClosest(this.#deps, storer, receipt.address)) {
       this.#observer.shallow(storerPO);
       this.#sender.avoid(peer, parcel);
@@ -184,14 +175,13 @@ class Origin implements Pushsync {
     if (refused !== undefined && !(refused instanceof NoRoomError)) throw couldNotPush(refused);
     const { store, topology } = this.#deps;
     const { chunk } = parcel;
-    // While we are cut off, a chunk kept here would count as synced where no node looks for it.
+    // Cut off, a chunk kept here would count as synced where no node looks for it.
     if (!this.#options.fullNode || topology.isCutOff()) {
       throw refused ?? new PushsyncError('NO_PEER', 'no peer found');
     }
     if (!belongsHere(this.#deps, chunk.address)) throw refused ?? nobodyCloser();
     if (!store.reserve.hasRoomFor(chunk.address)) throw refused ?? noRoomFor(this.#deps, chunk.address);
-    // The chunk has arrived. Single-owner chunks are reported when others deliver them: a node's own uploads
-    // are no news to it.
+    // Single-owner chunks are reported when others deliver them: own uploads are no news.
     if (chunk.kind === 'cac') this.#deps.onDelivered(chunk);
     this.#observer.kept(parcel);
     return { outcome: 'want-self' };

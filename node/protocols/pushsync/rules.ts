@@ -3,24 +3,22 @@ import { CodedError } from '../../../formats/coded-error.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { recoverSigner } from '../../../formats/crypto/signer.ts';
 
-/** Time limit for one attempt with one peer, for awaiting a delivery, and for pushing it on, milliseconds. */
+/** For one attempt, for awaiting a delivery, and for pushing it on, ms. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
-/** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
+/** Skip of a peer that failed for a chunk, ms. */
 export const FAILED_SKIP_MS = 300_000;
 /** A reserve can be doubled at most this many times. */
 const CAPACITY_DOUBLING_MAX = 1;
 
-/** What a storer says when the batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
+/** The batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/**
- * The error in a refusal's text that concerns the chunk itself and so holds on any node; undefined if there is none.
- */
+/** An error that concerns the chunk itself and holds on any node; undefined if there is none. */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
 
-/** How a storer's refusal of an invalid stamp begins; forwarders put their own words in front of it. */
+/** How a storer's refusal begins; forwarders put their own words in front. */
 const BAD_STAMP = 'invalid stamp: ';
 
 export function refusesStamp(error: unknown): boolean {
@@ -28,8 +26,8 @@ export function refusesStamp(error: unknown): boolean {
 }
 
 /**
- * Invalid deliveries of one peer, including those with an unknown batch: each is hashed first. Beyond this rate
- * deliveries wait. An uploader whose batch we have not read yet loses some hundred deliveries, and then waits here.
+ * Invalid deliveries of one peer, unknown batches included: each is hashed. Beyond this rate deliveries wait, as those of an
+ * uploader whose batch we have not read yet.
  */
 export const REFUSALS = {
   peer: { perSecond: 100, burst: 400 },
@@ -37,26 +35,20 @@ export const REFUSALS = {
   nearby: { perSecond: 400, burst: 2_000 },
 } as const;
 
-/**
- * Weight of a fault that may be another node's doing: Bees forward stamps and receipts without verifying their
- * signatures.
- */
+/** Weight of a fault that may be another's: Bees forward stamps and receipts unverified. */
 export const PASSED_ON = 1 / 8;
 
-/**
- * Storers without room after which a push ends: as many as it places copies. Other peers would only send it to these
- * again.
- */
+/** Storers without room that end a push: others would only send it to these again. */
 export const NO_ROOM_MAX = 3;
 
-/** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
+/** They place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
 /**
- * How long they wait for a receipt when this node keeps the chunk as well, milliseconds. With the receipt two nodes
- * hold it, and the others pull it, for less than a push costs; a storer that is slow must not hold up the upload.
+ * Wait for a receipt when this node keeps the chunk too, ms. With it two nodes hold the chunk, and others pull it for less
+ * than a push costs; a slow storer must not hold up the upload.
  */
 export const MULTIPLEX_KEPT_MS = 1_000;
-/** Failures tolerated, and pause before another peer is asked, by role. */
+/** Failures tolerated, and pause before another peer, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 5_000 } as const;
 export const FORWARDER = { errorsMax: 1 } as const;
 
@@ -71,9 +63,9 @@ export type PushsyncErrorCode =
 
 export class PushsyncError extends CodedError<PushsyncErrorCode> {}
 
-/** A storer's reserve is full: its neighbourhood takes no more. */
+/** The neighbourhood takes no more. */
 export class NoRoomError extends PushsyncError {
-  /** Bits of the chunk's address up to the storer's radius, as `0` and `1`. */
+  /** Address bits up to the storer's radius, as `0` and `1`. */
   readonly neighbourhood: string;
 
   constructor(neighbourhood: string) {
@@ -81,7 +73,7 @@ export class NoRoomError extends PushsyncError {
     this.neighbourhood = neighbourhood;
   }
 
-  /** Parsed from the text of a refusal; forwarders put their own words in front of it. */
+  /** Forwarders put their own words in front of it. */
   static in(text: string): NoRoomError | undefined {
     const prefix = /no room in neighbourhood '([01]{0,32})'/.exec(text)?.[1];
     return prefix === undefined ? undefined : new NoRoomError(prefix);
@@ -92,20 +84,20 @@ export function isSuperseded(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && error.code === 'SUPERSEDED';
 }
 
-/** What a push fails with: a storer's own statement as it is, anything else as the cause of `PUSH_FAILED`. */
+/** A storer's own statement as it is; else the cause of `PUSH_FAILED`. */
 export function couldNotPush(cause: unknown): PushsyncError {
   if (cause instanceof NoRoomError || isSuperseded(cause)) return cause;
   return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
 }
 
-/** All closer peers failed a moment ago, and the chunk does not belong here. */
+/** And the chunk does not belong here. */
 export function nobodyCloser(): PushsyncError {
   return couldNotPush(new Error('no closer peer takes the chunk'));
 }
 
-/** The storer's statement that it keeps a chunk. */
+/** The storer says that it keeps a chunk. */
 export interface Receipt {
-  /** Chunk address, 32 bytes. */
+  /** 32 bytes. */
   readonly address: Uint8Array;
   /** 65 bytes. */
   readonly signature: Uint8Array;
@@ -114,20 +106,19 @@ export interface Receipt {
   readonly storageRadius: number;
 }
 
-/** Overlay of the node that signed the receipt. @throws SignatureError when no key can have produced the signature */
+/** @throws SignatureError when no key can have produced the signature */
 export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
   return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
 }
 
 /**
- * Whether the storer is too far from the chunk, by our radius or by its own. All in bits. A doubled reserve reaches
- * one bit further out, so a storer may lie one bit outside our radius, unless ours is doubled too.
+ * Too far from the chunk, by our radius or the storer's, in bits. A doubled reserve reaches one bit further out, so a storer
+ * may lie one bit outside our radius, unless ours is doubled too.
  */
 export function isShallow(depth: {
   storerPO: number;
   receiptRadius: number;
   ownRadius: number;
-  /** How many times our reserve is doubled. */
   capacityDoubling: number;
 }): boolean {
   const { storerPO, receiptRadius, ownRadius } = depth;

@@ -1,4 +1,4 @@
-/** The sending side of pushsync: one peer after another is asked to take a chunk, an own one or one that is passed on. */
+/** Asks one peer after another to take a chunk, own or passed on. */
 import { closerTo, isResponsible } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
@@ -34,25 +34,24 @@ export interface SenderDeps extends ObserverDeps {
   readonly accounting: Pick<Accounting, 'price' | 'prepareCredit' | 'awaitCredit'>;
 }
 
-/** A chunk on its way: bytes as received or encoded once, for any number of peers. */
+/** Received or encoded once, for any number of peers. */
 export interface Parcel {
   readonly chunk: Chunk;
   /** 113 bytes. */
   readonly stamp: Uint8Array;
-  /** Hex of the chunk's identity: key of its failed peers. */
+  /** Hex of the chunk's identity. */
   readonly id: string;
   readonly onSent: (() => void) | undefined;
-  /** Whether this node will store it as well. */
+  /** Will be stored here too. */
   readonly keptHere: boolean;
-  /** The event that it is being sent under. */
   readonly causeEvent: CauseEvent;
 }
 
-/** How a parcel is sent. `R` is what the first good receipt turns into. */
+/** `R` is what the first good receipt turns into. */
 export interface Way<R> {
-  /** Whether the chunk is this node's own; if not, it is passed on. */
+  /** Own, not passed on. */
   readonly originated: boolean;
-  /** Peers not to ask, by overlay in hex. */
+  /** Overlays in hex, not to ask. */
   readonly exclude?: readonly string[];
   readonly accept: (receipt: Receipt, peer: Peer) => R;
 }
@@ -60,7 +59,6 @@ export interface Way<R> {
 interface Attempt {
   readonly peer: Peer;
   readonly credit: Credit;
-  /** Within the push, from 1. */
   readonly number: number;
 }
 
@@ -75,7 +73,7 @@ export class Sender {
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
 
-  /** The peer is not asked to take this chunk for a while. */
+  /** For a while. */
   avoid(peer: Peer, parcel: Parcel): void {
     this.#failed.add(parcel.id, peer.overlayHex);
   }
@@ -101,11 +99,11 @@ export class Sender {
           const nearest = attempts > 0 ? this.#listener(parcel.chunk, skip) : undefined;
           const peer = nearest ?? topology.closestPeer(address, { skip, includeSelf: !originated });
           if (peer === undefined || peer === 'self') return undefined;
-          // The whole neighbourhood has been asked: any other peer would only ask it again.
+          // Any other peer would only ask the neighbourhood again.
           return isInside(peer) || !topology.peers().some(isInside) ? peer : undefined;
         },
         multiplex: MULTIPLEX,
-        // A single-owner chunk may be a message: the node that listens for it must get it at once.
+        // It may be a message, which its listener must get at once.
         multiplexAfterMs: parcel.keptHere && parcel.chunk.kind === 'cac' ? MULTIPLEX_KEPT_MS : undefined,
         isNeighbour: isInside,
         reserve: (peer) => this.#reserveCredit(peer, parcel, originated),
@@ -121,7 +119,7 @@ export class Sender {
           if (err instanceof SignatureError) this.#deps.host.misbehaved(peer, 'unsigned receipt', PASSED_ON);
           if (isSuperseded(err)) return false;
           if (err instanceof NoRoomError) {
-            // It may have room in a moment, so it is not left out of the next push.
+            // It may soon have room: not left out of the next push.
             full = err;
             refusals++;
           } else this.avoid(peer, parcel);
@@ -130,9 +128,9 @@ export class Sender {
       },
       { clock, signal },
     );
-    // The next push may ask the failed peers again: it comes after a pause, and may have no other peers.
+    // The next push comes after a pause, and may have no other peers.
     if (outcome.outcome !== 'done' && originated) this.#failed.forget(parcel.id);
-    // A storer's own statement tells more than the failures of the peers asked after it.
+    // It tells more than the failures of peers asked later.
     const isFinal = outcome.outcome === 'exhausted' && isSuperseded(outcome.cause);
     return outcome.outcome === 'done' || full === undefined || isFinal
       ? outcome
@@ -140,9 +138,9 @@ export class Sender {
   }
 
   /**
-   * Closest of the neighbourhood to a single-owner chunk: its owner may have chosen the address for that peer to
-   * listen at. One that is busy is rated badly and would not be chosen, and pull syncing brings only the last
-   * of many payloads. It gets a copy beside the peer that is trusted to answer.
+   * Closest of the neighbourhood to a single-owner chunk: the address may have been chosen for that peer to listen at. A
+   * busy one is rated badly and would not be chosen, and pull syncing brings only the last of many payloads. So it gets a
+   * copy besides.
    */
   #listener({ kind, address }: Chunk, skip: ReadonlySet<string>): Peer | undefined {
     if (kind !== 'soc') return undefined;
@@ -182,7 +180,7 @@ export class Sender {
     }
   }
 
-  /** @throws PushsyncError when it says why the chunk was not taken, or is about another one */
+  /** @throws PushsyncError of a refusal, or when it is about another chunk */
   #check(receipt: ReceiptMessage, peer: Peer, address: Uint8Array): void {
     if (receipt.err !== '') {
       throw (

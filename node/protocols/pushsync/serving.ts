@@ -1,6 +1,4 @@
-/**
- * The receiving side of pushsync: verifies a delivery, then stores it or passes it on, and answers with a receipt.
- */
+/** Verifies a delivery, stores it or passes it on, and answers with a receipt. */
 import { isResponsible } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
@@ -31,9 +29,9 @@ import { belongsHere, noRoomFor } from './surroundings.ts';
 import { Delivery, type DeliveryMessage, Receipt as ReceiptTable } from './wire.ts';
 
 export interface ServingOptions {
-  /** Of this node's overlay, 32 bytes. */
+  /** Of the overlay, 32 bytes. */
   readonly nonce: Uint8Array;
-  /** Whether others can reach this node; if not, it stores only what no other node takes. */
+  /** If others cannot reach this node, it stores only what no other takes. */
   readonly reachable: boolean;
 }
 
@@ -43,12 +41,8 @@ export interface ServingDeps extends ObserverDeps {
   readonly accounting: Pick<Accounting, 'price' | 'prepareDebit'>;
   readonly postage: Pick<Postage, 'validate'>;
   readonly store: { readonly reserve: Pick<Reserve, 'put' | 'has' | 'hasIndex' | 'hasRoomFor'> };
-  /** Key of this node's overlay. */
   readonly signer: Signer;
-  /**
-   * Sees every valid chunk that is delivered, whether it is then stored, passed on or refused for its stamp. Must not
-   * throw.
-   */
+  /** Sees every valid delivery, even if it is refused for its stamp. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
 }
 
@@ -79,7 +73,7 @@ export class Serving {
     const causeEvent = this.#observer.received(peer, address);
     let receipt: Receipt;
     let debit: Debit;
-    // Undefined in the usual case, which then does not wait for another turn of the event loop.
+    // Usually undefined: no wait for another turn.
     const pause = this.#refusals.ready(peer, signal);
     if (pause !== undefined) await pause;
     try {
@@ -100,7 +94,7 @@ export class Serving {
     this.#observer.answered(startedAt);
   }
 
-  /** If a batch is unknown or seems too small, we may not have read its events yet. */
+  /** We may not have read the events of a batch yet. */
   #blame(sender: Peer, error: unknown): void {
     const { host } = this.#deps;
     const ofTheDelivery =
@@ -144,7 +138,7 @@ export class Serving {
     const id = toHex(chunk.identity);
     const parcel = { chunk, stamp: message.stamp, id, onSent: undefined, keptHere: false, causeEvent };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
+    // A node that does not count itself would send the chunk back, and so in circles.
     const exclude = this.#options.reachable ? [] : [sender.overlayHex];
     const way: Way<Receipt> = { originated: false, exclude, accept: (receipt) => receipt };
     const outcome = await this.#sender.send(parcel, way, deadline.signal);
@@ -153,7 +147,7 @@ export class Serving {
       throw couldNotPush(outcome.cause);
     }
     if (outcome.outcome === 'nobody') {
-      // All closer peers failed a moment ago. A chunk kept here would count as stored where no node looks for it.
+      // A chunk kept here would count as stored where no node looks for it.
       if (!belongsHere(this.#deps, chunk.address)) throw nobodyCloser();
       return await this.#store(chunk, stamp, causeEvent);
     }
@@ -165,7 +159,7 @@ export class Serving {
     const { signer, store, topology } = this.#deps;
     const { address } = chunk;
     this.#validate(chunk, stamp);
-    // A chunk that is here already, or replaces another, needs no room.
+    // If held already, or replacing another, it needs no room.
     const isHeld = () =>
       store.reserve.has(address, stamp.batchId, stampHash(stamp)) || store.reserve.hasIndex(stamp);
     if (!store.reserve.hasRoomFor(address) && !isHeld()) {
@@ -174,15 +168,14 @@ export class Serving {
     }
     await store.reserve.put(chunk, stamp);
     this.#observer.stored(chunk, causeEvent);
-    // The current radius: it may have grown since the delivery came, and then this node is not responsible for the
-    // chunk.
+    // The radius may have grown since, which ends this node's responsibility.
     const storageRadius = topology.storageRadius();
     const signature = signer.sign(address);
     this.#observer.signed(chunk, causeEvent);
     return { address, signature, nonce: this.#options.nonce, storageRadius };
   }
 
-  /** For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown */
+  /** @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown */
   #checkStamp(chunk: Chunk, stamp: Stamp): void {
     try {
       this.#validate(chunk, stamp);
@@ -213,7 +206,7 @@ function isBadStamp(error: unknown): error is PostageError {
   return error instanceof PostageError && error.code === 'STAMP_INVALID' && !error.passing;
 }
 
-/** Text of a refusal as nodes of the network word it. */
+/** As nodes of the network word it. */
 function refusal(error: unknown, sender: Peer): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof ChunkError) {

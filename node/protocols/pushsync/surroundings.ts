@@ -1,4 +1,4 @@
-/** Where a chunk belongs, as far as this node sees it: itself and its connected peers. */
+/** Where a chunk belongs among this node and its connected peers. */
 import { addressPrefix, closerTo, isResponsible } from '../../../formats/chunk/address.ts';
 import type { Host } from '../../p2p/host.ts';
 import type { Topology } from '../../topology/topology.ts';
@@ -9,12 +9,12 @@ export interface Surroundings {
   readonly topology: Pick<Topology, 'peers' | 'storageRadius'>;
 }
 
-/** Whether no connected peer is closer to the chunk. */
+/** No connected peer is closer to the chunk. */
 export function isClosest({ topology }: Surroundings, overlay: Uint8Array, address: Uint8Array): boolean {
   return topology.peers().every((peer) => closerTo(address, overlay, peer.overlay) <= 0);
 }
 
-/** Whether the chunk is this node's to store when no other takes it. */
+/** When no other node takes it. */
 export function belongsHere(surroundings: Surroundings, address: Uint8Array): boolean {
   const { host, topology } = surroundings;
   return (
@@ -23,7 +23,7 @@ export function belongsHere(surroundings: Surroundings, address: Uint8Array): bo
   );
 }
 
-/** Names the chunk's neighbourhood: this node may lie outside it, and merely be closer than others. */
+/** This node may lie outside the named neighbourhood, and merely be closer than others. */
 export function noRoomFor({ topology }: Surroundings, address: Uint8Array): NoRoomError {
   return new NoRoomError(addressPrefix(address, topology.storageRadius()));
 }

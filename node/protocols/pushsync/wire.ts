@@ -5,7 +5,7 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PUSHSYNC = {
   id: '/swarm/pushsync/1.3.1/pushsync',
-  /** Above what a payment threshold allows a peer to have open (42 chunks at the highest price, 1,350 at the lowest). */
+  /** Above what a payment threshold allows (42 chunks at the highest price, 1,350 at the lowest). */
   inboundStreamsMax: 2_000,
 } as const satisfies ProtocolSpec;
 
@@ -21,7 +21,6 @@ export const Delivery = {
 } as const satisfies MessageTable;
 
 /**
- * @property address of the chunk
  * @property signature 65 bytes: the storer's, by EIP-191 over the chunk address, with the key of its overlay
  * @property nonce 32 bytes: of the storer's overlay
  * @property err not empty: the delivery failed

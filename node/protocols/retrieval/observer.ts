@@ -1,4 +1,3 @@
-/** What is seen of retrieval from outside: metrics, chunk events, spans and log lines. */
 import { ChunkError } from '../../../formats/chunk/errors.ts';
 import type { Accounting } from '../../accounting/ports.ts';
 import { type CauseEvent, reasonOf } from '../../env/chunk-events.ts';
@@ -13,17 +12,13 @@ export interface ObserverDeps extends Instruments {
   readonly accounting: Pick<Accounting, 'price'>;
 }
 
-/** A chunk that was asked for. */
 interface Requested {
   readonly address: Uint8Array;
-  /** The event that it is requested under. */
   readonly causeEvent: CauseEvent;
 }
 
-/** One peer that is asked for a chunk. */
 interface Attempt {
   readonly peer: Peer;
-  /** Within the search, from 1. */
   readonly number: number;
 }
 
@@ -61,7 +56,6 @@ export class RetrievalObserver {
     this.#deps.events?.add('no-credit', address, { causeEvent, peer: peer.overlayHex });
   }
 
-  /** Runs one attempt. */
   attempt<T>(attempt: Attempt, requested: Requested, request: () => Promise<T>): Promise<T> {
     const { accounting, tracing } = this.#deps;
     if (tracing === undefined) return this.#attempt(attempt, requested, request);
@@ -102,7 +96,6 @@ export class RetrievalObserver {
     this.#deps.log.debug({ err, chunk, peer: peer.overlayHex }, 'chunk not delivered');
   }
 
-  /** @param attempts peers asked */
   found(attempts: number): void {
     this.#metrics.attempts.observe(attempts);
   }
@@ -113,7 +106,7 @@ export class RetrievalObserver {
     return this.#deps.events?.add('requested', address, { peer: peer.overlayHex });
   }
 
-  /** @param forwarded whether other peers have to be asked */
+  /** @param forwarded other peers have to be asked */
   looked(address: Uint8Array, forwarded: boolean): void {
     const { host, tracing } = this.#deps;
     tracing?.current()?.annotate({ ...chunkAttributes(host.overlay, address), forwarded });

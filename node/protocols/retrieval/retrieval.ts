@@ -1,5 +1,5 @@
 /**
- * Getting a chunk from the network, and serving peers that ask. `p2p-protocols.md` 4.8.
+ * Gets a chunk from the network, and serves peers that ask. `p2p-protocols.md` 4.8.
  *
  *   asking side                               serving side
  *   1 reserve the peer's price
@@ -8,13 +8,12 @@
  *   5 verify                   ◄──            4 Delivery{data} or Delivery{err}
  *   7 apply the credit                        6 apply the debit, cache what was forwarded
  *
- * A failure before step 4 is reported in Delivery.err and closes the stream in order; one after it resets the
- * stream. Credits and debits that are not applied are released. A peer that keeps asking for chunks that no
- * node has must wait for its answers.
+ * A failure before step 4 is reported in Delivery.err and closes the stream in order; a later one resets it. Unapplied
+ * credits and debits are released.
  *
- * The origin asks the closest peer, another one every second and after every failure, up to 32 failures; a
- * forwarder asks one that is strictly closer than itself and tolerates one. Requests for one address are
- * shared, own and forwarded ones separately.
+ * The origin asks the closest peer, another one every second and after every failure, up to 32 failures; a forwarder asks
+ * one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and forwarded ones
+ * separately.
  */
 
 import { isResponsible } from '../../../formats/chunk/address.ts';
@@ -54,14 +53,13 @@ export type RetrievalDeps = SearchDeps & ServingDeps;
 
 export interface Retrieval {
   /**
-   * Asks the network, not the local store. @param address 32 bytes
-   * @throws ChunkNotFoundError when too many peers failed, or all of them; RetrievalError `NO_PEER` when
-   * there was no peer to ask; the signal's reason
+   * Asks the network, not the local store.
+   * @throws ChunkNotFoundError when too many peers failed, or all of them; RetrievalError `NO_PEER` when there was no peer
+   *   to ask; the signal's reason
    */
   retrieve(address: Uint8Array, options: { signal: AbortSignal }): Promise<Chunk>;
 }
 
-/** Registers the serving side. */
 export function createRetrieval(deps: RetrievalDeps): Retrieval {
   const observer = new RetrievalObserver(deps);
   const search = new Search(deps, observer);
@@ -73,7 +71,6 @@ export function createRetrieval(deps: RetrievalDeps): Retrieval {
 interface Attempt {
   readonly peer: Peer;
   readonly credit: Credit;
-  /** Within the search, from 1. */
   readonly number: number;
 }
 
@@ -102,10 +99,7 @@ class Search implements Retrieval {
     }
   }
 
-  /**
-   * Shares a running search for the same chunk. If that one finds nothing, it may have asked before the chunk
-   * existed, so a new search is started that asks after this call was made.
-   */
+  /** Shares a running search. If that finds nothing, it may have asked before the chunk existed, so a new one starts. */
   async #since(wanted: Wanted, signal: AbortSignal): Promise<Chunk> {
     const { id } = wanted;
     const shared = this.#own.has(id);
@@ -118,7 +112,7 @@ class Search implements Retrieval {
     }
   }
 
-  /** @param requester the peer that sent a forwarded request; absent for own requests */
+  /** @param requester of a forwarded request; absent for own ones */
   async run(wanted: Wanted, signal: AbortSignal, requester?: Peer): Promise<Chunk> {
     const { address, id } = wanted;
     const { accounting, clock, host, topology } = this.#deps;
@@ -154,12 +148,11 @@ class Search implements Retrieval {
       { clock, signal },
     );
     if (outcome.outcome === 'done') this.#observer.found(asked);
-    // All peers were asked, now or a moment ago, and none has the chunk. A forwarder does not ask all of
-    // them.
+    // All peers were asked, now or a moment ago. A forwarder does not ask all of them.
     if (outcome.outcome === 'nobody' && requester === undefined && skip.size > 0)
       throw new ChunkNotFoundError(id);
     const chunk = chunkOf(outcome, id);
-    // The chunk was requested because it is not in the store, or is there and cannot be read.
+    // The store lacks it, or cannot read it.
     this.#deps.store.chunks.heal(chunk);
     return chunk;
   }
@@ -203,9 +196,8 @@ class Search implements Retrieval {
 }
 
 /**
- * A peer that answers that it has no such chunk may have it a moment later: a lookup of a feed's next update
- * asks for it again and again until it is there. Only a peer that does not answer properly is left alone for
- * a while.
+ * A peer without the chunk may have it a moment later, such as a feed's next update. Only one that does not answer properly
+ * is left alone for a while.
  */
 function isRefusal(error: unknown): boolean {
   return error instanceof RetrievalError && error.code === 'DELIVERY_FAILED';

@@ -1,4 +1,4 @@
-/** The serving side of retrieval: answers peers from the local store, or with what other peers deliver. */
+/** Answers from the local store, or with what other peers deliver. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';
@@ -18,12 +18,10 @@ export interface ServingDeps extends ObserverDeps {
   readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
 }
 
-/** A chunk being searched for. */
 export interface Wanted {
   readonly address: Uint8Array;
   /** Address in hex. */
   readonly id: string;
-  /** The event that it is requested under. */
   readonly causeEvent: CauseEvent;
 }
 
@@ -38,7 +36,7 @@ export class Serving {
   readonly #observer: RetrievalObserver;
   readonly #search: (wanted: Wanted, signal: AbortSignal, requester: Peer) => Promise<Chunk>;
   readonly #forwarded = new SingleFlight<Chunk>();
-  /** Limits on searches that find nothing, by requester. */
+  /** On fruitless searches, by requester. */
   readonly #misses: PeerLimits;
   readonly #slots = new WeakMap<Peer, Slots>();
 
@@ -113,7 +111,7 @@ export class Serving {
     return { chunk, forwarded: true };
   }
 
-  /** Searches for one requester: only so many at once, and after many that found nothing the next ones wait. */
+  /** Only so many at once; after many that found nothing the next ones wait. */
   async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
     const slots = this.#slotsOf(requester);
     await slots.acquire(signal);
@@ -141,7 +139,7 @@ export class Serving {
   }
 }
 
-/** Text of a refusal as nodes of the network word it. */
+/** As nodes of the network word it. */
 function refusal(error: unknown, requester: Peer): string {
   if (error instanceof ChunkNotFoundError) return 'retrieve chunk: storage: not found';
   const message = error instanceof Error ? error.message : String(error);

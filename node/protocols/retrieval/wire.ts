@@ -5,7 +5,7 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const RETRIEVAL = {
   id: '/swarm/retrieval/1.4.0/retrieval',
-  /** Above what a payment threshold allows a peer to have open (42 chunks at the highest price, 1,350 at the lowest). */
+  /** Above what a payment threshold allows (42 chunks at the highest price, 1,350 at the lowest). */
   inboundStreamsMax: 2_000,
 } as const satisfies ProtocolSpec;
 

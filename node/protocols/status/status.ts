@@ -1,11 +1,4 @@
-/**
- * What a node says about itself. `p2p-protocols.md` 4.5.
- *
- *   asking side          serving side
- *   Get       ──►
- *             ◄──        Snapshot
- *   close                close
- */
+/** What a node says about itself: Get is answered by a Snapshot. `p2p-protocols.md` 4.5. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
@@ -13,14 +6,12 @@ import type { Host, Peer } from '../../p2p/host.ts';
 import { converse, timeLimit } from '../conversation.ts';
 import { Get, Snapshot, STATUS } from './wire.ts';
 
-/** One request, both sides, milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 export type StatusSnapshot = MessageOf<typeof Snapshot>;
 
 export interface StatusDeps {
   readonly host: Pick<Host, 'handle' | 'open'>;
-  /** What this node answers. */
   readonly snapshot: () => StatusSnapshot;
   readonly clock: Clock;
   readonly log: Logger;

@@ -13,15 +13,15 @@ export const Get = {} as const satisfies MessageTable;
 export const Snapshot = {
   /** Chunks. */
   reserveSize: [1, 'uint64'],
-  /** Chunks per second of historical syncing. */
+  /** Chunks per second, historical. */
   pullsyncRate: [2, 'double'],
   storageRadius: [3, 'uint32'],
   connectedPeers: [4, 'uint64'],
-  /** Connected peers within the storage radius, and the node itself. */
+  /** Connected peers within the radius, and the node itself. */
   neighborhoodSize: [5, 'uint64'],
   /** `full`, `light` or `ultra-light`. */
   beeMode: [6, 'string'],
-  /** Chunks that all batches together may stamp. */
+  /** Chunks that all batches may stamp. */
   batchCommitment: [7, 'uint64'],
   isReachable: [8, 'bool'],
   reserveSizeWithinRadius: [9, 'uint64'],

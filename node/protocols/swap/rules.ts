@@ -1,4 +1,4 @@
-/** Decisions about cheques, without chain or network. `p2p-protocols.md` 4.7, `node-behaviour.md` 6.4, 6.5. */
+/** Decisions about cheques. `p2p-protocols.md` 4.7, `node-behaviour.md` 6.4, 6.5. */
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { Headers } from '../../p2p/host.ts';
 import type { SignedCheque } from '../../swap/cheque.ts';
@@ -7,7 +7,7 @@ import type { Rates } from '../../swap/price-oracle.ts';
 import { decodeAmount, encodeAmount } from '../amounts.ts';
 import { DEDUCTION_HEADER, EXCHANGE_HEADER } from './wire.ts';
 
-/** What the receiver of a cheque answers in the headers. */
+/** Of the answer to a cheque. */
 export function ratesHeaders({ exchangeRate, deduction }: Rates): Headers {
   return new Map([
     [EXCHANGE_HEADER, encodeAmount(exchangeRate)],
@@ -31,7 +31,7 @@ function headerAmount(name: string, value: Uint8Array): bigint {
   return amount;
 }
 
-/** The payer's checks on the receiver's rates, in the order of the specification. @throws SwapError */
+/** In the order of the specification. @throws SwapError */
 export function checkRates(
   asked: Rates,
   own: Rates | undefined,
@@ -46,21 +46,19 @@ export function checkRates(
     throw new SwapError('DEDUCTION_MISMATCH', `${asked.deduction}, expected ${own.deduction} or 0`);
 }
 
-/** Payments to a peer in this session that accounting does not know of, base units. */
+/** Payments of this session unknown to accounting, base units. */
 export interface Doubt {
-  /** Written to the peer without a sign that it was taken. */
+  /** Written without a sign that it was taken. */
   readonly unconfirmed: bigint;
-  /** Taken, but not counted by accounting. */
+  /** Taken, but not counted. */
   readonly prepaid: bigint;
 }
 
 /**
- * The increase that pays a debt, before any deduction; 0 when the last cheque is shown again instead. A
- * cheque in doubt is subtracted: together with it the new one is worth the debt, whether the peer took it or
- * not. If the cheque in doubt alone is worth more than the debt, it is shown again. The receiver accepts no
- * increase below the price of one accounting unit. So all cheques in doubt of a session are together worth no
- * more than the largest debt for which payment was attempted: a creditor that takes cheques and denies it is
- * paid at most once for what it has served.
+ * The increase that pays a debt, before any deduction; 0 when the last cheque is shown again. A cheque in doubt is
+ * subtracted: with it the new one is worth the debt, taken or not. If it alone is worth more than the debt, it is shown
+ * again. The receiver accepts no increase below the price of one accounting unit. So a creditor that takes cheques and
+ * denies it is paid at most once for what it has served.
  * @param amount accounting units @param doubt without deductions
  */
 export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt): bigint {
@@ -70,32 +68,29 @@ export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt):
 }
 
 /**
- * Added to the first cheque, so that the debt is paid after the creditor's deduction. Once is enough: a
- * creditor that holds that cheque has had the deduction, and one that does not gets it with the next cheque,
- * which replaces the first. Granted in every session to a creditor that denies its cheques, it would be a
- * gift.
+ * Added to the first cheque only: a creditor without that cheque gets the deduction with the next one, which replaces it.
+ * Granted again to a creditor that denies its cheques, it would be a gift.
  */
 export function deductionFor({ deduction }: Rates, { issuedBefore }: { issuedBefore: boolean }): bigint {
   return issuedBefore ? 0n : deduction;
 }
 
-/** What is on record when a cheque arrives. */
 export interface Acceptance {
-  /** Whether the sender's overlay may pay from this chequebook. */
+  /** The sender's overlay may pay from this chequebook. */
   readonly mayPayFrom: boolean;
-  /** Own chain address, 20 bytes. */
+  /** 20 bytes. */
   readonly beneficiary: Uint8Array;
   readonly lastPayout: bigint;
   readonly rates: Rates;
 }
 
-/** The receiver's first checks, before it is sure that the chequebook is one. @throws SwapError */
+/** Before it is sure that the chequebook is one. @throws SwapError */
 export function checkParties(cheque: SignedCheque, { mayPayFrom, beneficiary }: Acceptance): void {
   if (!mayPayFrom) throw new SwapError('WRONG_CHEQUEBOOK');
   if (!equalBytes(cheque.beneficiary, beneficiary)) throw new SwapError('WRONG_BENEFICIARY');
 }
 
-/** @returns increase of the payout, base units @throws SwapError `NOT_INCREASING`, `VALUE_TOO_LOW` */
+/** @returns increase, base units @throws SwapError `NOT_INCREASING`, `VALUE_TOO_LOW` */
 export function checkIncrease(cheque: SignedCheque, { lastPayout, rates }: Acceptance): bigint {
   const increase = cheque.cumulativePayout - lastPayout;
   if (increase <= 0n) throw new SwapError('NOT_INCREASING', `${cheque.cumulativePayout} after ${lastPayout}`);
@@ -107,17 +102,17 @@ export function checkIncrease(cheque: SignedCheque, { lastPayout, rates }: Accep
   return increase;
 }
 
-/** @param signer recovered from a cheque @param issuer of its chequebook; 20 bytes each @throws SwapError `CHEQUE_INVALID` */
+/** @param signer of a cheque @param issuer of its chequebook; 20 bytes each @throws SwapError `CHEQUE_INVALID` */
 export function checkIssuer(signer: Uint8Array, issuer: Uint8Array): void {
   if (!equalBytes(signer, issuer)) throw new SwapError('CHEQUE_INVALID', 'not signed by the issuer');
 }
 
-/** @returns accounting units that a cheque pays */
+/** @returns accounting units */
 export function creditOf(increase: bigint, { exchangeRate, deduction }: Rates): bigint {
   return (increase - deduction) / exchangeRate;
 }
 
-/** @returns most accounting units that an amount of tokens pays, never below zero */
+/** @returns most accounting units that the amount pays, never below zero */
 export function unitsOf(amount: bigint, { exchangeRate }: Rates): bigint {
   return amount > 0n ? (amount + exchangeRate - 1n) / exchangeRate : 0n;
 }

@@ -8,15 +8,13 @@
  *   EmitCheque{cheque}              ──►        check it, on the chain as well; store; credit the debtor
  *   the debt is paid                ◄──        end of the stream; a reset when it was refused
  *
- * A malformed cheque costs the peer its connection, one that no honest peer signs is counted, and a peer
- * whose cheques were refused waits before the next one is checked.
+ * A malformed cheque costs the peer its connection, one that no honest peer signs is counted, and after refused cheques the
+ * peer waits.
  *
- * The protocol has no acknowledgement, but a creditor ends the stream in order only when it has kept the
- * cheque. Only that end counts as payment. Without it the cheque is in doubt: the debt stays, and the next
- * payment is reduced by what is in doubt, so that both together are worth the debt whether the first one
- * arrived or not. What is still in doubt when a peer comes back, after a crash for example, is shown to it
- * once more before anything else: a peer that has it refuses the repetition, one that has not gets what we
- * promised.
+ * A creditor ends the stream in order only when it has kept the cheque: only that end counts as payment. Without it the
+ * cheque is in doubt: the debt stays, and the next payment is reduced by it, so that both are worth the debt whether the
+ * first arrived or not. What is still in doubt when a peer comes back is shown to it first: a peer that has it refuses the
+ * repetition.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -54,23 +52,20 @@ import {
 import { EmitCheque, SWAP } from './wire.ts';
 
 /**
- * One payment with all its chain queries, both sides, ms. A slow endpoint answers in seconds, and a first
- * cheque takes six queries in sequence. A Bee waits as long for the end of the stream, and sends no other
- * cheque meanwhile. The payer begins to count first, so what it hears in time is never about a cheque it has
- * given up.
+ * One payment with all its chain queries, both sides. A slow endpoint answers in seconds, and a first cheque takes six
+ * queries in sequence; a Bee waits as long. The payer begins to count first, so what it hears in time is never about a
+ * cheque it has given up.
  */
 export const PAYMENT_TIMEOUT_MS = 30_000;
 /**
- * Refused cheques of one peer, each costing a signature check and up to six chain queries. An honest payer
- * waits ten seconds after one.
+ * Refused cheques of one peer: each costs a signature check and up to six chain queries. An honest payer waits ten seconds.
  */
 const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
-/** Wait before a creditor retries an endpoint that did not answer, ms. */
+/** Before an endpoint that did not answer is retried. */
 const CHAIN_RETRY_MS = 1_000;
 
 export interface SwapProtocolOptions {
   readonly factory: string;
-  /** Own chain address, 20 bytes. */
   readonly beneficiary: Uint8Array;
 }
 
@@ -86,11 +81,11 @@ export interface SwapProtocolDeps {
 
 export interface SwapProtocol {
   /**
-   * Pays a debt by cheque. Resolves once the peer has taken it. @param amount accounting units
+   * Resolves once the peer has taken the cheque. @param amount accounting units
    * @throws SwapError, StreamError, ChainError, TimeoutError: the debt stays
    */
   pay(peer: Peer, amount: bigint): Promise<void>;
-  /** Accounting units that the peer may have credited and `pay` has not confirmed: in doubt or prepaid. */
+  /** Accounting units in doubt or prepaid, that the peer may have credited. */
   inDoubt(peer: Peer): bigint;
 }
 
@@ -107,20 +102,18 @@ export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps)
   return protocol;
 }
 
-/** Errors of cheques that an honest peer never writes, whatever records either side has lost. */
+/** Whatever records either side has lost. */
 const NEVER_HONEST: ReadonlySet<SwapErrorCode> = new Set(['CHEQUE_INVALID', 'WRONG_BENEFICIARY']);
 
-/** Payments to a peer since it connected, base units without a deduction. */
 interface Session {
   /** One payment at a time. */
   readonly lock: Lock;
-  /** Written in this session without a sign that it was taken. */
+  /** Without a sign that it was taken. */
   unconfirmed: bigint;
-  /** Taken by the peer and not counted by accounting yet. */
+  /** Taken, but not counted. */
   prepaid: bigint;
 }
 
-/** A cheque, and the rates it was asked to meet. */
 interface Offer {
   readonly cheque: SignedCheque;
   readonly asked: Rates;
@@ -131,12 +124,9 @@ class Cheques implements SwapProtocol {
   readonly #deps: SwapProtocolDeps;
   readonly #metrics: MetricsOf<typeof SWAP_METRICS>;
   readonly #sessions = new WeakMap<Peer, Session>();
-  /** Rates last announced to a peer. */
+  /** Last announced. */
   readonly #told = new WeakMap<Peer, Rates>();
-  /**
-   * Cheques are taken one at a time, after their chain queries: each starts from the state the previous one
-   * left.
-   */
+  /** Taken one at a time, after their chain queries: each starts from the state the previous one left. */
   readonly #taking = new Lock();
   /** By overlay. */
   readonly #refusals: RateLimits;
@@ -176,15 +166,15 @@ class Cheques implements SwapProtocol {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
       this.#deps.log.info({ peer: stream.peer.overlayHex, code }, 'cheque refused');
-      // A reset says that we refuse the cheque, or have it already: the payer may write it off. While we
-      // cannot tell, it hears nothing and keeps the cheque in doubt.
+      // A reset says that we refuse the cheque, or have it: the payer may write it off. While we cannot tell, it hears
+      // nothing.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
       else await this.#refused(stream.peer, error);
       throw error;
     }
   }
 
-  /** Consequences for the peer. @throws HostError `NETWORK_UNAVAILABLE` */
+  /** @throws HostError `NETWORK_UNAVAILABLE` */
   async #refused(peer: Peer, { code, message }: SwapError): Promise<void> {
     const { host } = this.#deps;
     if (code === 'CHEQUE_MALFORMED') await host.blocklist(peer.overlayHex, MISCONDUCT_MS, message);
@@ -196,7 +186,7 @@ class Cheques implements SwapProtocol {
     await this.#checkChain(cheque, signal);
     await this.#taking.run(async () => {
       signal.throwIfAborted();
-      // Again: another cheque may have been taken meanwhile.
+      // Another cheque may have been taken meanwhile.
       const { increase, rates } = this.#checkRecords(peer, { cheque, asked });
       await this.#deps.swap.cheques.recordReceived(peer, cheque, { deducted: rates.deduction > 0n });
       this.#deps.accounting.paymentReceived(peer, creditOf(increase, rates));
@@ -205,10 +195,7 @@ class Cheques implements SwapProtocol {
     });
   }
 
-  /**
-   * What our own records say about a cheque. A deduction announced on two streams at once is taken from one
-   * cheque only.
-   */
+  /** A deduction announced on two streams at once is taken from one cheque only. */
   #checkRecords(peer: Peer, { cheque, asked }: Offer): { increase: bigint; rates: Rates } {
     const { cheques } = this.#deps.swap;
     const rates = cheques.hasDeductedFor(peer.overlayHex) ? { ...asked, deduction: 0n } : asked;
@@ -222,7 +209,7 @@ class Cheques implements SwapProtocol {
     return { increase: checkIncrease(cheque, acceptance), rates };
   }
 
-  /** What the chain says about it. An endpoint that does not answer is asked again as long as the payer waits. */
+  /** A silent endpoint is asked again as long as the payer waits. */
   async #checkChain(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -237,10 +224,7 @@ class Cheques implements SwapProtocol {
     }
   }
 
-  /**
-   * An issuer never changes, and neither does what the factory has deployed: the signer of the last cheque
-   * may sign this one.
-   */
+  /** Issuers and deployed contracts never change: the signer of the last cheque may sign this one. */
   async #checkChequebook(cheque: SignedCheque, signal: AbortSignal): Promise<void> {
     const { chain, swap } = this.#deps;
     const { chequebook } = cheque;
@@ -253,9 +237,8 @@ class Cheques implements SwapProtocol {
   }
 
   /**
-   * The amount paid out is read before the balance: if one of our cashouts is mined in between, it is missing
-   * from both and never counted in both. A cheque that is short for that reason alone is checked again; each
-   * further check requires another cashout at that very moment.
+   * The payout is read before the balance: a cashout of ours mined in between is then missing from both, never counted
+   * twice. A cheque short for that reason alone is checked again.
    */
   async #checkBacking({ chequebook, beneficiary, cumulativePayout }: SignedCheque, signal: AbortSignal) {
     const { chain } = this.#deps;
@@ -317,8 +300,7 @@ class Cheques implements SwapProtocol {
       const increase = increaseFor(amount, asked.exchangeRate, session);
       const again = chequebook.lastIssued(peer.ethereum);
       if (increase === 0n && again !== undefined) return again;
-      // This may have to wait for a withdrawal. A cheque stored after we have given up is in doubt like any
-      // other, and shown to the peer before the next one.
+      // May wait for a withdrawal. A cheque stored after we gave up is in doubt like any other.
       const deduction = this.#deductionFor(peer, asked);
       const issuing = chequebook.issue(peer, { price: increase, deduction }, signal);
       const { issued: next, available } = await abortable(issuing, signal);
@@ -332,7 +314,7 @@ class Cheques implements SwapProtocol {
     await this.#deps.swap.cheques.recordConfirmed(peer, issued, { deducted: rates.deduction > 0n });
   }
 
-  /** What an earlier session has left in doubt is shown again, or written off when the peer refuses it. */
+  /** What an earlier session left in doubt is shown again, or written off when the peer refuses it. */
   async #settleEarlier(peer: Peer, session: Session, signal: AbortSignal): Promise<void> {
     const last = this.#deps.swap.chequebook?.lastIssued(peer.ethereum);
     if (last === undefined || last.unconfirmed <= session.unconfirmed) return;
@@ -351,7 +333,7 @@ class Cheques implements SwapProtocol {
   }
 
   /**
-   * Hands over one cheque. @param choose from the rates that the peer asks
+   * @param choose from the rates that the peer asks
    * @throws SwapError `CHEQUE_NOT_TAKEN` when the peer has refused it
    */
   async #present(
@@ -399,7 +381,6 @@ class Cheques implements SwapProtocol {
   }
 }
 
-/** Resolves when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();
@@ -407,7 +388,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** The creditor's end of the stream says that it has kept the cheque, its reset says that it has not. */
+/** The end of the stream says that the creditor kept the cheque, its reset that it did not. */
 async function taken(stream: MessageStream, signal: AbortSignal): Promise<void> {
   try {
     await abortable(stream.close(), signal);

@@ -5,13 +5,13 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const SWAP = {
   id: '/swarm/swap/1.0.0/swap',
-  /** An honest peer has one open; the second is one that it has given up and we have not yet. */
+  /** The second is one that the peer has given up and we have not yet. */
   inboundStreamsMax: 2,
 } as const satisfies ProtocolSpec;
 
 /** @property cheque UTF-8 JSON of a signed cheque */
 export const EmitCheque = { cheque: [1, 'bytes'] } as const satisfies MessageTable;
 
-/** Headers of the answer: big-endian magnitudes, nothing for zero. */
+/** Big-endian magnitudes, nothing for zero. */
 export const EXCHANGE_HEADER = 'exchange';
 export const DEDUCTION_HEADER = 'deduction';

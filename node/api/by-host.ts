@@ -1,7 +1,6 @@
 /**
- * Content by host name: `http://{name}.svc.localhost/{path}` is the same file as `/svc/{name}/{path}`, so that a
- * page's absolute links work: `http-api-completion.md` 5.3, end. Contrary to that text, no operation of the node is
- * available there: pages of that host would share its origin.
+ * Content by host name: `http://{name}.svc.localhost/{path}` is the file `/svc/{name}/{path}`, so that absolute links work:
+ * `http-api-completion.md` 5.3, end. Contrary to that text, no operation is available there: pages would share its origin.
  */
 import { nameOf } from './admission/hosts.ts';
 import { HOST_SUFFIXES } from './dialect.ts';
@@ -10,10 +9,9 @@ import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 
-/** Finds the operation of a request. */
 export type Matcher = (target: Target, host: string | undefined) => Match | undefined;
 
-/** By table and listener: all nodes of a process have the same few. */
+/** All nodes of a process have the same few tables. */
 const matchers = new WeakMap<readonly Route[], Map<Port, Matcher>>();
 
 export function matcherOf(routes: readonly Route[], port: Port): Matcher {
@@ -24,7 +22,7 @@ export function matcherOf(routes: readonly Route[], port: Port): Matcher {
   return matcher;
 }
 
-/** By the host of a request if that names content, unless its operation is one for probes. */
+/** The host decides if it names content, except for probes. */
 function createMatcher(routes: readonly Route[], port: Port): Matcher {
   const router = createRouter(pathsOf(routes, port));
   const [files] = pathsOf([HOST_FILE_ROUTE], port);
@@ -39,7 +37,7 @@ function createMatcher(routes: readonly Route[], port: Port): Matcher {
   };
 }
 
-/** The part before the suffix; undefined: a node's host. */
+/** Undefined: a node's host. */
 function contentName(host = ''): string | undefined {
   const name = nameOf(host) ?? '';
   const suffix = HOST_SUFFIXES.find((end) => name.endsWith(end));

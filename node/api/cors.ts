@@ -1,7 +1,4 @@
-/**
- * Cross-origin headers of `http-api-completion.md` 3.5. A refused origin gets no such headers; its request still
- * runs.
- */
+/** Cross-origin headers, `http-api-completion.md` 3.5. A refused origin gets none; its request still runs. */
 import { acceptedHeaderNames, type Dialect } from './dialect.ts';
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS, POST, PUT, DELETE';
@@ -26,16 +23,15 @@ const COMMON_REQUEST_HEADERS = [
 ];
 
 export interface Cors {
-  /** Whether pages of `origin` may use this API at `host`. */
   accepts(origin: string, host: string | undefined): boolean;
-  /** Headers for a request from `origin` to `host`; undefined when the origin is not accepted or absent. */
+  /** Undefined when the origin is absent or not accepted. */
   headersFor(
     origin: string | undefined,
     host: string | undefined,
   ): Readonly<Record<string, string>> | undefined;
 }
 
-/** @param allowedOrigins `*` or origins, compared without case */
+/** @param allowedOrigins `*` or origins, without case */
 export function createCors(allowedOrigins: readonly string[], dialect: Dialect): Cors {
   const allowed = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   const allowedHeaders = [...COMMON_REQUEST_HEADERS, ...acceptedHeaderNames(dialect)].join(', ');

@@ -1,7 +1,6 @@
 /**
- * The two naming dialects of the HTTP API as two columns of one table: header names, path segments, JSON names, texts
- * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns and never ask which
- * dialect is active. Requests may use either family of names, and the active one wins; answers use the active one.
+ * The two naming dialects of the HTTP API, as columns of one table (`http-api-completion.md` 2). Handlers read columns and
+ * never ask which dialect is active. Requests may use either family of names, and the active one wins.
  */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -10,7 +9,7 @@ import { PATH_SIZE_MAX } from '../manifest/manifest.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
-/** Headers whose name starts with the dialect's prefix: key in code → rest of the name. */
+/** Key in code → name without the dialect's prefix. */
 const OWN_HEADERS = {
   postageBatchId: 'postage-batch-id',
   postageStamp: 'postage-stamp',
@@ -39,7 +38,6 @@ const OWN_HEADERS = {
   traceId: 'trace-id',
 } as const;
 
-/** Headers named the same in both dialects. */
 const COMMON_HEADERS = {
   accept: 'accept',
   contentType: 'content-type',
@@ -58,21 +56,20 @@ type OwnHeader = keyof typeof OWN_HEADERS;
 export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
 
 interface HeaderName {
-  /** Lower case; used in answers and in validation errors. */
+  /** Lower case. */
   readonly active: string;
-  /** Name in the other family, accepted when `active` is absent. */
+  /** Accepted when `active` is absent. */
   readonly other?: string;
-  /** Capitalised form, used in parse errors. */
+  /** For parse errors. */
   readonly declared: string;
 }
 
-/** One reason of a refused request. */
 export interface Reason {
   readonly field: string;
   readonly error: string;
 }
 
-/** Logical JSON field → the names under which it is emitted, all with the same value; none: left out. */
+/** Logical JSON field → its names, all with the same value; none: left out. */
 interface FieldNames {
   readonly mode: readonly string[];
   readonly walletBalance: readonly string[];
@@ -83,22 +80,22 @@ interface FieldNames {
   readonly batchImmutable: readonly string[];
   readonly batchStorageRadius: readonly string[];
   readonly stampExpired: readonly string[];
-  /** Stamps that have taken the slots of older chunks. */
+  /** Stamps in the slots of older chunks. */
   readonly stampDisplaced: readonly string[];
-  /** As a duration; both dialects also emit the number of seconds. */
+  /** As a duration; both dialects also emit seconds. */
   readonly sampleDuration: readonly string[];
-  /** Second name of a staking transaction, on the debug port. */
+  /** Of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
   readonly debugApiVersion: readonly string[];
-  /** Of the chain state: how many blocks a new batch must last. */
+  /** Blocks that a new batch must last. */
   readonly minimumValidity: readonly string[];
 }
 
 interface Versions {
-  /** Versions of the interface on either port, which clients check. */
+  /** Of the interface, checked by clients. */
   readonly main: string;
   readonly debug: string;
-  /** The version that the node reports as its own. @param own version of the package */
+  /** Reported as the node's. @param own version of the package */
   readonly product: (own: string) => string;
 }
 
@@ -107,94 +104,84 @@ interface Messages {
   readonly invalidName: string;
   /** For an unknown coin. */
   readonly coins: string;
-  /** Body of `GET /`. */
   readonly root: string;
-  /** Answer to a tag in a stream's query that is not a number. */
+  /** To a tag in a stream's query that is not a number. */
   readonly streamTag: string;
 }
 
 interface DialectColumn {
   readonly prefix: string;
-  /** First segment of the file routes. */
+  /** Of the file routes. */
   readonly segment: string;
-  /** Suffix of the host names whose first part names the content. */
+  /** Of host names that name content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
-  /** The network's token as a coin of the wallet. */
+  /** As a coin of the wallet. */
   readonly token: string;
   readonly versions: Versions;
   readonly fields: FieldNames;
   readonly messages: Messages;
-  /** One element of `reasons`. */
   readonly reason: (reason: Reason) => unknown;
-  /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
+  /** A bigint becomes a JSON integer, a string text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /**
-   * Refuses values that the document's formats exclude: signs and leading zeros of numbers, references of another
-   * length, negative prices, JSON of another shape. The other dialect reads such values as a Bee does.
+   * Refuses signs and leading zeros of numbers, references of another length, negative prices, JSON of another shape.
+   * Otherwise read as a Bee does.
    */
   readonly strictRequests: boolean;
-  /** Status of a sent deposit, withdrawal or cashout. */
   readonly paidStatus: 200 | 201;
-  /** A request for the cheques of a peer without any is answered 404. */
+  /** 404 for a peer without cheques. */
   readonly missesCheques: boolean;
-  /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
   /** The same, in the fields that Bees write in checksum case. */
   readonly checksummedAddress: (address: Uint8Array) => string;
-  /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
+  /** Of `GET /tags`; without a maximum cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
-  /** Keys of the body of `PATCH /tags/{uid}` that name its reference, the first that is there. Others are ignored. */
+  /** Of the body of `PATCH /tags/{uid}`: the first that is there names the reference. */
   readonly tagReferenceKeys: readonly string[];
-  /** Deleting a missing tag is answered 404. */
   readonly missesTags: boolean;
-  /** Text around the records of pin checks. */
+  /** Around the records. */
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
-  /** Answer to every chunk of a stream. */
   readonly chunkTaken: Uint8Array;
-  /** Redundancy of an upload that names no level. */
   readonly uploadLevel: RedundancyLevel;
-  /** Level for the replicas that a re-upload searches for when it names none. */
+  /** For replicas that a re-upload searches for. */
   readonly reuploadLevel: RedundancyLevel;
-  /** Feeds, pins, stewardship and lists of grantees read the level just as uploads and downloads do. */
+  /** Not only for uploads and downloads. */
   readonly levelEverywhere: boolean;
-  /** Type of the answer with a chunk. */
   readonly chunkType: string;
-  /** A file whose manifest entry has an empty type is served with an empty one; otherwise its first bytes decide. */
+  /** Otherwise the first bytes of a file decide. */
   readonly servesEmptyTypes: boolean;
-  /** In a stream without a batch, chunks bring their own stamps, and the query may name the stream's tag. */
+  /** Without a batch, chunks bring their stamps, and the query may name the tag. */
   readonly stampedStreams: boolean;
-  /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
+  /** Sent before the end; undefined: none. */
   readonly streamChunkInvalid: string | undefined;
-  /** A re-upload without a batch is refused; otherwise the batch of an earlier upload pays. */
+  /** Otherwise the batch of an earlier upload pays. */
   readonly reuploadNeedsBatch: boolean;
-  /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
+  /** A file request without a path. @param accept of the request */
   readonly redirectsRoot: (accept: string) => boolean;
-  /** Names of request headers on which that depends. */
+  /** Request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;
-  /** The only word accepted as the type of a feed, in upper or lower case; undefined: the type is ignored. */
+  /** The only type accepted, without case; undefined: ignored. */
   readonly feedType: string | undefined;
-  /** Longest path of a file that is uploaded, bytes. */
+  /** Of an uploaded file, bytes. */
   readonly pathMax: number;
   /** What a hard link in an archive is stored as. */
   readonly hardLinks: 'file' | 'empty';
-  /** Whether the answer to a collection upload has an ETag; a single file's always has one. */
+  /** A single file's answer always has one. */
   readonly collectionEtag: boolean;
-  /** `GET /stamps` knows the query parameter `all`. */
   readonly expiredStamps: boolean;
-  /** `POST /welcome-message` answers the health members besides the acknowledgement. */
+  /** Health members are answered too. */
   readonly welcomeWithHealth: boolean;
-  /** The error that the game is for full nodes comes before the one that it is switched off. */
+  /** That the game is for full nodes is said before that it is off. */
   readonly fullModeFirst: boolean;
   /** Form of the loggers of one name in the tree of loggers. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
-  /** Entries of the tree of loggers have both of their members, even empty ones. */
+  /** Both members, even if empty. */
   readonly wholeLoggers: boolean;
-  /** Status records say of every peer whether it failed, not only of those that did. */
+  /** Status records tell it of every peer. */
   readonly saysNotFailed: boolean;
-  /** The balance with a peer has members for thresholds, which are never filled. */
   readonly balanceThresholds: boolean;
-  /** A look-up of a feed finds the update of the time that it names; otherwise that time is ignored. */
+  /** Otherwise the time in a look-up is ignored. */
   readonly feedsByTime: boolean;
   /** Value in the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;
@@ -241,7 +228,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     tagLimit: { min: 1, max: 1000 },
     tagReferenceKeys: ['address', 'reference'],
     missesTags: true,
-    // A browser needs the slash for relative links; other clients get the content at once.
+    // Only browsers need the slash, for relative links.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
     chunkTaken: Uint8Array.of(0),
@@ -275,7 +262,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
     token: 'bzz',
-    // The versions of Bee 2.8.1, whose builds append a word of their own.
+    // Of Bee 2.8.1, whose builds append a word.
     versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
       mode: ['beeMode'],
@@ -345,17 +332,16 @@ export interface Dialect extends DialectColumn {
   readonly headers: Readonly<Record<HeaderKey, HeaderName>>;
 }
 
-/** First path segments under which files are served; both work in either dialect. */
+/** Both work in either dialect. */
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
-/** Host names under which content is served; both work in either dialect. */
+/** Both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
-/** The segment used for them in the route table. */
-/** Names of the network's token as a coin of the wallet; both work in either dialect. */
+/** In the route table. */
+/** Both work in either dialect. */
 export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.token];
 
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
 
-/** All nodes of a process have the same one. */
 export function dialectOf(name: DialectName): Dialect {
   return DIALECTS[name];
 }
@@ -378,7 +364,7 @@ const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   swarm: createDialect('swarm'),
 };
 
-/** Header names of both families, the active one first: what browsers may send. */
+/** Of both families, the active one first. */
 export function acceptedHeaderNames(dialect: Dialect): string[] {
   const names = Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader]);
   return [...names.map(({ active }) => active), ...names.flatMap(({ other }) => other ?? [])];
@@ -389,7 +375,7 @@ export function emit(names: readonly string[], value: unknown): Record<string, u
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** As `emit`, for a value that is read only when the dialect has a name for it. */
+/** As `emit`; reads the value only for a name. */
 export async function emitRead(
   names: readonly string[],
   read: () => Promise<unknown>,
@@ -397,7 +383,6 @@ export async function emitRead(
   return names.length === 0 ? {} : emit(names, await read());
 }
 
-/** `content-type` → `Content-Type`. */
 function canonical(name: string): string {
   return name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }

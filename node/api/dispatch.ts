@@ -1,7 +1,4 @@
-/**
- * A request whose path is known: gates, method, size, parameters, handler, answer. Order: `http-api-completion.md`
- * 3.3.
- */
+/** A request to a known path: gates, method, size, parameters, handler, answer, as in `http-api-completion.md` 3.3. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Expressions } from '../env/expression.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
@@ -37,19 +34,17 @@ export interface DispatchDeps {
   readonly bodyTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
-  /** The table, without what is left to the other listener. */
+  /** Without those of the other listener. */
   readonly routes: readonly Route[];
-  /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** A request to a known path, whatever its method. */
+/** Whatever its method. */
 export interface KnownExchange extends Exchange, Match {
-  /** Without its question mark. */
   readonly query: string;
 }
 
-/** Answers a request to a known path. Never rejects. */
+/** Never rejects. */
 export async function dispatch(
   exchange: KnownExchange,
   deps: DispatchDeps & { readonly upgrades: Upgrades },
@@ -72,7 +67,7 @@ export async function dispatch(
   }
 }
 
-/** Binds content that is fetched while it is being sent to this request's span. */
+/** Its stream runs in the request's span. */
 function bound(answer: Answer, tracing: Tracing | undefined): Answer {
   if (tracing === undefined || answer.stream === undefined) return answer;
   return { ...answer, stream: tracing.bind(answer.stream) };
@@ -153,7 +148,7 @@ function callOf(
 const NO_PARAMS: ParamTable = {};
 const NO_HEADERS: HeaderTable = {};
 
-/** Answer to a wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
+/** To a wrong method or OPTIONS, for browsers in the header that they read. */
 function methodAnswer(routes: PathRoutes, { method, response }: Exchange): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
   const crossOrigin = response.hasHeader('access-control-allow-origin');
@@ -185,7 +180,7 @@ export function errorAnswer(
   };
 }
 
-/** Aborts when the connection closes before the answer is complete, or when the server stops. */
+/** Aborts when the connection closes early, or the server stops. */
 function requestSignal(
   response: ServerResponse,
   stopping: AbortSignal,
@@ -217,7 +212,7 @@ class ClientGoneError extends Error {
   }
 }
 
-/** Header lines of one name are joined by the HTTP parser; only the first one counts. */
+/** Of header lines, which Node.js joins. */
 function firstValue(request: IncomingMessage, name: string): string | undefined {
   const joined = request.headers[name];
   if (typeof joined !== 'string') return joined?.[0];

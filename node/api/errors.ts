@@ -1,7 +1,7 @@
 /**
- * Every error answer of the API: code → status and message. Modules throw errors with their own codes; `MAPPED` says
- * which answer each becomes. If an operation has its own text, the handler names it through `orElse`, or the route
- * through its `errors` column. No status number of an error exists outside this file.
+ * Every error answer: code → status and message (`http-api-completion.md` 3 to 8). `MAPPED` says what errors of modules
+ * become. An operation's own text comes through `orElse`, or the route's `errors`. No other file has a status number of an
+ * error.
  */
 
 import type { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -17,7 +17,7 @@ import type { PostageErrorCode } from '../postage/ports.ts';
 import type { SwapErrorCode } from '../swap/errors.ts';
 import type { Dialect, Reason } from './dialect.ts';
 
-/** `standard`: the status's phrase. `cause`: the cause's text. Else a text of the dialect. */
+/** `standard`: the status's phrase. `cause`: the cause's text. Else of the dialect. */
 type Message =
   | string
   | {
@@ -29,9 +29,7 @@ type ErrorRow = readonly [status: number, message: Message];
 const STANDARD: Message = { text: 'standard' };
 const CAUSE: Message = { text: 'cause' };
 
-/** Code → status and message. */
 export const ERRORS = {
-  // Transport and gates: http-api-completion.md 3.1 to 3.4.
   MALFORMED_URL: [400, STANDARD],
   NOT_FOUND: [404, STANDARD],
   BODY_TOO_LARGE: [413, STANDARD],
@@ -61,11 +59,10 @@ export const ERRORS = {
   DISK_FULL: [507, 'insufficient storage'],
   SYNC_FAILED: [503, 'syncing failed'],
   SYNC_RUNNING: [503, 'syncing in progress'],
-  // Uploads: 5, groups TAGERR, BATCHERR, STAMPERR, FULL; 5.1 to 5.3; 5.6.
   TAG_NOT_FOUND: [404, 'tag not found'],
   BATCH_NOT_FOUND: [404, 'batch with id not found'],
   BATCH_NOT_USABLE: [422, 'batch not usable yet or does not exist'],
-  /** 404 as an unknown batch in a dialect that does not know expired ones. */
+  /** 404 in a dialect without expired batches. */
   BATCH_EXPIRED: [422, 'batch not usable yet or does not exist'],
   BATCH_INVALID: [400, 'invalid batch id'],
   BATCH_OVERISSUED: [402, 'batch is overissued'],
@@ -97,7 +94,6 @@ export const ERRORS = {
   COLLECTION_TOO_LARGE: [413, 'collection too large'],
   COLLECTION_STORE_FAILED: [500, 'could not store directory'],
   FILE_STORE_FAILED: [500, 'could not store file'],
-  // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
   DOWNLOAD_HEADERS: [400, 'could not parse headers'],
   DOWNLOADS_BUSY: [503, 'too many downloads at once, try again later'],
   LISTINGS_BUSY: [503, 'too many listings at once, try again later'],
@@ -116,12 +112,10 @@ export const ERRORS = {
   ADDRESS_NOT_FOUND: [404, 'address not found or incorrect'],
   PATH_NOT_FOUND: [404, 'path address not found'],
   PATH_FAILED: [404, STANDARD],
-  // Messaging: 5.5.
   PSS_BATCH_NOT_FOUND: [400, 'batch not found'],
   PSS_BATCH_NOT_USABLE: [400, 'batch not usable yet'],
   PSS_ISSUER_FAILED: [400, 'postage stamp issuer'],
   PSS_SEND_FAILED: [500, 'pss send failed'],
-  // Access control: 5, groups ACTUP, ACTDOWN; 5.7.
   ACT_NOT_FOUND: [404, 'act or history entry not found'],
   ACT_TIMESTAMP_INVALID: [400, 'invalid timestamp'],
   ACT_HISTORY_INVALID: [400, 'failed to create history'],
@@ -136,14 +130,12 @@ export const ERRORS = {
   GRANTEES_CHANGE_FAILED: [500, 'failed to create or update grantee list'],
   GRANTEES_CLOSE_FAILED: [500, 'done split grantees failed'],
   GRANTEES_NOT_FOUND: [404, 'granteelist not found'],
-  // Tags: 5.4.
   TAG_NOT_PRESENT: [404, 'tag not present'],
   TAG_LIST_FAILED: [500, CAUSE],
   TAG_CREATE_FAILED: [500, 'cannot create tag'],
   TAG_GET_FAILED: [500, 'cannot get tag'],
   TAG_BODY_INVALID: [500, 'error unmarshaling metadata'],
   TAG_DONE_FAILED: [500, 'done split: failed'],
-  // Pins: 5.4.
   PIN_CONTENT_NOT_FOUND: [404, 'pin collection failed'],
   PIN_FAILED: [500, 'pin collection failed'],
   PIN_CHECK_FAILED: [500, 'pin root hash: checking of tracking pin failed'],
@@ -151,12 +143,10 @@ export const ERRORS = {
   UNPIN_FAILED: [500, 'unpin root hash: deletion of pin failed'],
   PIN_GET_FAILED: [500, 'pinned root hash: check reference failed'],
   PIN_LIST_FAILED: [500, 'list pinned root references failed'],
-  // Stewardship: 5.8.
   RETRIEVABLE_FAILED: [500, 'is retrievable check failed'],
   REUPLOAD_BATCH_UNKNOWN: [404, 'unable to find old batch for reference, provide new batch id'],
   REUPLOAD_FAILED: [500, 're-upload failed'],
   STAMPER_NOT_SAVED: [500, 'unable to save stamper data'],
-  // Postage: 5.9.
   ISSUER_NOT_FOUND: [404, 'issuer does not exist'],
   ISSUER_NOT_USABLE: [400, 'batch not usable'],
   STAMPS_CHECK_FAILED: [500, 'unable to check batch'],
@@ -174,7 +164,6 @@ export const ERRORS = {
   BATCHES_FAILED: [500, 'unable to iterate all batches'],
   NETWORK_BATCH_NOT_FOUND: [404, 'batch not found'],
   BATCH_GET_FAILED: [500, 'unable to get batch'],
-  // Node and connectivity: 5.10.
   PEER_NOT_FOUND: [404, 'peer not found'],
   PEER_CALL_FAILED: [500, CAUSE],
   DIAL_FAILED: [500, 'libp2p connect: the peer cannot be connected to'],
@@ -192,7 +181,6 @@ export const ERRORS = {
   STATUS_FAILED: [500, CAUSE],
   NEIGHBORHOODS_FAILED: [500, 'unable to get neighborhoods status'],
   STORE_COUNTERS_FAILED: [500, 'debug storage info not available'],
-  // Accounting and wallet: 5.11, 5.12.
   BALANCES_FAILED: [500, 'Cannot get balances'],
   BALANCE_NOT_FOUND: [404, 'No balance for peer'],
   BALANCE_FAILED: [500, 'Cannot get balance'],
@@ -211,7 +199,6 @@ export const ERRORS = {
   CASHOUT_FAILED: [500, 'cannot cash cheque'],
   WALLET_NATIVE_FAILED: [500, 'unable to acquire balance from the chain backend'],
   WALLET_TOKEN_FAILED: [500, 'unable to acquire erc20 balance'],
-  // Stake and storage game: 5.12.
   STAKE_READ_FAILED: [500, 'get staked amount failed'],
   STAKE_TOO_SMALL: [400, 'insufficient stake amount'],
   STAKE_FAILED: [500, 'cannot stake'],
@@ -231,7 +218,6 @@ export const ERRORS = {
   WITHDRAW_TOKEN_BALANCE_FAILED: [500, 'unable to get balance'],
   WITHDRAW_TOKEN_FAILED: [500, 'unable to transfer amount'],
   WITHDRAW_NATIVE_FAILED: [500, 'unable to transfer'],
-  // Transactions: 8.1.
   TRANSACTIONS_FAILED: [500, 'cannot get transaction'],
   TRANSACTION_NOT_FOUND: [404, 'unknown transaction'],
   TRANSACTION_IMPORTED: [400, 'already imported'],
@@ -256,7 +242,7 @@ type DomainCode =
   | JoinErrorCode
   | 'STORE_FULL';
 
-/** Answer of a domain error that no route words differently; null: the operation's general failure answer. */
+/** Unless a route words it; null: the operation's general failure answer. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
   BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',
@@ -350,7 +336,7 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly reasons: readonly Reason[];
 
-  /** @param details.text message of a row whose message is the cause's */
+  /** @param details.text message, where it is the cause's */
   constructor(
     code: ApiErrorCode,
     details: { reasons?: readonly Reason[]; text?: string; cause?: unknown } = {},
@@ -362,13 +348,9 @@ export class ApiError extends Error {
   }
 }
 
-/** Domain code → the operation's own answer. */
 export type ErrorWording = { readonly [C in DomainCode]?: ApiErrorCode };
 
-/**
- * What an error becomes: itself if it is already an answer, the operation's wording of its code, the general mapping
- * of its code, else `fallback`.
- */
+/** An answer itself, the operation's wording, the mapping of its code, else `fallback`. */
 export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorWording = {}): ApiError {
   if (error instanceof ApiError) return error;
   const code = (error as { code?: unknown } | null | undefined)?.code;
@@ -377,7 +359,7 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
-/** Mistakes whose message names the place. */
+/** Messages that name the place. */
 const BODY_MISTAKES: readonly unknown[] = [
   'INVALID_TAR_FILENAME',
   'INVALID_TAR',
@@ -387,7 +369,7 @@ const BODY_MISTAKES: readonly unknown[] = [
   'INVALID_PART_NAME',
 ] satisfies CollectionErrorCode[];
 
-/** Why an operation did not complete, if its own text cannot tell, and what to do about it. */
+/** For causes that the operation's text cannot tell, and what to do. */
 function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
@@ -405,7 +387,7 @@ function reasonsOf(error: unknown): Reason[] {
   ];
 }
 
-/** Runs one step of an operation; its failure gets the step's answer. */
+/** A failed step gets this answer. */
 export async function orElse<T>(
   fallback: ApiErrorCode,
   step: () => T | Promise<T>,
@@ -418,7 +400,7 @@ export async function orElse<T>(
   }
 }
 
-/** A Bee forgets its batches when they expire. */
+/** A Bee forgets expired batches. */
 export function inDialect(error: ApiError, { expiredStamps }: Pick<Dialect, 'expiredStamps'>): ApiError {
   if (error.code !== 'BATCH_EXPIRED' || expiredStamps) return error;
   return new ApiError('BATCH_NOT_FOUND', { cause: error });
@@ -428,22 +410,21 @@ export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
 
-/** Headers that answers to some refusals carry besides their body. */
+/** Besides the body. */
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
-  // Seconds. The client should return about when a stalled download has made room.
+  // Seconds: by then a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },
   LISTINGS_BUSY: { 'retry-after': '1' },
-  // Anything that follows on this connection is the rest of the body.
+  // The rest of the body may follow.
   BODY_IDLE: { connection: 'close' },
 };
 
-/** Status of a refusal, and what is wrong with the request. */
 export interface Refusal {
   readonly status: number;
   readonly reasons: readonly Reason[];
 }
 
-/** Body of the answer: 3.1. */
+/** `http-api-completion.md` 3.1. */
 export function errorBody(
   error: ApiError,
   dialect: Dialect,
@@ -454,7 +435,6 @@ export function errorBody(
   return reasons.length === 0 ? body : { ...body, reasons: reasons.map(dialect.reason) };
 }
 
-/** Reason phrases: the standard texts. */
 const STANDARD_TEXTS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   404: 'Not Found',

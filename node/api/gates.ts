@@ -1,14 +1,11 @@
-/**
- * The checks between a known path and its operation, in the order of `http-api-completion.md` 3.3. A path declares
- * its gates; they run for every method, even one that the path does not know.
- */
+/** The checks before an operation, in the order of `http-api-completion.md` 3.3. They run for every method of a path. */
 import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
 import type { NodeServices } from './services.ts';
 import { GAS_HEADERS, type Gas, gasOf } from './values/gas.ts';
 import { REFUSED, readParams } from './values/params.ts';
 
-/** Outermost first. Only the technical routes lack `started`. */
+/** Only the technical routes lack `started`. */
 export const GATES = [
   'started',
   'chequebook',
@@ -24,7 +21,7 @@ export const GATES = [
 ] as const;
 export type GateName = (typeof GATES)[number];
 
-/** Operations that run only a few at a time; a further one is refused, not queued. */
+/** A further operation is refused, not queued. */
 const SLOTS = {
   postageSlot: 'ONCHAIN_BUSY',
   stakeSlot: 'ONCHAIN_BUSY',
@@ -33,10 +30,9 @@ const SLOTS = {
   listingSlot: 'LISTINGS_BUSY',
 } as const satisfies Record<string, ApiErrorCode>;
 export type SlotName = keyof typeof SLOTS;
-/** How many of them may run, if more than one. A listing keeps up to 8 MiB of nodes, or 16 MiB of a page. */
+/** If more than one. A listing keeps up to 8 MiB of nodes, or 16 MiB of a page. */
 const PLACES: { readonly [S in SlotName]?: number } = { listingSlot: 8 };
 
-/** What a closed gate answers. */
 export const GATE_REFUSALS: Readonly<Record<GateName, readonly ApiErrorCode[]>> = {
   started: ['NODE_STARTING'],
   chequebook: ['CHEQUEBOOK_DISABLED'],
@@ -51,17 +47,11 @@ export const GATE_REFUSALS: Readonly<Record<GateName, readonly ApiErrorCode[]>> 
   gas: [REFUSED.header],
 };
 
-/** Gates of one node: the slots are shared by both listeners. */
+/** Both listeners share the slots. */
 export interface Gates {
-  /**
-   * Passes the named gates; the result must be disposed when the operation is over, because it frees the slots.
-   * @throws ApiError of the first closed gate
-   */
+  /** The result frees the slots when disposed. @throws ApiError of the first closed gate */
   readonly pass: (names: readonly GateName[], readHeader: (name: string) => string | undefined) => Passage;
-  /**
-   * For slots that are no gates: cashing checks its path first, a listing keeps it until sent.
-   * @throws ApiError when none is free
-   */
+  /** For slots that are no gates: cashing checks its path first, a listing keeps it until sent. @throws ApiError */
   readonly takeSlot: (name: SlotName) => Disposable;
 }
 

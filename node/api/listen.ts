@@ -1,4 +1,3 @@
-/** A listener's sockets, and input that is not HTTP. */
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -7,20 +6,19 @@ import { standardText } from './errors.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';
 import { JSON_CONTENT_TYPE } from './values/json.ts';
 
-/** Requests that wait on one connection while it is still read. One read of the system may bring many more. */
+/** Per connection; one read may bring many more. */
 const WAITING_MAX = 16;
 
-/** Time in which the headers of a request must have arrived. */
+/** For a request's headers. */
 const HEADERS_TIMEOUT_MS = 3000;
-/** Idle time after which a kept connection is closed. */
 const KEEP_ALIVE_MS = 30_000;
-/** How often Node.js looks for requests past the first limit. Each look wakes an idle node. */
+/** Past the first limit. Each look wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
-/** What Node.js calls headers that are not here in time. */
+/** Late headers. */
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
-/** Time for requests to end after their signal was aborted; then their connections are cut. */
+/** After that, connections of aborted requests are cut. */
 const STOP_GRACE_MS = 2000;
 
 export class ApiStartError extends Error {
@@ -35,32 +33,30 @@ export class ApiStartError extends Error {
   }
 }
 
-/** How a server handles its requests. */
 export interface Listener {
   readonly handle: RequestListener;
-  /** Handles a request for a WebSocket, whose connection the server has released. */
+  /** Its connection is released. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
-/** An open listener. */
 export interface Listening {
   /** `host:port` */
   readonly address: string;
-  /** Waits for running requests, but not for long. */
+  /** But not for long. */
   close(): Promise<void>;
 }
 
-/** A server of the API that does not listen yet. */
+/** Does not listen yet. */
 export interface ApiServer {
   readonly server: Server;
-  /** Waits for running requests, but not for long. */
+  /** But not for long. */
   readonly close: () => Promise<void>;
 }
 
 export function createApiServer(listener: Listener, { clock }: { readonly clock: Clock }): ApiServer {
   const connections = new Connections();
   const pipeline = new Pipeline(clock);
-  // By name: an import evaluates what it exports, and with it an undici that nothing here uses.
+  // By name: an import would evaluate an undici that nothing uses.
   const server = process.getBuiltinModule('node:http').createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -80,7 +76,7 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
   });
   const refuse = async (error: NodeJS.ErrnoException, socket: Duplex) => {
     const before = connections.count(socket);
-    // After a stall the limit passes before headers that came meanwhile are read.
+    // After a stall, headers that came meanwhile are read late.
     if (error.code === TOO_LATE) await clock.turn();
     if (connections.count(socket) !== before) return;
     if (connections.hasBegun(socket)) socket.destroy();
@@ -106,7 +102,7 @@ export async function listen(
   return { server, address: boundAddress(server, address), close };
 }
 
-/** What the server does not say about connections. */
+/** Unknown to the server. */
 class Connections {
   readonly #owed = new WeakMap<Duplex, Set<ServerResponse>>();
   readonly #counts = new WeakMap<Duplex, number>();
@@ -120,12 +116,11 @@ class Connections {
     response.once('close', () => responses.delete(response));
   }
 
-  /** Requests so far. */
   count(socket: Duplex): number {
     return this.#counts.get(socket) ?? 0;
   }
 
-  /** Whether an answer is being sent, so that other bytes would become part of it. */
+  /** Other bytes would become part of it. */
   hasBegun(socket: Duplex): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
@@ -162,12 +157,12 @@ async function close(server: Server, connections: Connections, clock: Clock): Pr
   };
   grace.signal.addEventListener('abort', cut, { once: true });
   const closed = once(server, 'close');
-  // Closes idle connections too; on the others the answer tells the client that it is the last.
+  // On others the answer tells that it is the last.
   server.close();
   await closed;
 }
 
-/** Answers bytes that are not an HTTP request; there is no request object to answer through. */
+/** There is no request to answer through. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -197,25 +192,22 @@ interface Line {
 }
 
 /**
- * Requests of one connection in order: a client may send the next before it has an answer. Each is handled when the one
- * before is answered, and in a later turn, so that other connections are served in between. RFC 9112, 9.3.2, asks for
- * answers in this order.
+ * Requests of a connection in order (RFC 9112, 9.3.2): each when the one before is answered, in a later turn, so that other
+ * connections are served in between.
  */
 class Pipeline {
   readonly #clock: Pick<Clock, 'turn'>;
-  /** Connections with an unanswered request. */
   readonly #lines = new WeakMap<Duplex, Line>();
 
   constructor(clock: Pick<Clock, 'turn'>) {
     this.#clock = clock;
   }
 
-  /** Whether all requests of the connection are answered. */
   isIdle(socket: Duplex): boolean {
     return !this.#lines.has(socket);
   }
 
-  /** Calls `handle` at once when the connection is idle. */
+  /** At once when the connection is idle. */
   enter(response: ServerResponse, handle: () => void): void {
     const { socket } = response.req;
     const line = this.#lines.get(socket);
@@ -228,7 +220,7 @@ class Pipeline {
     line.waiting.push(() => this.#begin(response, { line, handle }));
     if (line.waiting.length <= WAITING_MAX || line.isPaused) return;
     line.isPaused = true;
-    // The server reads on after each message, in a tick of this turn. This comes after all of these.
+    // The server reads on in a tick of this turn; this comes later.
     queueMicrotask(() => {
       if (line.isPaused) socket.pause();
     });

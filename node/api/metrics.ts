@@ -1,4 +1,4 @@
-/** Metrics of the HTTP API. Names are those that dashboards of the public network read. */
+/** Names are those of the public network's dashboards. */
 import type { MetricsOf, MetricTable } from '../env/metrics.ts';
 
 export const API_METRICS = {
@@ -27,7 +27,7 @@ export const API_METRICS = {
     name: 'api_upload_speed',
     help: 'Throughput of finished uploads, bytes per second.',
     labels: ['endpoint', 'mode'],
-    // From 64 KiB/s to 1 GiB/s in steps of four.
+    // 64 KiB/s to 1 GiB/s.
     buckets: [65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864, 268_435_456, 1_073_741_824],
   },
   downloadSpeed: {

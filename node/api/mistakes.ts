@@ -1,7 +1,6 @@
 /**
- * Mistakes of clients that nodes of the public network report as failures of their own, with 500. The dialect that
- * follows the document refuses such a request instead, and says what is wrong with it; the other one answers as they
- * do, unless they accept the request.
+ * Mistakes of clients that the public network's nodes answer with 500. The strict dialect refuses such a request and says
+ * why; the other answers as they do.
  */
 import type { ChunkErrorCode } from '../../formats/chunk/errors.ts';
 import type { SignatureErrorCode } from '../../formats/crypto/signer.ts';
@@ -29,22 +28,18 @@ type Code =
 
 interface Mistake {
   readonly status: 400 | 404 | 413;
-  /** What of the request is wrong. */
   readonly field: string | { readonly header: HeaderKey };
-  /** Nodes of the public network do not answer 500: both dialects refuse it. */
+  /** Bees do not answer 500: both dialects refuse it. */
   readonly everywhere?: true;
 }
 
-/** Code of an answer, or of the error below it. */
+/** Of an answer, or the error below it. */
 const MISTAKES: { readonly [C in Code]?: Mistake } = {
-  // Batches.
   DEPTH_INVALID: { status: 400, field: 'depth' },
   BATCH_NOT_FOUND: { status: 404, field: 'batch_id' },
-  // Transactions.
   GAS_LIMIT_TOO_LOW: { status: 400, field: { header: 'gasLimit' } },
   GAS_PRICE_TOO_LOW: { status: 400, field: { header: 'gasPrice' } },
   INSUFFICIENT_NATIVE: { status: 400, field: 'wallet' },
-  // Content.
   MALFORMED_TREE: { status: 404, field: 'reference' },
   CHUNK_INVALID: { status: 400, field: 'body' },
   SIGNATURE_INVALID: { status: 400, field: 'body' },
@@ -53,12 +48,10 @@ const MISTAKES: { readonly [C in Code]?: Mistake } = {
   METADATA_TOO_LARGE: { status: 400, field: 'metadata' },
   MANIFEST_TOO_LARGE: { status: 413, field: 'manifest' },
   BODY_TOO_LARGE: { status: 413, field: 'body' },
-  // Messages.
   MESSAGE_TOO_LONG: { status: 413, field: 'body' },
   TARGETS_EMPTY: { status: 400, field: 'target' },
   TARGETS_UNEQUAL: { status: 400, field: 'target' },
   NONCES_EXHAUSTED: { status: 400, field: 'target' },
-  // Peers.
   WELCOME_TOO_LONG: { status: 400, field: 'welcomeMessage' },
   UNDERLAY_INVALID: { status: 400, field: 'multi-address' },
   SELF_DIAL: { status: 400, field: 'multi-address' },
@@ -66,14 +59,14 @@ const MISTAKES: { readonly [C in Code]?: Mistake } = {
   PEER_NOT_ALLOWED: { status: 400, field: 'multi-address' },
 };
 
-/** Undefined: the node failed, or it is a refusal already. */
+/** Undefined: a failure, or already a refusal. */
 export function mistakeOf(answer: ApiError, dialect: Dialect): Refusal | undefined {
   if (statusOf(answer) < 500) return undefined;
   const mistake = found(answer.cause) ?? found(answer);
   if (mistake === undefined || !(dialect.strictRequests || mistake.everywhere === true)) return undefined;
   const { status, field: of, message } = mistake;
   const field = typeof of === 'string' ? of : dialect.headers[of.header].active;
-  // A message of its own says it all.
+  // Its own message says it all.
   return { status, reasons: message === answer.code ? [] : [{ field, error: message }] };
 }
 

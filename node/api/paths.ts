@@ -1,22 +1,17 @@
 /**
- * Request target to routed path: decoded to text of `byte-text.ts`, cleaned, without `/v1`, in the table's spelling.
- * Source: `http-api-completion.md` 3.1.
+ * Request target to routed path: decoded to text of `byte-text.ts`, cleaned, without `/v1`. `http-api-completion.md` 3.1.
  */
 import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
 import { percentDecode, percentEncode } from './values/percent.ts';
 
 export type Target =
-  /**
-   * Canonical path for the router, percent-encoded again; decoded path as it was sent; query without its question
-   * mark.
-   */
+  /** Canonical path, encoded again; decoded path as sent; query without its mark. */
   | { readonly kind: 'route'; readonly path: string; readonly sent: string; readonly query: string }
-  /** Cleaning changed the path. */
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'malformed' };
 
 const VERSION_PREFIX = '/v1';
-/** Nothing encoded, no empty segment, none that starts with a dot: decoding and cleaning change nothing. */
+/** Decoding and cleaning change nothing. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+\/?$|^\/$/;
 
 export function targetOf(requestTarget: string): Target {
@@ -31,14 +26,14 @@ export function targetOf(requestTarget: string): Target {
   return { kind: 'route', path: encode(canonical(decoded)), sent: decoded, query: query.slice(1) };
 }
 
-/** Path and query, the latter with its question mark; the authority of an absolute target is dropped. */
+/** The query has its mark; an authority is dropped. */
 function splitQuery(requestTarget: string): [path: string, query: string] {
   const relative = requestTarget.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = relative.indexOf('?');
   return mark === -1 ? [relative, ''] : [relative.slice(0, mark), relative.slice(mark)];
 }
 
-/** Lexical: empty and `.` vanish, `..` removes its parent, a trailing slash stays. */
+/** Empty and `.` vanish, `..` removes its parent, a trailing slash stays. */
 function clean(path: string): string {
   const kept: string[] = [];
   for (const segment of path.split('/')) {
@@ -53,7 +48,7 @@ function encode(path: string): string {
   return path.split('/').map(percentEncode).join('/');
 }
 
-/** Both prefixes and both segments of the file routes lead to the same routes. */
+/** Both prefixes and segments lead to the same routes. */
 function canonical(path: string): string {
   const unversioned = path.startsWith(`${VERSION_PREFIX}/`) ? path.slice(VERSION_PREFIX.length) : path;
   const first = unversioned.split('/', 2)[1] ?? '';

@@ -1,14 +1,11 @@
-/** Groups the rows of the route table into the paths of one listener, and finds the rows of a path. */
 import type { Port, Route } from './route/route.ts';
 import { percentDecode } from './values/percent.ts';
 
-/** Every row of one path. */
 export interface PathRoutes {
   readonly path: string;
   readonly byMethod: ReadonlyMap<string, Route>;
 }
 
-/** Rows of one listener, grouped by path. */
 export function pathsOf(rows: readonly Route[], port: Port): PathRoutes[] {
   const groups = new Map<string, Map<string, Route>>();
   for (const row of rows) {
@@ -20,10 +17,10 @@ export function pathsOf(rows: readonly Route[], port: Port): PathRoutes[] {
   return [...groups].map(([path, byMethod]) => ({ path, byMethod }));
 }
 
-/** Variables that take the rest of the path. */
+/** They take the rest of the path. */
 const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'prefix', 'multiAddress']);
 
-/** The paths that begin with the same segments; two of them may name a variable differently. */
+/** Paths may name one variable differently. */
 interface Branch {
   readonly exact: Map<string, Branch>;
   variable: Branch | undefined;
@@ -33,13 +30,13 @@ interface Branch {
 
 export interface Match {
   readonly routes: PathRoutes;
-  /** Values of the path's variables, decoded. */
+  /** Decoded. */
   readonly params: ReadonlyMap<string, string>;
 }
 
 export type Router = (path: string) => Match | undefined;
 
-/** Literal segments go before a variable, a variable before one that takes the rest. */
+/** Literal before variable before rest. */
 export function createRouter(paths: readonly PathRoutes[]): Router {
   const root = emptyBranch();
   for (const routes of paths) grow(root, routes);
@@ -54,7 +51,7 @@ export function createRouter(paths: readonly PathRoutes[]): Router {
   };
 }
 
-/** Paths come encoded by `paths.ts`, so they can be decoded. */
+/** `paths.ts` encodes them. */
 function decoded(segment: string): string {
   return percentDecode(segment) ?? segment;
 }
@@ -91,7 +88,7 @@ function find(branch: Branch, segments: readonly string[]): Found | undefined {
   const next = branch.exact.get(segment);
   const written = next && find(next, others);
   if (written !== undefined) return written;
-  // A variable takes at least one character; otherwise the path is unknown.
+  // At least one character.
   const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
   if (found !== undefined) return { ...found, values: [segment, ...found.values] };
   const value = segments.join('/');

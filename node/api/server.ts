@@ -1,7 +1,4 @@
-/**
- * The HTTP server of a node: two listeners built from one route table. Everything that the API specifies about paths,
- * methods, headers and bodies is implemented here and in `dispatch.ts` (`http-api-completion.md` 3).
- */
+/** The HTTP server: two listeners from one route table, `http-api-completion.md` 3, with `dispatch.ts`. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -31,46 +28,43 @@ import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
 const REQUEST_ID_HEADER = 'x-request-id';
-/** Ids of a client or proxy: as long as those in use, and without characters that a log must escape. */
+/** Of clients: nothing that a log must escape. */
 const WELL_FORMED = /^[\w.~+/=:-]{1,128}$/;
 
-/** Counted for an answer that its client did not await. */
+/** The client did not wait. */
 const CLIENT_GONE_STATUS = 499;
 
-/**
- * Files and manifest nodes per turn, each mostly a chunk to hash and stamp: together two ms. One packet may
- * contain hundreds, and a collection's manifest is made when all of it has arrived.
- */
+/** Files and manifest nodes, mostly chunks to hash and stamp: two ms. One packet may contain hundreds. */
 const UPLOADS_PER_TURN = 8;
-/** Bytes of all uploads: two packets of two ms, so that one upload never waits. */
+/** Of all uploads: two packets of two ms. */
 const BODY_BYTES_PER_TURN = 128 * 1024;
 
-/** Part of the heap for the manifests of all collections that are being uploaded, each of which is made in memory. */
+/** Of the heap, for manifests of collections being uploaded. */
 const MANIFESTS_SHARE = 1 / 4;
 
 interface ApiOptions extends AdmissionOptions {
-  /** `host:port`; port 0 takes a free one. */
+  /** Port 0 takes a free one. */
   readonly address: string;
   /** Absent: no debug listener. */
   readonly debugAddress?: string;
-  /** Whether operations that both listeners could serve are left to the debug listener. */
+  /** Operations of both listeners are on the debug one alone. */
   readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
-  /** Time after which a client that stops sending its body or taking its answer is cut off, ms. */
+  /** Of clients that send or take nothing. */
   readonly idleTimeoutMs: number;
 }
 
 export interface Api {
-  /** Listens. The technical routes answer from here on, the others when the node is ready. @throws ApiStartError */
+  /** Technical routes answer from here on, others when the node is ready. @throws ApiStartError */
   start(): Promise<void>;
-  /** Ends running requests and closes both listeners. */
+  /** Running requests end. */
   stop(): Promise<void>;
-  /** Where the listeners are reachable, as `host:port`; known after `start`. */
+  /** Known after `start`. */
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
 }
 
-/** Opens a listener: sockets, or a substitute. @throws ApiStartError */
+/** Sockets, or a substitute. @throws ApiStartError */
 type Listen = (listener: Listener, address: string, deps: { readonly clock: Clock }) => Promise<Listening>;
 
 export function createApi(options: ApiOptions, services: NodeServices, listen: Listen): Api {
@@ -101,7 +95,7 @@ export function createApi(options: ApiOptions, services: NodeServices, listen: L
   };
 }
 
-/** The listeners, not listening yet; the debug one when it has an address. Tests inject requests into them. */
+/** Not listening; the debug one with an address. Tests inject requests. */
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
@@ -204,7 +198,7 @@ function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Sets the headers that every answer carries. */
+/** That every answer carries. */
 function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void {
   const { origin, host } = request.headers;
   const allowed = deps.admission.isHostAllowed(host);
@@ -214,7 +208,7 @@ function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void 
     'x-content-type-options': 'nosniff',
     ...(allowed ? deps.cors.headersFor(origin, host) : {}),
     ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
-    // No further request on this connection.
+    // The last on this connection.
     ...(deps.stopping.aborted ? { connection: 'close' } : {}),
   };
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -226,8 +220,8 @@ function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer):
 }
 
 /**
- * For content under the API's own host: a page of it runs, but with an opaque origin that is accepted nowhere, and so
- * it has no access to the API. Images, scripts and downloads are unaffected.
+ * A page under the API's host runs with an opaque origin, without access to the API. Images, scripts and downloads are
+ * unaffected.
  */
 const SANDBOX = [
   'content-security-policy',
@@ -256,10 +250,7 @@ interface AccessDeps {
   readonly port: Port;
 }
 
-/**
- * Counts, times and logs every request, including those whose client did not wait for the answer. To be called when the
- * request has arrived.
- */
+/** Every request, even if its client left. Called on arrival. */
 function observeRequest(exchange: Exchange, deps: AccessDeps): void {
   const { clock, log } = deps.services;
   const { id, method, response } = exchange;
@@ -281,9 +272,8 @@ function observeRequest(exchange: Exchange, deps: AccessDeps): void {
 }
 
 /**
- * Gives every request its id, which links an answer, a log line and a client's own record: that of its header if
- * well-formed, otherwise a counted one.
- * @param prefix distinguishes the ids of one node and start from others; not random, so that a simulation repeats
+ * Links an answer, a log line and a client's record: the header's id if well-formed, else a counted one.
+ * @param prefix distinguishes nodes and starts; not random, so that a simulation repeats
  */
 function createRequestIds(prefix: string): (request: IncomingMessage) => string {
   let count = 0;

@@ -1,7 +1,4 @@
-/**
- * What the API needs from a node: the ports of the layers below, and a few small readers that `compose/services.ts`
- * fills in. A route takes everything it needs from here and nothing from elsewhere.
- */
+/** What routes need from a node, and their only source. `compose/services.ts` fills it in. */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -42,7 +39,7 @@ export interface NodeServices {
   >;
   readonly postage: Postage;
   readonly uploader: Uploader;
-  /** Undefined: the node's own thread hashes everything. */
+  /** Undefined: hashing is on the main thread. */
   readonly workers: Workers | undefined;
   readonly netstore: Netstore;
   readonly stewardship: Stewardship;
@@ -63,12 +60,12 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
-  /** Cheques and their backing; undefined on a node that takes none. */
+  /** Undefined: takes no cheques. */
   readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
-  /** Chunks that cannot be placed now. */
+  /** Cannot be placed now. */
   readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
   /** Undefined: none are kept. */
   readonly chunkEvents: Pick<ChunkEvents, 'capacity' | 'page'> | undefined;
@@ -81,7 +78,7 @@ export interface NodeServices {
     chequebook(): Uint8Array;
   };
   readonly metrics: Metrics;
-  /** Undefined on a node that sends no traces. */
+  /** Undefined: sends no traces. */
   readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -89,36 +86,32 @@ export interface NodeServices {
   readonly loggers: Pick<RootLogger, 'registered'>;
 }
 
-/** Facts that do not change while the node runs. */
 interface NodeFacts {
-  /** Version of the package. */
   readonly version: string;
   readonly mode: 'full' | 'light' | 'ultra-light';
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
-  /** Whether it plays the storage game. */
+  /** Plays the storage game. */
   readonly incentivesEnabled: boolean;
-  /** How many times the reserve is doubled. */
   readonly capacityDoubling: number;
   /** 20 bytes. */
   readonly ethereum: Uint8Array;
-  /** 33 bytes, compressed; of chain account and messaging. */
+  /** 33 bytes, compressed. */
   readonly publicKey: Uint8Array;
   readonly pssPublicKey: Uint8Array;
 }
 
 export interface Readiness {
-  /** 'ready' once every component is constructed and started. */
+  /** 'ready': every component has started. */
   state(): 'starting' | 'ready' | 'failed';
 }
 
-/** The status protocol, and what this node reports in it about itself. */
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
 }
 
-/** Totals of a node's cheques, and its chequebook, which is undefined on a node that sends none. */
+/** Its chequebook is undefined on a node that sends none. */
 interface Swap extends Pick<SwapServices, 'settlements' | 'settlement' | 'lastCheques' | 'lastChequesWith'> {
   readonly cashout: Pick<Cashout, 'cash' | 'status'>;
   readonly chequebook:

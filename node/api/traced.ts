@@ -1,14 +1,10 @@
-/**
- * Requests as spans: those whose body or answer is content, and all that come with a context. WebSockets get none.
- */
+/** Requests as spans: those about content, and those with a context. No WebSockets. */
 import { contextOfRequest, traceparentOf } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Dialect } from './dialect.ts';
 import type { KnownExchange } from './dispatch.ts';
 
-/**
- * Runs `answer`, and ends the span when the connection is done with the answer. Never rejects when `answer` does not.
- */
+/** The span ends with the answer. Never rejects when `answer` does not. */
 export async function tracedRequest(
   exchange: KnownExchange,
   { tracing, dialect }: { readonly tracing: Tracing; readonly dialect: Dialect },
@@ -41,7 +37,7 @@ export async function tracedRequest(
   });
 }
 
-/** The path, without the second halves of encrypted references: they are keys, and traces leave the node. */
+/** Second halves of encrypted references are keys, and traces leave the node. */
 function withoutKeys(url: string): string {
   const [path = ''] = url.split('?', 1);
   return path.replaceAll(/([0-9a-f]{64})[0-9a-f]{64}/gi, '$1…');

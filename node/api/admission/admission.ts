@@ -1,6 +1,6 @@
 /**
- * Who may request what, decided before any part of a request runs: the host name, the token, then the page for which
- * a browser asks. `docs/reference/access.md` says what each keeps out.
+ * Who may request what, decided before a request runs: host name, token, then the page a browser asks for. See
+ * `docs/reference/access.md`.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -10,21 +10,20 @@ import { effectOf, type Port, type Route } from '../route/route.ts';
 import { createHostCheck } from './hosts.ts';
 
 export interface AdmissionOptions {
-  /** Besides addresses and `localhost`; `*` for any. */
+  /** `*` for any. */
   readonly allowedHosts: readonly string[];
   readonly tokens: Tokens;
 }
 
-/** Why a request is refused. */
 export interface Refusal {
   readonly error: ApiError;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface Admission {
-  /** Whether a request to that host is answered at all; if not, browsers' preflight requests are not either. */
+  /** If not, preflight requests are refused too. */
   isHostAllowed(host: string | undefined): boolean;
-  /** @param row the operation; undefined: unknown path or method @returns undefined: the request may proceed */
+  /** @param row undefined: unknown path or method @returns undefined: the request may proceed */
   refusal(request: IncomingMessage, row: Route | undefined): Refusal | undefined;
 }
 
@@ -37,14 +36,14 @@ export function createAdmission(
   return {
     isHostAllowed,
     refusal(request, row) {
-      // 403 and not 421, on which clients would open another connection and get the same answer.
+      // 403: on 421 clients would try another connection.
       if (!isHostAllowed(request.headers.host)) return refused('HOST_REFUSED');
       return tokenRefusal(request, row) ?? originRefusal(request, row);
     },
   };
 
   function tokenRefusal({ method, headers }: IncomingMessage, row: Route | undefined): Refusal | undefined {
-    // Browsers ask by OPTIONS, without a token, whether they may send one; no operation has that method.
+    // Browsers ask by OPTIONS, without a token; no operation has that method.
     if (!check.required || row?.forProbes === true || method === 'OPTIONS') return undefined;
     const scope = check.scopeOf(headers.authorization);
     if (scope === undefined) {
@@ -70,9 +69,8 @@ function refused(code: ApiError['code'], headers: Refusal['headers'] = {}): Refu
 }
 
 /**
- * Whether the request comes from a page that may not use this API. Browsers name the page's origin in every request
- * that is not a plain read; for those without an origin, such as for a picture, newer browsers send how the page's
- * site relates to ours.
+ * Whether the request's page may not use this API. Browsers send an `Origin` with all but plain reads; for those, such as of
+ * a picture, newer browsers say how the page's site relates to ours.
  */
 function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
   const { origin, host } = headers;
@@ -81,27 +79,26 @@ function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): b
   return site === 'cross-site' || site === 'same-site';
 }
 
-/** Full: every operation. Read: those without an effect. */
+/** Read: operations without an effect. */
 type Scope = 'full' | 'read';
 
-/** Token texts; empty or absent: there is no such token. */
+/** Empty or absent: no such token. */
 export interface Tokens {
-  /** Full on both ports. */
+  /** Full, both ports. */
   readonly api?: string;
-  /** Read-only on both ports. */
+  /** Read-only, both ports. */
   readonly apiRead?: string;
-  /** Full on the debug port. */
+  /** Full, debug port. */
   readonly debug?: string;
 }
 
 interface TokenCheck {
-  /** Whether the port requires a token at all. */
   readonly required: boolean;
-  /** @param authorization header of the request @returns undefined: it holds no token of this port */
+  /** @returns undefined: no token of this port */
   scopeOf(authorization: string | undefined): Scope | undefined;
 }
 
-/** Bearer tokens (RFC 6750) and their access. Only hashes are kept. */
+/** Bearer tokens (RFC 6750). Only hashes are kept. */
 export function createTokenCheck({ api, apiRead, debug }: Tokens, port: Port): TokenCheck {
   const given: readonly (readonly [token: string | undefined, Scope])[] = [
     [api, 'full'],
@@ -117,14 +114,13 @@ export function createTokenCheck({ api, apiRead, debug }: Tokens, port: Port): T
       const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
       if (token === undefined) return undefined;
       const digest = digestOf(token);
-      // Always compares all of them: the time reveals neither how much of a token is right nor which one it is.
+      // Compares all of them: the time reveals nothing about a token.
       const scopes = known.filter((one) => timingSafeEqual(one.digest, digest)).map(({ scope }) => scope);
       return scopes.includes('full') ? 'full' : scopes[0];
     },
   };
 }
 
-/** The same length for every token. */
 function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

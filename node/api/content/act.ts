@@ -1,4 +1,4 @@
-/** Access control of uploads and downloads: `http-api-completion.md` 4.3, 4.4, and 5, groups ACTUP and ACTDOWN. */
+/** Access control: `http-api-completion.md` 4.3, 4.4, and 5, groups ACTUP and ACTDOWN. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Upload } from '../../files/upload.ts';
 import type { Dialect } from '../dialect.ts';
@@ -19,12 +19,10 @@ export const ACT_DOWNLOAD_HEADERS = {
 } as const;
 
 const ACT_REFUSALS = ['ACT_NOT_FOUND', 'ACT_TIMESTAMP_INVALID', 'ACT_HISTORY_INVALID'] as const;
-/** What `protect` answers. */
 export const ACT_UPLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_UPLOAD_FAILED'] as const;
-/** What `reveal` answers. */
 export const ACT_DOWNLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_DOWNLOAD_FAILED'] as const;
 
-/** A history, or an access list, that no node has. */
+/** Of a history or an access list. */
 const NOT_THERE = { CHUNK_NOT_FOUND: 'ACT_NOT_FOUND' } as const;
 
 interface UploadCall {
@@ -33,17 +31,13 @@ interface UploadCall {
   readonly signal: AbortSignal;
 }
 
-/** A stored reference as the client gets it. */
 export interface Answered {
   readonly reference: Uint8Array;
-  /** History of access-controlled content, 32 bytes. */
+  /** Of access-controlled content, 32 bytes. */
   readonly history?: Uint8Array;
 }
 
-/**
- * The reference as it is, or encrypted if the request asks for it. Chunks stored for that belong to the upload.
- * @throws ApiError of ACTUP
- */
+/** Encrypted if the request asks for it; the chunks for that belong to the upload. @throws ApiError of ACTUP */
 export async function protect(
   reference: Uint8Array,
   session: Upload,
@@ -55,7 +49,6 @@ export async function protect(
   return orElse('ACT_UPLOAD_FAILED', protecting, NOT_THERE);
 }
 
-/** The header with the history. */
 export function historyHeader({ history }: Answered, { headers }: Dialect): Readonly<Record<string, string>> {
   return history === undefined ? {} : { [headers.actHistoryAddress.active]: toHex(history) };
 }
@@ -66,10 +59,7 @@ interface DownloadCall {
   readonly signal: AbortSignal;
 }
 
-/**
- * The reference of a request as it is; decrypted if the request names publisher and history.
- * @throws ApiError of ACTDOWN
- */
+/** Decrypted if the request names publisher and history. @throws ApiError of ACTDOWN */
 export async function reveal(
   reference: Uint8Array,
   { headers, services, signal }: DownloadCall,

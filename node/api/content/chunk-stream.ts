@@ -8,32 +8,29 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/** A stream is dropped after this time without a message, or with a chunk that no peer takes, ms. */
+/** Without a message, or with a chunk that no peer takes. */
 const IDLE_MS = 15 * 60_000;
 /**
- * Time to push accepted chunks after the connection ends, ms. A push without a peer is retried for ever while
- * its client waits; without a client it must end.
+ * For pushing accepted chunks after the connection has ended: without a client, a push without a peer must not be retried
+ * for ever.
  */
 const FINISH_MS = 60_000;
 const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
-/** How the messages of a stream are handled. */
 interface Intake {
-  /** Bytes in front of every chunk. */
   readonly prefix: number;
-  /** Answer to a message without room for them; undefined: none. */
+  /** Undefined: none. */
   readonly tooShort: string | undefined;
   /**
-   * Starts handling one chunk. @param prefix the bytes in front of it
+   * @param prefix bytes in front of the chunk
    * @returns stores the chunk; resolves when it may be acknowledged
    */
   accept(prefix: Uint8Array): Promise<(chunk: Chunk) => Promise<void>>;
-  /** Ends the upload with the connection. */
   done(): Promise<void>;
   cleanup(): Promise<void>;
 }
 
-/** Chunks belong to one upload, stamped by its batch. */
+/** All chunks belong to one upload. */
 export function uploadIntake(upload: Upload): Intake {
   return {
     prefix: 0,
@@ -44,10 +41,7 @@ export function uploadIntake(upload: Upload): Intake {
   };
 }
 
-/**
- * Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is
- * acknowledged.
- */
+/** Every chunk brings its own stamp and is a separate upload. */
 export function stampedIntake(
   uploader: Uploader,
   begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,
@@ -76,17 +70,15 @@ export function stampedIntake(
 interface ChunkStreamDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Answer to every accepted chunk. */
   readonly taken: Uint8Array;
-  /** Message about a chunk of impossible size; undefined: none. */
+  /** About a chunk of impossible size; undefined: none. */
   readonly invalid: string | undefined;
-  /** Abandons the upload. */
   readonly giveUp: (reason: unknown) => void;
 }
 
 /**
- * Ends the upload with the connection; acknowledged chunks are pushed all the same.
- * @param intake without a tag it waits while too many chunks are unfinished, as does the acknowledgement
+ * Acknowledged chunks are pushed even after the connection.
+ * @param intake without a tag it waits while too many chunks are unfinished
  */
 export async function receiveChunks(socket: Socket, intake: Intake, deps: ChunkStreamDeps): Promise<void> {
   const onEnding = () => deps.giveUp(socket.ending.reason);
@@ -123,7 +115,7 @@ async function take(
   await socket.sent(taken);
 }
 
-/** @param reason undefined: without a close frame */
+/** @param reason undefined: no close frame */
 function end(socket: Socket, reason: string | undefined): void {
   if (reason === undefined) socket.drop();
   else socket.close(CLOSE.internalError, reason);

@@ -27,7 +27,7 @@ const CONDITION_HEADERS = {
   ifUnmodifiedSince: optional(text, undefined),
 } as const;
 
-/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
+/** Strategy and fallback are for redundant content. */
 const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
@@ -37,18 +37,17 @@ const PLAIN_FETCH_HEADERS = {
   lookaheadBufferSize: optional(int, undefined),
 } as const;
 
-/** How long one chunk of redundant content may take when the request does not say, ms. */
+/** Per chunk of redundant content, if the request does not say. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
-/** For content that is not access-controlled: single-owner chunks and feeds. */
+/** Single-owner chunks and feeds: not access-controlled. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** Headers of requests for facts about content, not for the content itself. */
+/** For facts about content. */
 export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** What a download of content answers, besides the content. */
 export const DOWNLOAD_REFUSALS = [
   'DOWNLOAD_HEADERS',
   'ROOT_NOT_FOUND',
@@ -56,7 +55,6 @@ export const DOWNLOAD_REFUSALS = [
   'CONTENT_MALFORMED',
   'DOWNLOADS_BUSY',
 ] as const;
-/** Headers of the answer with content. */
 export const DOWNLOAD_ANSWER_HEADERS = [
   'content-type',
   'content-length',
@@ -76,24 +74,18 @@ type PlainFetchCall = Call<ParamTable, ParamTable, typeof PLAIN_FETCH_HEADERS>;
 export type DownloadCall = Call<ParamTable, ParamTable, typeof PLAIN_DOWNLOAD_HEADERS>;
 
 export interface Content {
-  /** Reference of the file's root chunk. */
   readonly reference: Uint8Array;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Names of the headers that browsers may read, besides the one that all downloads have. */
   readonly expose?: readonly string[];
-  /** False for content that changes while its URL stays. */
+  /** False: changes under its URL. */
   readonly etag?: false;
-  /** Label of the speed metric. */
   readonly endpoint: string;
-  /** The answer when its root chunk is there, but cannot be read; default: `JOIN_FAILED`. */
+  /** Answer when the root chunk cannot be read; default: `JOIN_FAILED`. */
   readonly unreadable?: ApiErrorCode | undefined;
 }
 
-/**
- * Getter of a request: its caching, its time limit per chunk, and its handling of lost chunks.
- * @throws ApiError `DOWNLOAD_HEADERS`
- */
+/** With the request's caching, time limit and handling of lost chunks. @throws ApiError `DOWNLOAD_HEADERS` */
 export function requestGetter({ headers, services }: PlainFetchCall): ContentGetter {
   const { clock } = services;
   const getter = services.netstore.getter({ cache: headers.cache });
@@ -113,7 +105,7 @@ export function requestGetter({ headers, services }: PlainFetchCall): ContentGet
   };
 }
 
-/** For requests that say at most how many replicas of a root to look for. */
+/** For requests that name at most how many root replicas to look for. */
 export function defaultGetter(
   services: NodeServices,
   { cache, level = LEVEL_MAX }: { readonly cache: boolean; readonly level?: RedundancyLevel },
@@ -131,14 +123,12 @@ export function defaultGetter(
   };
 }
 
-/**
- * Caches recovered chunks, whatever the request says, so that the next reader does not have to recover them again.
- */
+/** Recovered chunks are always cached, so that they need no second recovery. */
 function keeper({ store }: NodeServices): (chunk: Chunk) => void {
   return (chunk) => store.cache.put(chunk);
 }
 
-/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
+/** @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
 export function openContent(
   reference: Uint8Array,
   getter: ContentGetter,
@@ -151,10 +141,7 @@ export function openContent(
   });
 }
 
-/**
- * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, and
- * nothing of that is read.
- */
+/** HEAD gets the same headers; its content is not read. */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal, content.unreadable);
@@ -181,22 +168,18 @@ export function etagOf(reference: Uint8Array): string {
   return `"${toHex(reference)}"`;
 }
 
-/** Answer headers that browsers may read, one per line. */
 export function exposed(names: readonly string[] = []): Headers {
   const lines = [...names, 'content-disposition'] as const;
   return { 'access-control-expose-headers': names.length === 0 ? 'content-disposition' : lines };
 }
 
 type Headers = NonNullable<Answer['headers']>;
-/**
- * Starts reading a part; resolves when its first bytes have arrived, so that a failure can still become an error
- * answer.
- */
+/** Resolves at the first bytes, so that a failure can still be an error answer. */
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
   const { 'last-modified': _modified, ...undated } = headers;
-  // Only the tag decides what is not modified; the date stands in for a missing tag.
+  // Only the tag decides; the date stands in for a missing tag.
   if (plan.kind === 'not-modified')
     return { status: 304, headers: headers['etag'] === undefined ? headers : undated };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
@@ -227,7 +210,7 @@ async function onePart(range: ByteRange, size: bigint, headers: Headers, read: R
   };
 }
 
-/** `boundary` comes from the reference, which no content can hold: it would hold its own hash. */
+/** `boundary` comes from the reference, which content cannot hold. */
 async function manyParts(
   ranges: readonly [ByteRange, ...ByteRange[]],
   size: bigint,
@@ -301,7 +284,7 @@ async function* measured(
   if (size > 0 && seconds > 0) metrics.downloadSpeed.observe({ endpoint }, size / seconds);
 }
 
-/** A chunk that takes longer counts as missing. */
+/** Slower chunks count as missing. */
 function withTimeout(getter: ChunkGetter, timeoutMs: number, clock: Clock): ChunkGetter {
   return {
     async get(address, signal) {

@@ -1,4 +1,4 @@
-/** The latest update of a feed for downloads: its content, and the headers that identify it. */
+/** A feed's latest update for downloads. */
 import type { ChunkGetter } from '../../../formats/chunk/chunk.ts';
 import { socParts } from '../../../formats/chunk/soc.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -20,22 +20,20 @@ interface FeedContent extends ResolvedUpdate {
   readonly update: Update;
 }
 
-/** What a look-up answers, besides that it failed. */
+/** When it does not fail. */
 export const LOOKUP_REFUSALS = ['FEED_TYPE_NOT_FOUND', 'FEED_EMPTY', 'FEED_UPDATE_UNRESOLVED'] as const;
 
-/** What is looked up. */
 interface Wanted {
   readonly feed: Feed;
-  /** Index to start from. */
   readonly after: bigint;
-  /** The latest update of that time, unix seconds; absent: of now. */
+  /** Unix seconds; absent: now. */
   readonly at?: number;
 }
 
 /**
  * @param failed the answer when the search fails
- * @throws ApiError `failed`, `FEED_EMPTY`, `FEED_UPDATE_UNRESOLVED`, `INVALID_QUERY_PARAMS` for a time of a feed that
- * has none
+ * @throws ApiError `failed`, `FEED_EMPTY`, `FEED_UPDATE_UNRESOLVED`, `INVALID_QUERY_PARAMS` for a time of a feed that has
+ *   none
  */
 export async function latestContent(
   wanted: Wanted,
@@ -55,7 +53,7 @@ async function updateOf(
   deps: { readonly getter: ChunkGetter; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Update | undefined> {
   const latest = await findLatest(feed, after, deps);
-  // The latest update is that of now, whatever its own time.
+  // Whatever its own time.
   if (latest === undefined || at === undefined || at * 1000 >= deps.clock.now()) return latest;
   try {
     return await findAt(feed, BigInt(at), { first: after, latest }, deps);
@@ -67,7 +65,6 @@ async function updateOf(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Headers of a feed's own answer. */
 export function feedHeaders({ update, version }: FeedContent, { headers }: Dialect): Headers {
   const next = BigInt.asUintN(64, update.index + 1n);
   return {

@@ -8,10 +8,10 @@ const level = (absent: RedundancyLevel) =>
 
 /** Level of uploads. */
 export const UPLOAD_LEVEL = varying(({ uploadLevel }) => level(uploadLevel));
-/** Level up to which replicas of a root are searched for. */
+/** Limits the search for root replicas. */
 export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
 
-/** Read only by some dialects: feeds, changes of grantees. */
+/** Read by some dialects only: feeds, changes of grantees. */
 export const OTHER_UPLOAD_LEVEL = varying(({ levelEverywhere, uploadLevel }) =>
   readIf(levelEverywhere, level(uploadLevel)),
 );

@@ -1,7 +1,4 @@
-/**
- * Decides which part of a content a request gets: conditions first, then ranges. A pure decision on the request's
- * headers. Source: `http-api-completion.md` 3.7, the table of conditions and ranges.
- */
+/** Which part of a content a request gets: conditions first, then ranges. `http-api-completion.md` 3.7. */
 import { parseHttpDate } from '../values/http-date.ts';
 
 export interface DownloadRequest {
@@ -16,13 +13,13 @@ export interface DownloadRequest {
 interface ContentFacts {
   /** Bytes. */
   readonly size: bigint;
-  /** With quotes; absent for changing content, such as a feed's. */
+  /** With quotes; absent for changing content. */
   readonly etag: string | undefined;
-  /** The content counts as changed at the moment of the answer. Unix seconds. */
+  /** When the content counts as changed. */
   readonly nowSeconds: number;
 }
 
-/** Bytes from `start` up to but excluding `end`. */
+/** Without `end`. */
 export interface ByteRange {
   readonly start: bigint;
   readonly end: bigint;
@@ -33,10 +30,10 @@ export type DownloadPlan =
   | { readonly kind: 'parts'; readonly parts: readonly [ByteRange, ...ByteRange[]] }
   | { readonly kind: 'not-modified' }
   | { readonly kind: 'precondition-failed' }
-  /** `overlap`: the ranges were valid, but contain nothing. */
+  /** `overlap`: valid, but empty. */
   | { readonly kind: 'unsatisfiable'; readonly overlap: boolean };
 
-/** Ranges of one request; further ones are ignored: each costs a separate read. */
+/** Further ranges are ignored: each costs a read. */
 const RANGES_MAX = 256;
 /** Digits of 2^63 - 1. */
 const OFFSET_DIGITS_MAX = 19;
@@ -48,7 +45,7 @@ export function planDownload(request: DownloadRequest, content: ContentFacts): D
   return planRange(request.range, content.size);
 }
 
-/** An empty header means the same as none. */
+/** Empty means none. */
 function isGiven(header: string | undefined): header is string {
   return header !== undefined && header !== '';
 }

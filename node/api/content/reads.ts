@@ -1,7 +1,6 @@
 /**
- * Reading content for all downloads of a node: limits how many run at once, how many bytes are read ahead of clients,
- * and how much is read in one turn of the event loop. A client that does not take what it was sent loses its place to
- * others, and the bytes read ahead for it are dropped; when it continues, so does its read.
+ * Limits how many downloads of a node read at once, how far they read ahead, and how much in one turn. A client that takes
+ * nothing loses its place and the bytes read ahead; its read resumes when it does.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
@@ -10,30 +9,23 @@ import type { JoinedFile } from '../../files/joiner.ts';
 import { ApiError } from '../errors.ts';
 import type { ApiMetrics } from '../metrics.ts';
 
-/** Downloads that read at the same time; with redundancy each of them keeps up to two runs of chunks, a megabyte. */
+/** At once; with redundancy each keeps up to two runs of chunks, a megabyte. */
 const READING_MAX = 128;
-/** Downloads that wait for one of those to end. */
 const WAITING_MAX = 1024;
-/** Bytes read ahead for all downloads: 64 times as much as for a plain one. */
+/** For all downloads: 64 times that of a plain one. */
 const AHEAD_TOTAL = 32 * 1024 * 1024;
-/** Bytes read ahead for one, whatever it asks for. */
+/** For one download. */
 const AHEAD_MAX = 2 * 1024 * 1024;
-/** Every download gets this much. One may take up to this fraction of the rest, so that something is left. */
+/** Guaranteed to each download; one may take up to this fraction of the rest. */
 const AHEAD_MIN = 64 * 1024;
 const AHEAD_PART = 8;
-/** Content up to this size is in memory with its first piece, and waits for nothing. */
+/** Content in memory with its first piece; waits for nothing. */
 const SMALL = 64 * 1024;
-/** A client that takes no piece for this long has stalled, ms. */
+/** A client that takes no piece for this long has stalled. */
 const STALL_MS = 500;
-/**
- * Bytes of one turn of the event loop: some two milliseconds of reading. Another client's request takes several
- * turns, and a turn costs some microseconds.
- */
+/** Some two milliseconds of reading; another client's request takes several turns. */
 const TURN_BYTES = 512 * 1024;
-/**
- * Up to this many concurrent downloads get all of a turn and read ahead from the start. More get only a part
- * of it, because others would have to wait for many turns, and start with little.
- */
+/** So many downloads get whole turns and read ahead from the start; in a crowd each gets a part, so that none waits long. */
 const FEW = 4;
 const CROWD_PART = 8;
 
@@ -46,10 +38,10 @@ interface RangeOptions {
   /** Bytes. */
   readonly start: bigint;
   readonly end: bigint;
-  /** Bytes to read ahead, from the request or the joiner; 0 or less: one chunk at a time. */
+  /** 0 or less: one chunk at a time. */
   readonly readAhead: number;
   readonly signal: AbortSignal;
-  /** Whether the answer has started: then it waits, however many others do. */
+  /** Its answer has started: it waits, however many others do. */
   readonly isUnderWay: boolean;
 }
 
@@ -73,8 +65,8 @@ export class Reads {
   }
 
   /**
-   * Resolves at the first piece, so that failures can still be error answers. Requests a piece when the previous one
-   * has left, whose memory is reused.
+   * Resolves at the first piece, so that failures can still be error answers. A piece is requested when the one before has
+   * left, whose memory is reused.
    * @throws ApiError `DOWNLOADS_BUSY`; what the joiner throws
    */
   async range(file: JoinedFile, options: RangeOptions): Promise<AsyncIterable<Uint8Array>> {
@@ -92,7 +84,7 @@ export class Reads {
       if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
       isWaiting = false;
       this.#grant(place, ahead);
-      // Small content is little work, and many wait for turns.
+      // Small content is little work; many wait.
       if (!isSmall(file)) await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
@@ -101,7 +93,7 @@ export class Reads {
         const stall = this.#clock.timer(STALL_MS, () => {
           this.#metrics.downloadsStalled.inc();
           place[Symbol.dispose]();
-          // The generator is paused at a piece, so that nothing is left that could fail.
+          // Paused at a piece, so nothing can fail.
           void pieces.return();
         });
         try {
@@ -111,7 +103,7 @@ export class Reads {
         }
         if (!isSmall(file)) await this.#spend(piece.length);
       }
-      // A client that has stalled may do so again.
+      // It may stall again.
       ahead = place.isTaken ? Math.min(most, ahead * 2) : little;
     }
   }
@@ -148,12 +140,10 @@ export class Reads {
   }
 }
 
-/** Small content takes none of the limited places. */
 type PlaceKind = 'none' | 'one of all';
 
-/** Place of one download: taken, left when its client stalls, and taken again. */
+/** Left when its client stalls, and taken again. */
 class Place implements Disposable {
-  /** Bytes that may be read ahead. */
   ahead = 0;
   readonly #leave: (taken: { kind: PlaceKind; ahead: number }) => void;
   #kind: PlaceKind | undefined;
@@ -181,7 +171,7 @@ class Place implements Disposable {
 
 type Pieces = AsyncGenerator<Uint8Array, void, void>;
 
-/** Not a generator: leaving before the first piece must end the rest. */
+/** Leaving before the first piece must end the rest, unlike in a generator. */
 function resumed(first: IteratorResult<Uint8Array, void>, rest: Pieces): AsyncIterable<Uint8Array> {
   let isFirst = true;
   const next = async () => {

@@ -1,6 +1,4 @@
-/**
- * Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by feeds.
- */
+/** Content whose root chunk is at hand: of single-owner chunks or feeds. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
@@ -22,19 +20,15 @@ type RootDownloadCall = Call<ParamTable, ParamTable, typeof ROOT_DOWNLOAD_HEADER
 interface RootContent {
   /** Content-addressed. */
   readonly root: Chunk;
-  /** Reference of the content, when it is not the root's address. */
+  /** When it is not the root's address. */
   readonly reference?: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Names of the headers that browsers may read; absent: all of them. */
+  /** That browsers may read; absent: all. */
   readonly expose?: readonly string[];
-  /** Label of the speed metric. */
   readonly endpoint: string;
 }
 
-/**
- * The content below the root, or, with `only-root-chunk`, span and payload of the root itself, without ETag and
- * ranges.
- */
+/** With `only-root-chunk`, span and payload of the root, without ETag and ranges. */
 export async function downloadRoot(
   call: RootDownloadCall,
   content: RootContent,

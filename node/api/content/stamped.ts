@@ -1,7 +1,4 @@
-/**
- * Uploads of one chunk, paid from a batch of this node or by a stamp made by the client: chunks and single-owner
- * chunks.
- */
+/** Uploads of one chunk, paid from a batch of this node or by a client's stamp. */
 import { decodeStamp } from '../../../formats/chunk/stamp.ts';
 import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -9,13 +6,13 @@ import type { NodeServices } from '../services.ts';
 import { hex } from '../values/kinds.ts';
 import { ONE_HASH, optional, type ValuesOf } from '../values/params.ts';
 
-/** One of the two must be sent; a ready stamp wins over a batch. */
+/** One must be sent; a stamp wins over a batch. */
 export const PAYMENT_HEADERS = {
   postageBatchId: optional(hex, undefined, ONE_HASH),
   postageStamp: optional(hex, undefined),
 } as const;
 
-/** What `beginPaid` answers, besides what every session does. */
+/** Besides those of every session. */
 export const PAYMENT_REFUSALS = [
   'STAMP_OR_BATCH_REQUIRED',
   'STAMP_MALFORMED',
@@ -26,7 +23,7 @@ export const PAYMENT_REFUSALS = [
 type Payment = ValuesOf<typeof PAYMENT_HEADERS>;
 
 interface Session {
-  /** 0: a new tag when deferred. */
+  /** 0: new when deferred. */
   readonly tagUid: number;
   readonly deferred: boolean;
   readonly pin?: boolean;
@@ -45,9 +42,8 @@ export function requireTag(uid: number, { store }: Pick<NodeServices, 'store'>):
 }
 
 /**
- * @param fallback for other failures to begin
- * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of
- * a batch
+ * @param fallback for other failures
+ * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of a batch
  */
 export async function beginPaid(
   payment: Payment,

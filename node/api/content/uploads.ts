@@ -1,4 +1,4 @@
-/** What the upload routes share: headers, the order of checks, and undoing what a failed upload left behind. */
+/** Headers, order of checks, and undoing of failed uploads. */
 
 import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { randomEncryption } from '../../files/encryption.ts';
@@ -23,7 +23,6 @@ export const UPLOAD_HEADERS = {
   ...ACT_UPLOAD_HEADERS,
 } as const;
 
-/** Headers of the answer with a reference. */
 export const UPLOAD_ANSWER_HEADERS = [
   'tag',
   'actHistoryAddress',
@@ -41,16 +40,14 @@ export const SESSION_REFUSALS = [
   'DISK_FULL',
   'DONE_SPLIT_FAILED',
 ] as const;
-/** What `upload` answers. */
 export const UPLOAD_REFUSALS = [...SESSION_REFUSALS, ...ACT_UPLOAD_REFUSALS] as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
 /**
- * Tag, batch, content, access control, close, in this order. An unknown batch is reported before the body is
- * read. An upload that fails or breaks off is undone.
+ * Tag, batch, content, access control, close, in this order. An unknown batch is reported before the body is read. A failed
+ * upload is undone.
  * @param store puts the body into the session and returns the reference for the tag
- * @returns the answer's content
  */
 export async function upload(
   call: UploadCall,
@@ -85,11 +82,7 @@ function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): S
   };
 }
 
-/**
- * Stores and closes, or undoes.
- * @param store also returns the root for the tag
- * @param closing answer when the close fails
- */
+/** Undone if it fails. @param store also returns the root for the tag @param closing answer when the close fails */
 export async function inSession<T extends { readonly root: Uint8Array | undefined }>(
   session: Upload,
   store: () => Promise<T>,
@@ -105,7 +98,7 @@ export async function inSession<T extends { readonly root: Uint8Array | undefine
   }
 }
 
-/** @param tagUid undefined or 0: none @param history of access-controlled content */
+/** @param tagUid 0: none @param history of access-controlled content */
 export function uploadHeaders(
   { tagUid = 0, ...answered }: { readonly tagUid: number | undefined } & Answered,
   { dialect }: Pick<UploadCall, 'dialect'>,

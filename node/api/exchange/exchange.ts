@@ -1,4 +1,3 @@
-/** One request and its answer on the wire. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import type { Answer } from './answer.ts';
@@ -9,22 +8,19 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** For its answer and for the log. */
+  /** For answer and log. */
   readonly id: string;
   readonly patience: Patience;
-  /** Path in the route table, once known. */
+  /** Once known. */
   route: string;
 }
 
-/**
- * Never throws: failures become an error answer or end the connection.
- * @param failed makes an answer from an error that comes before the first byte
- */
+/** Never throws. @param failed makes an answer from an error before the first byte */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
   const { response } = exchange;
   const cut = () => void response.destroy();
   const refuse = (error: unknown) => {
-    // A started answer can only be cut off: it falls short of its length, so the client notices.
+    // A started answer can only be cut: the client notices its length.
     if (response.headersSent || response.destroyed) return cut();
     for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
     attempt(() => write(exchange, failed(error), cut), cut);
@@ -53,7 +49,7 @@ function write(exchange: Exchange, answer: Answer, refuse: (error: unknown) => v
   else sendNothing(exchange, answer);
 }
 
-/** The length goes last: once Node.js knows it, it decodes a following `content-disposition`, which garbles UTF-8. */
+/** The length goes last: after it, Node.js would decode `content-disposition`, which garbles UTF-8. */
 function setHeaders(response: ServerResponse, headers: NonNullable<Answer['headers']>): void {
   const { 'content-length': length, ...others } = headers;
   for (const [name, value] of Object.entries(others)) response.setHeader(name, value);
@@ -63,25 +59,25 @@ function setHeaders(response: ServerResponse, headers: NonNullable<Answer['heade
 function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): void {
   const { response, method } = exchange;
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
-  // An answer to HEAD may already state the length of the omitted body.
+  // HEAD may state the omitted body's length.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
     response.setHeader('content-length', bytes.length);
   }
-  // Called before `end`, which would send the length, taken from the bytes, before all other headers.
+  // Otherwise `end` would send the length before all other headers.
   response.writeHead(response.statusCode);
   if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
-  // More than a connection takes at once: the client may take nothing.
+  // More than a connection takes at once.
   else void sendStream(exchange, piecesOf(bytes), () => void response.destroy());
 }
 
 const PIECE_SIZE = 65_536;
 
-/** For a client that takes little at a time. */
+/** For a slow client. */
 export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
-/** An answer without a body, or to HEAD, whose stream is not read: its headers give the length. */
+/** No body, or HEAD: the stream is not read. */
 function sendNothing({ response }: Exchange, { status, stream }: Answer): void {
   if (stream === undefined && status !== 204 && status !== 304) response.setHeader('content-length', 0);
   response.end();
@@ -103,10 +99,7 @@ async function sendStream(
   }
 }
 
-/**
- * Resolves when the system has the bytes, or no one wants them any more, for example when the client takes nothing
- * for too long.
- */
+/** Also resolves when no one wants the bytes any more. */
 async function taken(
   response: ServerResponse,
   piece: Uint8Array,

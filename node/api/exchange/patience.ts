@@ -1,10 +1,10 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** How long a connection may stand still while its client sends a body or takes an answer. */
+/** How long a client may send or take nothing. */
 export interface Patience {
-  /** Milliseconds without a byte of the body, or without a piece of the answer being taken. */
+  /** Without a byte of the body, or a piece taken. */
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'timer'>;
-  /** Called for each standstill that was too long. */
+  /** Once per timeout. */
   readonly over: (what: 'body' | 'answer') => void;
 }

@@ -1,26 +1,18 @@
-/** A body as a stream that can be left without cutting the connection. */
+/** A body that can be left without cutting the connection. */
 import type { IncomingMessage } from 'node:http';
 import { interruptible } from '../../files/interruptible.ts';
 import { ApiError } from '../errors.ts';
 import type { Patience } from './patience.ts';
 
-/** The body of a request. */
 export interface RequestBody {
-  /** False when the request says that it has none. */
   readonly present: boolean;
-  /**
-   * Streams the body; ending the iteration early does not cut the connection. Once per request. An idle client ends
-   * it with ApiError `BODY_IDLE`.
-   */
+  /** Once per request; may be ended early. An idle client ends it with ApiError `BODY_IDLE`. */
   stream(): AsyncIterable<Uint8Array>;
-  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above `bodyLimit`, `BODY_IDLE` */
+  /** @throws ApiError `BODY_TOO_LARGE` above `bodyLimit`, `BODY_IDLE` */
   read(): Promise<Uint8Array>;
 }
 
-/**
- * How much of an unwanted body is read and discarded, so that the client sees its answer on the same
- * connection. More than the largest socket buffers of a client that sends before it listens.
- */
+/** Of an unwanted body, read so that the client sees its answer: more than the largest socket buffers. */
 const DRAIN_BYTES_MAX = 16 * 1024 * 1024;
 
 export function requestBody(
@@ -51,10 +43,7 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
   if (limit !== undefined && declared !== undefined && declared > limit) throw new ApiError('BODY_TOO_LARGE');
 }
 
-/**
- * For bodies stored or read as they come.
- * @throws ApiError when the headers say that the body was encoded for its way
- */
+/** @throws ApiError when the headers name an encoding */
 export function refuseEncoded({ headers }: IncomingMessage): void {
   const coding = headers['content-encoding']?.trim() ?? '';
   if (coding === '' || coding.toLowerCase() === 'identity') return;
@@ -62,7 +51,7 @@ export function refuseEncoded({ headers }: IncomingMessage): void {
   throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field: 'content-encoding', error }] });
 }
 
-/** Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut. */
+/** Up to a bound; beyond it, or from a silent client, the connection is cut. */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;
@@ -79,14 +68,14 @@ export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): 
     else limit = limited();
   });
   for (const end of ['end', 'close']) raw.once(end, () => limit[Symbol.dispose]());
-  // The connection may break when no one is interested any more.
+  // No one is interested any more.
   raw.on('error', () => undefined);
   raw.resume();
 }
 
-/** The timeout runs while a reader waits for the client, not while received data is processed. */
+/** Runs only while a reader waits for the client. */
 function octets(raw: IncomingMessage, { idleMs, clock, over }: Patience): AsyncIterable<Uint8Array> {
-  // The stream's own iterator would destroy the socket when it is left early.
+  // The stream's own iterator would destroy the socket.
   const source = raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   const { parts, interrupt } = interruptible(source);
   const iterator = parts[Symbol.asyncIterator]();

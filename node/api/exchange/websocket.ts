@@ -1,6 +1,6 @@
 /**
- * WebSockets, `http-api-completion.md` 6. A request for one is processed like any other, up to an answer whose
- * `socket` says what to do on the connection; only then is the handshake checked.
+ * WebSockets, `http-api-completion.md` 6. The request is processed like any other up to an answer with a `socket`; only then
+ * is the handshake checked.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -12,27 +12,25 @@ import { ApiError } from '../errors.ts';
 import type { Socket, SocketHandler } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Time for a message to be taken by the client's connection, milliseconds. */
+/** For the client's connection to take a message. */
 const WRITE_MS = 4000;
-/** Messages of one connection that may wait for that. */
+/** That may wait for that. */
 const WAITING_MAX = 256;
-/** Time for the client to answer a close frame, milliseconds: the API does not wait longer when it stops. */
+/** For the answer to a close frame, also when the API stops. */
 const CLOSE_MS = 1000;
-/** Longest message read, bytes: more than a chunk with its stamp. */
+/** Longer than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
 /**
- * Bytes that a client may send without completing a wanted message: control frames, and all that comes over a
- * subscription. More than the longest message takes in pieces of one byte. Frames without content cost their
- * sender six bytes each, and the library counts none of them.
+ * Bytes without a complete wanted message: control frames, and all that a subscriber sends. Empty frames cost six bytes
+ * each, and the library counts none.
  */
 const UNWANTED_MAX = 256 * 1024;
-/** Time after which these bytes are forgotten, milliseconds. */
+/** After this they are forgotten. */
 const UNWANTED_MS = 60_000;
-/** Required value of `Sec-WebSocket-Version`. */
 const VERSION = '13';
 /** 16 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
-/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees for one without a code. */
+/** RFC 6455, 7.4.1; 1005 is seen for a frame without a code. */
 export const CLOSE = {
   goingAway: 1001,
   unsupportedData: 1003,
@@ -40,47 +38,34 @@ export const CLOSE = {
   tryAgainLater: 1013,
 } as const;
 
-/** Headers of the answer to every failed handshake. */
 export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
 
-/** WebSockets of both listeners. */
 export interface Upgrades {
-  /**
-   * Makes the request's connection a WebSocket and leaves it to the handler.
-   * @throws ApiError `UPGRADE_FAILED` when the handshake is invalid
-   */
+  /** Leaves the connection to the handler. @throws ApiError `UPGRADE_FAILED` when the handshake is invalid */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
-  /**
-   * Remembers the connection of a request for a WebSocket.
-   * @returns the response that answers it until then; undefined when the connection is ended instead
-   */
+  /** Until the upgrade a response answers the connection; undefined when it is ended instead. */
   released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse | undefined;
-  /** When the server stops: resolves when every handler has finished, or had its time to. */
+  /** Handlers have finished, or had their time. */
   finished(): Promise<void>;
 }
 
 interface UpgradeDeps {
   readonly clock: Clock;
-  /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** A connection released by the HTTP server. */
+/** By the HTTP server. */
 interface Released {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly leave: () => void;
 }
 
-/**
- * Whether the HTTP server may release the connection. Never for other protocols, nor for other methods, whose bodies
- * it would release too: such requests are answered normally.
- */
+/** Never for other protocols and methods, whose bodies the HTTP server would release too. */
 export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Turns requests into WebSockets. */
 export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const connections = new WeakMap<IncomingMessage, Released>();
   let websockets: WebSocketServer | undefined;
@@ -88,7 +73,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const ending = new AbortController();
   return {
     released(request, socket, head) {
-      // The client may be gone; the request's signal ends it.
+      // The request's signal ends it.
       socket.on('error', () => socket.destroy());
       const taken = responseOn(request, socket);
       if (taken === undefined) {
@@ -105,7 +90,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // Request counters and timers count this request as answered now.
+        // Counts as answered now.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
@@ -125,14 +110,14 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   };
 }
 
-/** The library is loaded with the first WebSocket: most nodes never have one. */
+/** Loaded with the first WebSocket. */
 function createWebSocketServer(): WebSocketServer {
   const library = createRequire(import.meta.url)('ws') as typeof import('ws');
   return new library.WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // The library would keep any number of answers for a client that does not take them.
+    // It would queue answers that the client does not take.
     autoPong: false,
     maxPayload: MESSAGE_SIZE_MAX,
     handleProtocols: () => false,
@@ -152,7 +137,7 @@ class Session implements Socket {
   readonly ending: AbortSignal;
   #waiting = 0;
   #atStop: { readonly code?: number; readonly reason?: string } = {};
-  /** Unread messages: those of one packet arrive together, and the packet bounds them. */
+  /** Bounded by the packet in which they arrive. */
   #arrived: (Uint8Array | string)[] | undefined;
   #wake: (() => void) | undefined;
   #unwanted = 0;
@@ -174,7 +159,7 @@ class Session implements Socket {
     if (stopping.aborted) onStop();
   }
 
-  /** Bytes that have arrived, before they are read as frames. */
+  /** Before they are read as frames. */
   received(bytes: number): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#unwantedSinceMs > UNWANTED_MS) {
@@ -217,7 +202,6 @@ class Session implements Socket {
     const limit = this.#clock.timer(CLOSE_MS, () => this.#websocket.terminate());
     this.#websocket.once('close', () => limit[Symbol.dispose]());
     this.#websocket.close(code, reason);
-    // The client's close frame must be read.
     this.#websocket.resume();
   }
 
@@ -243,16 +227,12 @@ class Session implements Socket {
     return arrived;
   }
 
-  /** Messages that have arrived no longer count. */
   #end(): void {
     if (this.#arrived !== undefined) this.#arrived.length = 0;
     this.#closing.abort(new SocketClosedError());
   }
 
-  /**
-   * @param over called when it is written, or never will be. A close frame behind messages that the client does not
-   * take would be useless.
-   */
+  /** @param over written, or never will be. A close frame behind stuck messages would be useless. */
   #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
     if (this.signal.aborted) return over();
     if (this.#waiting === WAITING_MAX) {
@@ -264,20 +244,18 @@ class Session implements Socket {
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      // Messages that the client sent before it left still count.
+      // Messages already sent still count.
       if (error instanceof Error) this.#websocket.terminate();
       over();
     });
   }
 }
 
-/** One buffer, as the default binary type delivers it. */
 function bytesOf(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
-/** Reason of a socket's signal. */
 class SocketClosedError extends Error {
   readonly code = 'SOCKET_CLOSED';
 

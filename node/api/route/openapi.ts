@@ -1,4 +1,3 @@
-/** The OpenAPI document of one listener, written from the route table. */
 import { CANONICAL_SEGMENT, type Dialect } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, errorBody, inDialect, statusOf } from '../errors.ts';
 import { GATE_REFUSALS } from '../gates.ts';
@@ -28,7 +27,7 @@ const BEARER = {
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
 const TEXT_HEADER = { schema: { type: 'string' } } as const;
-/** The description of a status lists its messages. */
+/** Between a status's messages. */
 const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
 
@@ -49,7 +48,7 @@ export function openApiDocument(
     servers: [{ url: '/' }, { url: '/v1' }],
     paths,
     components: { schemas: schemas(dialect), securitySchemes: { bearer: BEARER } },
-    // Needed only on a node with configured tokens.
+    // For nodes with tokens.
     security: [{}, { bearer: [] }],
   };
 }
@@ -137,8 +136,7 @@ function refTo(name: SchemaName): { $ref: string } {
 }
 
 /**
- * Which errors an operation can answer, read from its row: what admits requests, its gates, its parameters, its body,
- * and the errors that the row itself names. Each once, in the order in which they are tested.
+ * From the row: admission, gates, parameters, body, and its own errors; each once, in the order in which they are tested.
  */
 export function refusalsOf(row: Route, dialect: Dialect): readonly ApiErrorCode[] {
   return [
@@ -169,13 +167,13 @@ function paramRefusals({ params, query, headers }: Route, dialect: Dialect): rea
     const read = paramsIn(tables[source] ?? {}, dialect).map(([, param]) => param);
     return [
       ...(read.some((param) => canBeWrong(param, source)) ? [REFUSED[source]] : []),
-      // Names would be looked up by a service that this node lacks.
+      // This node lacks a service for names.
       ...(read.some(({ kind }) => kind.byName === true) ? (['SERVICE_UNAVAILABLE'] as const) : []),
     ];
   });
 }
 
-/** A part of a path is never missing. */
+/** A path's part is never missing. */
 function canBeWrong({ kind, checks, required }: AnyParam, source: Source): boolean {
   return kind.never !== 'refused' || checks.length > 0 || (required && source !== 'path');
 }

@@ -12,7 +12,7 @@ import { settlementsBody } from './settlements.ts';
 
 const PATH = { address: required(hex, { ...ONE_HASH, field: 'peer' }) } as const;
 
-/** The two views of a peer's account: what it owes less its prepayment, and the bare ledger. */
+/** Debt less prepayment, and the bare ledger. */
 const VIEWS = [
   {
     path: '/balances',
@@ -109,7 +109,7 @@ function balanceBody(
   return {
     peer: account.peer,
     balance: String(amountOf(account)),
-    // Compat: part of the shape, but only `/accounting` fills them.
+    // Compat: only `/accounting` fills them.
     ...(balanceThresholds ? { thresholdreceived: null, thresholdgiven: null } : {}),
   };
 }

@@ -83,7 +83,7 @@ export const BYTES_ROUTES = [
     others: DOWNLOAD_OTHERS,
     response: 'octets',
     answerHeaders: DOWNLOAD_ANSWER_HEADERS,
-    // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
+    // A client that asks for a size gets one reason.
     handle: (call) => serve(call, 'ROOT_NOT_FOUND'),
   }),
 ];

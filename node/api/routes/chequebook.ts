@@ -1,4 +1,4 @@
-/** Settlements by cheques, cheques, cashing and the node's chequebook: `http-api-completion.md` 5.11, 5.12. */
+/** Cheques, cashing and chequebook: `http-api-completion.md` 5.11, 5.12. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { CashoutStatus } from '../../swap/cashout.ts';
 import type { SignedCheque } from '../../swap/cheque.ts';

@@ -1,11 +1,11 @@
-/** What happened to chunks on this node, for tools: the ring of `env/chunk-events.ts`. */
+/** For tools: the ring of `env/chunk-events.ts`. */
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { route } from '../route/route.ts';
 import { hex, uint } from '../values/kinds.ts';
 import { length, max, min, optional } from '../values/params.ts';
 
 const LIMIT = 1000;
-/** Some two megabytes of JSON. */
+/** Two megabytes of JSON. */
 const LIMIT_MAX = 10_000;
 
 export const CHUNK_EVENT_ROUTES = [

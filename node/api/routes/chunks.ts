@@ -53,14 +53,14 @@ const STREAM_HEADERS = {
   postageBatchId: varying(({ stampedStreams }) => requiredIf(!stampedStreams, hex, ONE_HASH)),
   tag: optional(TAG, 0),
 } as const;
-/** Browsers cannot send headers with a handshake. */
+/** Browsers' handshakes have no headers. */
 const STREAM_QUERY = {
   tag: varying(({ stampedStreams }) => readIf(stampedStreams, optional(text, '', { named: 'tag' }))),
 } as const;
 const READ_HEADERS = {
   ...ACT_DOWNLOAD_HEADERS,
   cache: optional(bool, true),
-  // Only validated: a chunk has no replicas, and neither do the access lists on the way to it.
+  // Only validated: neither a chunk nor its access lists have replicas.
   redundancyLevel: OTHER_DOWNLOAD_LEVEL,
 } as const;
 const PATH = { address: required(reference, ONE_HASH) } as const;
@@ -92,7 +92,7 @@ export const CHUNK_ROUTES = [
     serverErrors: ['CHUNK_CREATE_FAILED', 'DONE_SPLIT_FAILED'],
     async handle(call) {
       const { headers, services, signal } = call;
-      // The tag is checked before the payment.
+      // Before the payment.
       requireTag(headers.tag, services);
       const wanted = { tagUid: headers.tag, deferred: headers.tag !== 0, signal };
       const session = await beginPaid(headers, wanted, services, 'CHUNK_PUTTER_REFUSED');
@@ -101,7 +101,7 @@ export const CHUNK_ROUTES = [
         if (data.length < SPAN_SIZE) throw new ApiError('CHUNK_TOO_SHORT');
         const chunk = await orElse('CHUNK_CREATE_FAILED', () => chunkOf(data));
         await orElse('CHUNK_WRITE_FAILED', () => session.put(chunk, signal));
-        // A tag collects chunks; none of them is a root.
+        // None of a tag's chunks is a root.
         return { root: undefined, ...(await protect(chunk.address, session, call)) };
       });
       return {
@@ -128,7 +128,7 @@ export const CHUNK_ROUTES = [
       const { postageBatchId: batchId } = call.headers;
       const tagUid = await streamTag(call);
       requireTag(tagUid, services);
-      // The connection outlives the request, pushes outlive the connection.
+      // Pushes outlive the connection, and that the request.
       const over = new AbortController();
       const begin = { tagUid, deferred: tagUid !== 0, signal: over.signal };
       const intake =
@@ -202,7 +202,7 @@ export const CHUNK_ROUTES = [
   }),
 ];
 
-/** From the header, else the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
+/** Header, else query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
 async function streamTag({
   headers,
   query,
@@ -212,10 +212,7 @@ async function streamTag({
   return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
 }
 
-/**
- * Data too long for a content-addressed chunk is tried as a complete single-owner chunk.
- * @throws ChunkError, SignatureError
- */
+/** Longer data is tried as a single-owner chunk. @throws ChunkError, SignatureError */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
   const { id, signature, wrapped } = socParts(data);

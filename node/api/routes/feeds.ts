@@ -49,7 +49,7 @@ export const FEED_ROUTES = [
       const { params, query } = call;
       requireOwner(params.owner);
       requireSequence(query.type, call.dialect);
-      // The upload has its own tag, which is not reported.
+      // Its tag is not reported.
       const headers = { ...call.headers, tag: 0, encrypt: false };
       const answered = await upload({ ...call, headers }, 'feeds', (session, _body, options) =>
         orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, options)),
@@ -87,7 +87,7 @@ export const FEED_ROUTES = [
       requireSequence(query.type, dialect);
       const getter = requestGetter(call);
       const { after } = query;
-      // Zero is now, too.
+      // Zero means now.
       const time = dialect.feedsByTime && query.at !== undefined && query.at !== 0 ? { at: query.at } : {};
       const found = await latestContent({ feed, after, ...time }, call, getter, 'FEED_LOOKUP_FAILED');
       const { root, reference } = found;

@@ -55,7 +55,7 @@ import {
 } from '../values/params.ts';
 
 const FILE_UPLOAD_HEADERS = {
-  /** Empty: not sent, and the type of a file is derived from its content. */
+  /** Empty: not sent, derived from the content. */
   contentType: varying(({ strictRequests }) => optional(strictRequests ? mediaType : storedText, '')),
   ...UPLOAD_HEADERS,
   collection: optional(bool, false),
@@ -68,7 +68,7 @@ const ROOT = {
 const PATH = { ...ROOT, path: optional(byteText, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
-/** Mistakes of the client, for which a Bee answers 500. */
+/** For which a Bee answers 500. */
 const BROKEN_BODIES: ErrorWording = { INVALID_TAR: 'TAR_INVALID', INVALID_MULTIPART: 'MULTIPART_INVALID' };
 
 const FILE_REFUSALS = [
@@ -225,14 +225,14 @@ export const FILE_ROUTES = [
   headOf(FILE, 'headers of a file of a collection'),
 ];
 
-/** The same by host name, `{subdomain}.svc.localhost/{path}`: `../by-host.ts` says which requests come here. */
+/** For requests that `../by-host.ts` sends here. */
 export const HOST_FILE_ROUTE = route({
   method: 'GET',
   path: '/{path}',
   port: 'main',
   summary: 'file of a collection that the host name tells',
   ownOrigin: true,
-  // Answered even while the node starts.
+  // Also while the node starts.
   gates: [],
   params: { subdomain: required(reference), path: optional(byteText, '') },
   headers: PLAIN_DOWNLOAD_HEADERS,
@@ -253,7 +253,7 @@ type ListingCall = Call<typeof LISTED, typeof LISTING_QUERY, typeof FETCH_HEADER
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
-/** An unparsable type does not by itself make a collection. */
+/** An unparsable type alone makes no collection. */
 function isMultipart(contentType: string): boolean {
   return checkMediaType(contentType) === undefined && essence(contentType) === 'multipart/form-data';
 }
@@ -275,13 +275,13 @@ function collectionEntries(
   }
 }
 
-/** Before any parameter is read, as the slash concerns only the form of the URL. */
+/** The slash concerns only the URL: before parameters. */
 function rootRedirect({ dialect, request }: EarlyCall): Answer | undefined {
   if (!dialect.redirectsRoot(request.header('accept') ?? '')) return undefined;
   return toSlash(request.target, dialect.rootVary);
 }
 
-/** 308 to the same path with a slash at its end, query kept. */
+/** 308, query kept. */
 function toSlash(target: string, extra: Readonly<Record<string, string>> = {}): Answer {
   const mark = target.indexOf('?');
   const [path, query] = mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark)];
@@ -313,20 +313,17 @@ async function serve(
   );
 }
 
-/** The entry that answers a path. */
 interface Resolved {
   readonly entry: Entry;
   readonly getter: ContentGetter;
-  /**
-   * Headers of the update, when the manifest was reached through a feed: the same URL may have another content later.
-   */
+  /** Of a feed's update that led to the manifest: its URL may change content. */
   readonly feed?: { readonly headers: Readonly<Record<string, string>>; readonly expose: readonly string[] };
 }
 
-/** A path's entry, or a redirect. @throws ApiError when there is neither */
+/** @throws ApiError when there is neither entry nor redirect */
 async function resolve(call: DownloadCall, path: string): Promise<Resolved | Answer> {
   const { request } = call;
-  // The public network's nodes do not distinguish content that is not a manifest from content that no node has.
+  // The public network's nodes do not tell content without manifest from missing content.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
   const content = await openRequested(call, missing);
   const found = await orElse('PATH_FAILED', () => resolvePath(content.manifest, path), {
@@ -336,7 +333,7 @@ async function resolve(call: DownloadCall, path: string): Promise<Resolved | Ans
   return found.outcome === 'serve' ? { ...content, entry: found.entry } : toSlash(request.target);
 }
 
-/** Free again when the client has the page or is gone. */
+/** Free when the client has the page or is gone. */
 async function* listing(call: ListingCall): AsyncGenerator<Uint8Array, void, void> {
   using _slot = call.takeSlot('listingSlot');
   yield* piecesOf(writeJson(await page(call)));
@@ -348,7 +345,7 @@ async function page(call: ListingCall) {
   const request = { ...query, prefix: call.params.prefix, limit: limit > 0 ? limit : LISTED_DEFAULT };
   const { entries, commonPrefixes, nextMarker } = await list(manifest, request).catch((cause: unknown) => {
     const answer = answerOf(cause, 'PATH_FAILED', { CHUNK_NOT_FOUND: 'PATH_FAILED' });
-    // The standard text does not tell what is wrong with the manifest, or which chunk of it is missing.
+    // The standard text does not say what is wrong or missing.
     const reasons = [{ field: 'manifest', error: answer.message }];
     throw answer.reasons.length > 0 ? answer : new ApiError(answer.code, { cause, reasons });
   });
@@ -364,10 +361,7 @@ async function page(call: ListingCall) {
   };
 }
 
-/**
- * The manifest that a request names, or the one that a feed leads to.
- * @throws ApiError, `missing` when there is none
- */
+/** Named, or reached through a feed. @throws ApiError, `missing` when there is none */
 async function openRequested(call: FetchCall, missing: ApiErrorCode) {
   const reference = await reveal(call.params.reference, call);
   const getter = requestGetter(call);
@@ -384,10 +378,7 @@ function openNamed(
   return orElse(missing, () => openManifest(reference, getter, { signal }), { CHUNK_NOT_FOUND: missing });
 }
 
-/**
- * The manifest of a feed's latest update; undefined for a manifest that names no feed. One step only: the update's
- * content is not followed further.
- */
+/** Of a feed's latest update; undefined without a feed. One step only. */
 async function throughFeed(
   call: FetchCall,
   manifest: Manifest,
@@ -431,7 +422,7 @@ function disposition(filename: string | undefined): Readonly<Record<string, stri
   return { 'content-disposition': `inline; filename="${name}"` };
 }
 
-/** Stored text as a header value: UTF-8 bytes as they are, a space for characters that no header may hold. */
+/** UTF-8 bytes; a space for characters that headers exclude. */
 function headerText(value: string): string {
   return Buffer.from(value, 'utf8')
     .toString('latin1')

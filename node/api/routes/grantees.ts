@@ -1,4 +1,4 @@
-/** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
+/** Who may read access-controlled content: `http-api-completion.md` 5.7. */
 
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { GRANTEES_MAX } from '../../act/grantees.ts';
@@ -21,12 +21,12 @@ import {
 } from '../values/params.ts';
 import { shaped } from '../values/shaped.ts';
 
-/** Longest body, bytes: more keys than a list may hold. */
+/** More keys than a list may hold. */
 const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
 const STORING = { postageBatchId, tag, pin, deferredUpload } as const;
-/** Level for replicas of past versions: versions stored here have none. */
+/** For past versions: those stored here have no replicas. */
 const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
 const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
 const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;
@@ -35,7 +35,6 @@ const PATH = {
   reference: required(reference, { field: 'address', checks: [strictly(referenceLength)] }),
 } as const;
 
-/** What both changes of a list answer. */
 const CHANGE_REFUSALS = [
   ...SESSION_REFUSALS,
   ...ACT_UPLOAD_REFUSALS,
@@ -111,16 +110,13 @@ export const GRANTEE_ROUTES = [
 type ChangeCall = Call<ParamTable, ParamTable, typeof CHANGE_HEADERS>;
 type Keys = readonly Uint8Array[];
 
-/** Before any parameter is read. @throws ApiError `BODY_REQUIRED` */
+/** @throws ApiError `BODY_REQUIRED` */
 function requireBody({ hasBody }: EarlyCall): undefined {
   if (!hasBody) throw new ApiError('BODY_REQUIRED');
   return undefined;
 }
 
-/**
- * The tag is checked before the body is read.
- * @param names of the members @returns each as a list of texts; empty for a missing member @throws ApiError
- */
+/** Checks the tag before the body. @param names of the members; a missing one is empty @throws ApiError */
 async function readLists(
   { headers, services, body, dialect }: ChangeCall,
   names: readonly string[],
@@ -146,10 +142,7 @@ function textsOf(list: unknown, name: string): readonly string[] {
   throw new TypeError(`want a list of texts as ${name}`);
 }
 
-/**
- * @returns compressed
- * @throws ApiError `code` for a text that is not a public key, and for more keys than a list may hold
- */
+/** @returns compressed @throws ApiError `code` for a text that is no public key, and for more keys than a list may hold */
 function publicKeys(
   texts: readonly string[] | undefined,
   code: ApiErrorCode,

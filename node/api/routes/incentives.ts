@@ -1,4 +1,4 @@
-/** Stake and storage game: `http-api-completion.md` 5.12. Amounts are decimal strings. */
+/** `http-api-completion.md` 5.12. Amounts are decimal strings. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { InclusionProof } from '../../onchain/incentive-contracts.ts';
 import { type Dialect, emit } from '../dialect.ts';
@@ -150,7 +150,7 @@ export const INCENTIVE_ROUTES = [
   }),
 ];
 
-/** The former debug port had another spelling. */
+/** The former debug port spelled it differently. */
 function transaction(hash: string, dialect: Dialect, port: Port): Record<string, unknown> {
   return { txHash: hash, ...(port === 'debug' ? emit(dialect.fields.debugTransaction, hash) : {}) };
 }

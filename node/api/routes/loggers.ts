@@ -1,4 +1,4 @@
-/** Loggers and their verbosity at run time: `http-api-completion.md` 7. */
+/** Verbosity at run time: `http-api-completion.md` 7. */
 import { ExpressionError, type Expressions } from '../../env/expression.ts';
 import { LOGGER_VERBOSITIES, type LoggerVerbosity, type RegisteredLogger } from '../../env/logger.ts';
 import type { Dialect } from '../dialect.ts';
@@ -44,7 +44,7 @@ export const LOGGER_ROUTES = [
     response: 'Acknowledgement',
     async handle({ params, services: { loggers }, expressions, signal }) {
       const known = loggers.registered();
-      // A complete subsystem name means only itself, though it is also an expression.
+      // A complete subsystem name means only itself.
       const exact = known.filter(({ subsystem }) => subsystem === params.exp);
       const meant = exact.length > 0 ? exact : await matching(params.exp, known, { expressions, signal });
       for (const logger of meant) logger.setVerbosity(params.verbosity as LoggerVerbosity);
@@ -53,7 +53,7 @@ export const LOGGER_ROUTES = [
   }),
 ];
 
-/** @throws ApiError for neither an expression nor a subsystem */
+/** @throws ApiError for neither expression nor subsystem */
 async function matching(
   expression: string,
   loggers: readonly RegisteredLogger[],
@@ -87,7 +87,6 @@ function listing(loggers: readonly RegisteredLogger[], dialect: Dialect): Answer
   };
 }
 
-/** One element of loggers' names. */
 interface Branch {
   readonly entries: string[];
   readonly children: Map<string, Branch>;
@@ -120,7 +119,7 @@ function childrenOf({ children }: Branch, dialect: Dialect): object {
   );
 }
 
-/** With its padding. */
+/** Padded. */
 function base64Url(value: string): string {
   return Buffer.from(value, 'utf8').toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }

@@ -1,4 +1,4 @@
-/** Messages to a neighbourhood, and subscriptions to them: `http-api-completion.md` 5.5 and 6.2. */
+/** Messages and subscriptions: `http-api-completion.md` 5.5 and 6.2. */
 import { TARGET_SIZE_MAX } from '../../pss/mining.ts';
 import type { Deliver } from '../../pss/subscriptions.ts';
 import { topicOf } from '../../pss/trojan.ts';
@@ -9,9 +9,9 @@ import type { NodeServices } from '../services.ts';
 import { byteText, hex, hexList, publicKey, reference } from '../values/kinds.ts';
 import { type Check, ONE_HASH, optional, required } from '../values/params.ts';
 
-/** Longer than any message: sizes in between are refused by the messaging itself. */
+/** The messaging refuses sizes in between. */
 const BODY_SIZE_MAX = 4096;
-/** Pause between two pings to a subscriber, milliseconds: they keep a silent connection open along its path. */
+/** Keeps a silent subscriber's connection open. */
 const PING_MS = 60_000;
 
 const eachTarget: Check<readonly Uint8Array[]> = (targets) => {
@@ -93,7 +93,7 @@ export const MESSAGING_ROUTES = [
   }),
 ];
 
-/** One binary message per delivery; what the client sends is ignored. */
+/** The client's messages are ignored. */
 function subscribed(
   { clock }: Pick<NodeServices, 'clock'>,
   subscribe: (deliver: Deliver) => () => void,

@@ -1,15 +1,12 @@
-/**
- * The node itself and its state: `http-api-completion.md` 5.10. Technical routes answer while the node still starts.
- */
+/** The node's state: `http-api-completion.md` 5.10. Technical routes answer while it starts. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { emit, emitRead } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { type Call, route } from '../route/route.ts';
 import type { HeaderTable, ParamTable } from '../values/params.ts';
 
-/** Longest body of `POST /welcome-message`, bytes. */
 const WELCOME_BODY_MAX = 512;
-/** Longest greeting, bytes: the handshake's limit. */
+/** The handshake's limit, bytes. */
 const WELCOME_MAX = 140;
 
 const HEALTH_WORDS = { starting: 'ok', ready: 'ok', failed: 'nok' } as const;
@@ -171,7 +168,7 @@ function health(call: AnyCall): Record<string, unknown> {
   const { fields, versions: known } = call.dialect;
   const { readiness, store } = call.services;
   return {
-    // Not healthy: it answers, but stores nothing.
+    // It stores nothing.
     status: store.disk.isFull() ? 'nok' : HEALTH_WORDS[readiness.state()],
     ...versions(call),
     ...emit(fields.debugApiVersion, known.debug),

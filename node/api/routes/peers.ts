@@ -10,7 +10,7 @@ import { type Check, ONE_HASH, required, strictly } from '../values/params.ts';
 
 const PATH = { address: required(hex, ONE_HASH) } as const;
 
-/** Without it, any node that listens there would be connected to. */
+/** Otherwise any node that listens there would do. */
 const namesPeer: Check<string> = (address) =>
   /\/p2p\/[^/]+$/.test(address) ? undefined : 'want a peer: /p2p/ID at the end';
 
@@ -77,9 +77,8 @@ export const PEER_ROUTES = [
     success: [200],
     refusals: ['ALREADY_CONNECTED', 'SELF_DIAL', 'PEER_BLOCKLISTED'],
     response: 'OverlayAddress',
-    // One answer for every failed dial, so that nobody can use the node to scan a network; the log has the
-    // reason. This node's own decisions are reported: they reveal no more about the other node than a success
-    // would.
+    // One answer for failed dials, so that nobody can scan a network through the node; the log has the reason. Its own
+    // decisions reveal nothing about the other node.
     failure: 'DIAL_FAILED',
     errors: { UNDERLAY_INVALID: 'DIAL_REFUSED', PEER_NOT_ALLOWED: 'PEER_CALL_FAILED' },
     async handle({ params, services: { host }, signal }) {

@@ -12,7 +12,7 @@ import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import { hex } from '../values/kinds.ts';
 import { optional, referenceLength, required, strictly } from '../values/params.ts';
 
-/** References read from the store at once. */
+/** Read at once. */
 const PAGE = 256;
 const PATH = { reference: required(hex, { checks: [strictly(referenceLength)] }) } as const;
 
@@ -105,7 +105,7 @@ export const PIN_ROUTES = [
     async handle({ params: { reference }, services: { store } }) {
       if (!(await orElse('UNPIN_CHECK_FAILED', () => store.pins.has(reference))))
         throw new ApiError('NOT_FOUND');
-      // A concurrent request has already unpinned it.
+      // By a concurrent request.
       await orElse('UNPIN_FAILED', () => store.pins.remove(reference));
       return ACKNOWLEDGEMENT;
     },
@@ -121,7 +121,7 @@ function* rootsOf(pins: Pins): Generator<Uint8Array, void, void> {
   }
 }
 
-/** A record per line, sent once its root is checked. */
+/** Sent once its root is checked. */
 async function* checks(
   roots: Iterable<Uint8Array>,
   { pins, dialect, signal }: { pins: Pins; dialect: Dialect; signal: AbortSignal },

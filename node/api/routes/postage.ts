@@ -1,4 +1,4 @@
-/** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, the rest numbers. */
+/** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Batch, Issuer } from '../../postage/ports.ts';
 import { slotsPerBucket } from '../../postage/rules.ts';
@@ -9,15 +9,15 @@ import type { NodeServices } from '../services.ts';
 import { bigInteger, bool, hex, presence, text, uint } from '../values/kinds.ts';
 import { aboveZero, length, min, optional, readIf, required, strictly, varying } from '../values/params.ts';
 
-/** Buckets have 16 bits, a batch at least one more. */
+/** Buckets have 16 bits. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
-/** They answer once their transactions are mined; one at a time. */
+/** Answered once mined; one at a time. */
 const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
-/** Longest body with a label, bytes. */
+/** With a label. */
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
-/** Only a dialect that lists expired batches reads it. */
+/** For dialects that list expired batches. */
 const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(presence, false)));
 
 export const POSTAGE_ROUTES = [
@@ -200,8 +200,8 @@ export const POSTAGE_ROUTES = [
 ];
 
 /**
- * @throws ApiError for another owner's batch, for one that is too recent or not yet read from the chain, and for one
- * that is gone in a dialect that does not report those
+ * @throws ApiError for another owner's batch, for one too recent or not yet read, and for one that is gone in a dialect that
+ *   does not report those
  */
 function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Dialect): Issuer {
   const issuer = postage.issuer(batchId);

@@ -1,4 +1,4 @@
-/** Settlements by time and cheques, which differ in units. `http-api-completion.md` 5.11. */
+/** By time and by cheques, with different units. `http-api-completion.md` 5.11. */
 import type { Dialect } from '../dialect.ts';
 
 interface Settlement {

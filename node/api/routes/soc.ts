@@ -106,10 +106,7 @@ export const SOC_ROUTES = [
 
 type UploadCall = Call<typeof PATH, typeof QUERY, typeof UPLOAD_HEADERS>;
 
-/**
- * Direct unless the request names a tag, pins, or says otherwise. The payment is checked first, then the tag, then
- * the batch.
- */
+/** Direct unless the request names a tag, pins, or says otherwise. Checks payment, tag, batch. */
 function begin({ headers, services, signal }: UploadCall) {
   requirePayment(headers);
   const { pin } = headers;
@@ -118,7 +115,7 @@ function begin({ headers, services, signal }: UploadCall) {
   return beginPaid(headers, { tagUid: headers.tag, deferred, pin, signal }, services, 'PUTTER_REFUSED');
 }
 
-/** @throws ApiError for a body, an owner, an id or a signature that do not make a valid chunk */
+/** @throws ApiError for what makes no valid chunk */
 async function readChunk({ params: { owner, id }, query: { sig }, body }: UploadCall): Promise<Chunk> {
   const wrapped = await orElse('CHUNK_READ_BODY_FAILED', () => body.read());
   if (wrapped.length < SPAN_SIZE) throw new ApiError('SOC_TOO_SHORT');

@@ -8,12 +8,12 @@ import { type Dialect, emit } from '../dialect.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 
-/** Time that one peer has to answer. */
+/** For one peer. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Proximity of a node to itself. */
+/** Of a node to itself. */
 const OWN_PROXIMITY = 256;
 
-/** Record of a peer that did not answer. */
+/** For a silent peer. */
 const SILENT: StatusSnapshot = {
   beeMode: '',
   reserveSize: 0n,
@@ -154,12 +154,12 @@ async function ask(
   }
 }
 
-/** Of whom a record is, and what only the node that asked for it knows. */
+/** What only the asking node knows. */
 interface RecordOwner {
   readonly overlay: string;
   readonly proximity: number;
   readonly isWarmingUp: boolean;
-  /** It did not answer: its values are zeros. */
+  /** Its values are zeros. */
   readonly failed: boolean;
 }
 

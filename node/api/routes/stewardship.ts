@@ -1,4 +1,4 @@
-/** Checks whether content is on the network, and re-uploads it: `http-api-completion.md` 5.8. */
+/** `http-api-completion.md` 5.8. */
 import { defaultGetter } from '../content/download.ts';
 import { OTHER_DOWNLOAD_LEVEL, REUPLOAD_LEVEL } from '../content/levels.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -31,7 +31,7 @@ export const STEWARDSHIP_ROUTES = [
     summary: 'whether content can be retrieved from the network',
     gates: ['started'],
     params: PATH,
-    // Only validated: a root with only its replicas left counts as missing, whatever the level.
+    // Only validated: a root with only replicas counts as missing.
     headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
     response: 'Retrievability',
@@ -62,7 +62,7 @@ export const STEWARDSHIP_ROUTES = [
     response: 'Acknowledgement',
     failure: 'REUPLOAD_FAILED',
     serverErrors: ['REUPLOAD_FAILED'],
-    // An unknown chunk or a full batch is not a mistake in the client's request.
+    // Not a mistake of the client.
     errors: { CHUNK_NOT_FOUND: 'REUPLOAD_FAILED', BATCH_OVERISSUED: 'REUPLOAD_FAILED' },
     async handle(call) {
       const { params, headers, services, signal } = call;
@@ -71,7 +71,7 @@ export const STEWARDSHIP_ROUTES = [
       try {
         await services.stewardship.reupload(params.reference, { batchId, getter, signal });
       } catch (error) {
-        // No upload is acknowledged whose stamps are not on disk; that has a message of its own.
+        // No upload is acknowledged before its stamps are on disk.
         await orElse('STAMPER_NOT_SAVED', () => services.postage.saved(batchId));
         throw error;
       }
@@ -80,7 +80,7 @@ export const STEWARDSHIP_ROUTES = [
   }),
 ];
 
-/** The named batch, or the last upload's. @throws ApiError when none is known */
+/** Named, or the last upload's. @throws ApiError when none is known */
 function batchOf({ params, headers, services }: Call<typeof PATH, ParamTable, typeof HEADERS>): Uint8Array {
   if (headers.postageBatchId !== undefined) return headers.postageBatchId;
   const last = services.stewardship.batchOf(params.reference);

@@ -1,4 +1,4 @@
-/** Every route of the API. Order does not matter: literal segments win over variables. */
+/** In any order: literal segments win. */
 import type { Route } from '../route/route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';

@@ -1,4 +1,4 @@
-/** Upload sessions as clients see them: `http-api-completion.md` 5.4. */
+/** Upload sessions: `http-api-completion.md` 5.4. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { Tag } from '../../store/ports.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -11,7 +11,6 @@ import { shaped } from '../values/shaped.ts';
 
 /** Longest body, bytes. */
 const TAG_BODY_MAX = 1024;
-/** Most tags in one answer. */
 const PAGE_MAX = 1000;
 const PAGE_DEFAULT = 100;
 const NO_CACHE = { 'cache-control': 'no-cache, private, max-age=0' } as const;
@@ -55,7 +54,7 @@ export const TAG_ROUTES = [
     port: 'main',
     summary: 'start an upload session',
     gates: ['started'],
-    // Any body is taken, and none: a session has nothing that its creator could set.
+    // The body is ignored.
     body: { content: 'json', schema: 'TagCreation' },
     bodyLimit: TAG_BODY_MAX,
     success: [201],

@@ -1,4 +1,4 @@
-/** Routes for machines around the node: metrics, the OpenAPI document, crawlers. */
+/** For machines: metrics, the OpenAPI document, crawlers. */
 import { route } from '../route/route.ts';
 
 export const TECHNICAL_ROUTES = [
@@ -74,7 +74,7 @@ export const TECHNICAL_ROUTES = [
       handle: () => ({ status: 200, headers: PLAIN_TEXT, text: 'User-agent: *\nDisallow: /\n' }),
     }),
   ),
-  // Each listener has its own.
+  // One per listener.
   ...(['main', 'debug'] as const).map((port) =>
     route({
       method: 'GET',
@@ -85,7 +85,7 @@ export const TECHNICAL_ROUTES = [
       success: [200],
       response: 'OpenApi',
       async handle({ dialect, routes }) {
-        // Loaded on demand: it pulls in the schema library, which no other request needs.
+        // On demand: pulls in the schema library.
         const { openApiDocument } = await import('../route/openapi.ts');
         return { status: 200, json: openApiDocument(routes, dialect, port) };
       },

@@ -88,7 +88,7 @@ export const TRANSACTION_ROUTES = [
   }),
 ];
 
-/** @returns the form in which hashes are stored; anything else is returned as it is, and will not be found */
+/** Anything but a hash is returned as it is. */
 function hashOf(given: string): string {
   return `0x${given.replace(/^0x/i, '').toLowerCase()}`;
 }

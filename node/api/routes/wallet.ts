@@ -38,7 +38,7 @@ export const WALLET_ROUTES = [
     path: '/wallet',
     port: 'both',
     summary: 'what the chain account owns',
-    // Compat: as on the public network's nodes since 2.8, a chain is enough; no chequebook is required.
+    // Compat: as since Bee 2.8, no chequebook is required.
     gates: ['started', 'chain'],
     success: [200],
     refusals: ['WALLET_NATIVE_FAILED', 'WALLET_TOKEN_FAILED'],

@@ -1,21 +1,18 @@
-/** Base64 as Bees read it, which report the byte at which it stops being base64. */
+/** As Bees read it: errors name the byte. */
 
 const PAD = '=';
 const DIGIT = /[A-Za-z0-9+/_-]/;
-/** Characters that are ignored between the others. */
+/** Ignored. */
 const LINE_END = /[\r\n]/g;
 
-/**
- * @param text of the URL's alphabet or the plain one, padded to whole groups of four
- * @returns the bytes, or the index of the character at which the text is wrong
- */
+/** @param text either alphabet, padded to groups of four @returns bytes, or the index of the wrong character */
 export function decodeBase64(text: string): Uint8Array | number {
   const wrong = firstWrong(text);
   return wrong ?? new Uint8Array(Buffer.from(text.replaceAll(LINE_END, ''), 'base64'));
 }
 
 function firstWrong(text: string): number | undefined {
-  // The group of four that is being read.
+  // Of four.
   let inGroup = 0;
   for (let i = 0; i < text.length; i++) {
     const character = text[i] as string;
@@ -23,11 +20,11 @@ function firstWrong(text: string): number | undefined {
     else if (character === PAD) return inGroup < 2 ? i : wrongPadding(text, i, 4 - inGroup);
     else if (character !== '\r' && character !== '\n') return i;
   }
-  // A group without padding is wrong from its start.
+  // Wrong from its start.
   return inGroup === 0 ? undefined : text.length - inGroup;
 }
 
-/** From the first pad on, only the due pads and line ends are allowed. */
+/** Then only pads and line ends. */
 function wrongPadding(text: string, start: number, due: number): number | undefined {
   let left = due;
   for (let i = start; i < text.length; i++) {

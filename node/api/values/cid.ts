@@ -1,14 +1,11 @@
-/**
- * References as CIDv1: multibase, version 1, codec of a manifest or feed, Keccak-256. Source:
- * `http-api-completion.md` 3.2 (row "reference with name lookup").
- */
+/** References as CIDv1 with Keccak-256: `http-api-completion.md` 3.2. */
 const CODECS: ReadonlySet<number> = new Set([0xe4, 0xfa, 0xfb]);
 const KECCAK_256 = 0x1b;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Multibase prefix, four varints of at most two bytes, a 32-byte digest: in hex, the longest of the bases. */
+/** Prefix, four varints of two bytes, digest: in hex, the longest base. */
 const CID_TEXT_MAX = 1 + 2 * (8 + 32);
 
-/** @returns the 32-byte digest, or why it is no such CID */
+/** @returns the digest, or why it is none */
 export function referenceFromCid(text: string): Uint8Array | string {
   if (text.length < 2) return 'cid too short';
   if (text.length > CID_TEXT_MAX) return 'cid too long';
@@ -47,7 +44,7 @@ function decodeBase32(digits: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
-/** Unsigned LEB128 of at most two bytes; -1 when there is none. */
+/** At most two bytes; -1 when there is none. */
 function varint(reader: { bytes: Uint8Array; offset: number }): number {
   const low = reader.bytes[reader.offset++];
   if (low === undefined) return -1;

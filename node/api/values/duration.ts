@@ -3,17 +3,17 @@ import { parseDurationMs } from '../../../formats/units.ts';
 
 const UNIT_MS = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 } as const;
 const MINUTE_NS = 6e10;
-/** Longest duration that the public network's nodes can hold: 2^63 nanoseconds. */
+/** 2^63 nanoseconds, as in Bees. */
 const MAX_MS = 2 ** 63 / 1e6;
 
-/** Milliseconds of `1m30s`, `500ms`, `0`, or a bare number of milliseconds; undefined when it is none of these. */
+/** `1m30s`, `500ms`, or bare milliseconds; else undefined. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const ms = parseDurationMs(text, UNIT_MS);
   return ms === undefined || ms >= MAX_MS ? undefined : ms;
 }
 
-/** Largest-unit form: `412ns`, `3.2µs`, `5.0018ms`, `1.5s`, `2m3s`, `1h0m0.5s`. */
+/** `412ns`, `3.2µs`, `5.0018ms`, `1.5s`, `2m3s`, `1h0m0.5s`. */
 export function formatDuration(ms: number): string {
   const ns = Math.round(ms * 1e6);
   if (ns === 0) return '0s';

@@ -1,7 +1,6 @@
 /**
- * Headers that limit a transaction's cost. `http-api-completion.md` 8.2.
- * Rows behind the gate `gas` find them in `call.gas`. Others that send transactions declare `headers: GAS_HEADERS`
- * with `headersFirst`, and pass on `gasOf(headers)`.
+ * Limits of a transaction's cost. `http-api-completion.md` 8.2. Rows behind the gate `gas` find them in `call.gas`; others
+ * declare `headers: GAS_HEADERS` with `headersFirst`, and pass on `gasOf(headers)`.
  */
 import { bigInteger, uint64 } from './kinds.ts';
 import { notNegative, optional, strictly, type ValuesOf } from './params.ts';
@@ -11,7 +10,7 @@ export const GAS_HEADERS = {
   gasLimit: optional(uint64, undefined),
 } as const;
 
-/** Members of a `TransactionRequest`; absent when the header was not sent. */
+/** Absent when not sent. */
 export interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint;

@@ -1,7 +1,4 @@
-/**
- * How the text of one path, query or header parameter becomes a value, with the exact error texts of
- * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
- */
+/** How a parameter's text becomes a value, with the error texts of `http-api-completion.md` 3.2. */
 import secp256k1 from 'secp256k1';
 import { textOf } from '../../manifest/byte-text.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../../p2p/address/multiaddress.ts';
@@ -10,13 +7,13 @@ import { decodeBase64 } from './base64.ts';
 import { referenceFromCid } from './cid.ts';
 import { checkMediaType } from './media-type.ts';
 
-/** A fragment of JSON Schema for the served OpenAPI document. */
+/** For the OpenAPI document. */
 interface ParamSchema {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly [keyword: string]: unknown;
 }
 
-/** No value of its kind. `unavailable`: the service that could tell is missing (503, not 400). */
+/** `unavailable`: the service that could tell is missing (503, not 400). */
 export class ParseFailure extends Error {
   readonly code = 'PARSE_FAILURE';
   readonly unavailable: boolean;
@@ -30,11 +27,11 @@ export class ParseFailure extends Error {
 
 export interface Kind<T> {
   readonly schema: ParamSchema;
-  /** Any text is a value of this kind. */
+  /** Takes any text. */
   readonly never?: 'refused';
-  /** A text may be a name, which a service that is missing here would know. */
+  /** A missing service would know it. */
   readonly byName?: true;
-  /** @throws ParseFailure; undefined means: as if not sent */
+  /** @throws ParseFailure; undefined: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;
 }
 
@@ -55,7 +52,7 @@ export const bool: Kind<boolean> = {
   },
 };
 
-/** A parameter that only has to be there: any text but one that says false. */
+/** There, unless it says false. */
 export const presence: Kind<boolean> = {
   schema: { type: 'string' },
   never: 'refused',
@@ -68,17 +65,17 @@ export const text: Kind<string> = {
   parse: (value) => value.toWellFormed(),
 };
 
-/** A name that may be any bytes: text of `byte-text.ts`. */
+/** Any bytes, as text of `byte-text.ts`. */
 export const byteText: Kind<string> = {
   schema: { type: 'string' },
   never: 'refused',
   parse: (value) => value,
 };
 
-/** Text of a stored header, whose bytes arrive as one character each: text of `byte-text.ts`. */
+/** A stored header as text of `byte-text.ts`. */
 export const storedText: Kind<string> = { schema: { type: 'string' }, never: 'refused', parse: headerText };
 
-/** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
+/** As in JSON, or as the public network's node reads it. */
 interface NumberShape {
   readonly strict: RegExp;
   readonly lenient: RegExp;
@@ -91,7 +88,7 @@ function shapeIn({ strictRequests }: Dialect, { strict, lenient }: NumberShape):
   return strictRequests ? strict : lenient;
 }
 
-/** Unsigned integer of `bits` bits. Larger values are capped at `INTEGER_MAX`. */
+/** Capped at `INTEGER_MAX`. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
@@ -100,7 +97,7 @@ export function uint(bits: 8 | 64): Kind<number> {
   };
 }
 
-/** Signed 64-bit integer, capped like the unsigned one. */
+/** Signed, capped alike. */
 export const int: Kind<number> = {
   schema: { type: 'integer' },
   parse: (value, dialect) =>
@@ -113,7 +110,7 @@ export const uint64: Kind<bigint> = {
   parse: (value, dialect) => bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max: 2n ** 64n - 1n }),
 };
 
-/** Digits accepted by the big integer kind: 2^256 has 78, and BigInt takes quadratic time. */
+/** 2^256 has 78; BigInt takes quadratic time. */
 const BIGINT_DIGITS_MAX = 256;
 
 export const bigInteger: Kind<bigint> = {
@@ -125,13 +122,13 @@ export const bigInteger: Kind<bigint> = {
   },
 };
 
-/** Hex of any length; empty counts as absent. */
+/** Empty counts as absent. */
 export const hex: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{2})+$' },
   parse: (value) => (value === '' ? undefined : hexBytes(value)),
 };
 
-/** Text in base64 of either alphabet, padded. */
+/** Either alphabet, padded. */
 export const base64Text: Kind<string> = {
   schema: { type: 'string', contentEncoding: 'base64url' },
   parse(value) {
@@ -141,7 +138,7 @@ export const base64Text: Kind<string> = {
   },
 };
 
-/** Hex, comma-separated. Ends after the first empty or too long one, as the check does. */
+/** Comma-separated. Ends after the first empty or too long one, as the check does. */
 export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   return {
     schema: {
@@ -160,7 +157,7 @@ export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   };
 }
 
-/** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
+/** Hex, a CIDv1, or a name, for which there is no service. */
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
   byName: true,
@@ -178,9 +175,8 @@ export const reference: Kind<Uint8Array> = {
 const CHAIN_ADDRESS_SIZE = 20;
 
 /**
- * A chain address, with or without `0x`. All zero counts as absent. A strict dialect takes hex digits alone, and the
- * operation says what another length is; the other reads as real nodes do: a longer address is cut, a shorter one
- * zero-padded on the left, and everything from the first character that is no hex digit is dropped.
+ * With or without `0x`; all zero counts as absent. A strict dialect takes hex digits alone; the other cuts a longer address,
+ * pads a shorter one on the left, and drops everything from the first wrong character, as real nodes do.
  */
 export const chainAddress: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
@@ -200,7 +196,7 @@ export const chainAddress: Kind<Uint8Array> = {
   },
 };
 
-/** A secp256k1 point of 33 or 65 bytes; the value is compressed. */
+/** 33 or 65 bytes; compressed afterwards. */
 export const publicKey: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$' },
   parse(value) {
@@ -215,7 +211,7 @@ export const publicKey: Kind<Uint8Array> = {
   },
 };
 
-/** Multi-address without its leading slash, as the rest of a path. */
+/** Without its leading slash. */
 export const multiAddress: Kind<string> = {
   schema: { type: 'string' },
   parse(value) {
@@ -244,7 +240,7 @@ function headerText(bytes: string): string {
 
 function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {
   if (!shape.test(value)) throw new ParseFailure(SYNTAX);
-  // Longer than any 64-bit number even without its zeros: out of range without converting it.
+  // Out of range without converting it.
   const digits = value.replace(/^[+-]?0*/, '');
   if (digits.length > 20) throw new ParseFailure(RANGE);
   const number = toBigInt(value);
@@ -252,7 +248,7 @@ function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max:
   return number;
 }
 
-/** Exact in a double, and the largest number that a key of the store holds; no count gets that far. */
+/** Exact in a double, and the store's largest key number. */
 const INTEGER_MAX = 2 ** 48 - 1;
 
 function cut(value: bigint): number {
@@ -270,7 +266,7 @@ function hexBytes(value: string): Uint8Array {
   return new Uint8Array(Buffer.from(value, 'hex'));
 }
 
-/** `U+0047 'G'`; characters that do not print are left out. */
+/** `U+0047 'G'`; only what prints. */
 function codePoint(character: string): string {
   const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
   return /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character) ? `${code} '${character}'` : code;

@@ -1,4 +1,4 @@
-/** Media types, RFC 9110 8.3, with the error texts of `http-api-completion.md` 3.2. */
+/** RFC 9110 8.3, errors as in `http-api-completion.md` 3.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+/;
 
 /** @returns undefined for a media type, else what is wrong with the text */

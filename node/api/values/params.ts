@@ -1,6 +1,6 @@
 /**
- * Parameters of a request as a route declares them, read in the two passes of `http-api-completion.md` 3.2: every
- * member of one source is parsed and all parse failures are reported together; only then everything is validated.
+ * Parameters, read in the two passes of `http-api-completion.md` 3.2: all parse failures of a source are reported together;
+ * only then is everything validated.
  */
 import type { Dialect, HeaderKey, Reason } from '../dialect.ts';
 import { ApiError, type ApiErrorCode } from '../errors.ts';
@@ -8,33 +8,30 @@ import { type Kind, ParseFailure } from './kinds.ts';
 
 export type Source = 'path' | 'query' | 'header';
 
-/** Returns the validation text, or undefined when the value is right. */
+/** Undefined when the value is right. */
 export interface Check<T> {
   (value: T, dialect: Dialect): string | undefined;
-  /** The same rule as keywords of JSON Schema, for the served document. */
+  /** In JSON Schema, for the served document. */
   readonly keywords?: (dialect: Dialect) => Readonly<Record<string, unknown>>;
 }
 
 export interface Param<T> {
   readonly kind: Kind<NonNullable<T>>;
-  /** Value when the parameter is absent. */
   readonly absent: T;
   readonly required: boolean;
   readonly checks: readonly Check<NonNullable<T>>[];
-  /** Name in `reasons`, if not the wire name. */
+  /** If not the wire name. */
   readonly field?: string;
-  /** Set for a query parameter that is named like a header. */
+  /** A query parameter named like a header. */
   readonly named?: HeaderKey;
-  /** Not read: it always has the value `absent`. */
+  /** Always has the value `absent`. */
   readonly unread?: true;
 }
 
-/** A parameter that differs between dialects. */
 export interface VaryingParam<T> {
   readonly in: (dialect: Dialect) => Param<T>;
 }
 
-/** A parameter of whatever type. */
 export interface AnyParam extends Omit<Param<unknown>, 'kind' | 'checks'> {
   readonly kind: Kind<unknown>;
   readonly checks: readonly Check<never>[];
@@ -44,10 +41,7 @@ interface AnyVaryingParam {
   readonly in: (dialect: Dialect) => AnyParam;
 }
 
-/**
- * Name in code → parameter. Keys of path tables are wire names, and so are those of query tables unless the parameter
- * is `named`; those of header tables are `HeaderKey`s.
- */
+/** Keys of path and unnamed query parameters are wire names; those of headers are `HeaderKey`s. */
 export type ParamTable = Readonly<Record<string, AnyParam | AnyVaryingParam>>;
 export type HeaderTable = { readonly [K in HeaderKey]?: AnyParam | AnyVaryingParam };
 type ParamIn<P> = P extends { readonly in: (dialect: Dialect) => infer Q } ? Q : P;
@@ -61,7 +55,7 @@ interface Extras<T> {
   readonly named?: HeaderKey;
 }
 
-/** A parameter that may be omitted; then it has the value `absent`. */
+/** Else it has the value `absent`. */
 export function optional<T, A extends T | undefined>(
   kind: Kind<T>,
   absent: A,
@@ -71,12 +65,12 @@ export function optional<T, A extends T | undefined>(
   return param as unknown as Param<A extends undefined ? T | undefined : T>;
 }
 
-/** A parameter that must be there and must not be zero or empty. */
+/** Neither zero nor empty. */
 export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
   return { checks: [], ...extras, kind, absent: undefined, required: true } as unknown as Param<T>;
 }
 
-/** A parameter that must be there when the condition holds, and may be omitted otherwise. */
+/** Otherwise optional. */
 export function requiredIf<T>(
   isRequired: boolean,
   kind: Kind<T>,
@@ -85,17 +79,15 @@ export function requiredIf<T>(
   return { ...required(kind, extras), required: isRequired };
 }
 
-/** A parameter that depends on the dialect. */
 export function varying<T>(choose: (dialect: Dialect) => Param<T>): VaryingParam<T> {
   return { in: choose };
 }
 
-/** The parameter, or one that is not read. */
 export function readIf<T>(isRead: boolean, param: Param<T>): Param<T> {
   return isRead ? param : { ...param, required: false, unread: true };
 }
 
-/** The parameters of a table that are read in a dialect, as it reads them; key in the table → parameter. */
+/** That are read, by key. */
 export function paramsIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyParam][] {
   return allIn(table, dialect).filter(([, param]) => param.unread !== true);
 }
@@ -107,13 +99,12 @@ function allIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyP
   ]);
 }
 
-/** Wire name of a parameter in a dialect. */
 export function wireName(source: Source, key: string, { named }: AnyParam, dialect: Dialect): string {
   const header = source === 'header' ? (key as HeaderKey) : named;
   return header === undefined ? key : dialect.headers[header].active;
 }
 
-/** A check together with what it says in the served document. */
+/** With its keywords of the document. */
 export function described<T>(
   check: (value: T, dialect: Dialect) => string | undefined,
   keywords: NonNullable<Check<T>['keywords']>,
@@ -145,12 +136,12 @@ export const length = (bytes: number): Check<Uint8Array> =>
     (value) => (value.length === bytes ? undefined : `want len:${bytes}`),
     () => ({ pattern: `^[A-Fa-f0-9]{${2 * bytes}}$` }),
   );
-/** A reference with or without its key. */
+/** With or without key. */
 export const referenceLength: Check<Uint8Array> = described(
   (value) => (value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64'),
   () => ({ pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' }),
 );
-/** The check, in the dialect whose document states the rule. */
+/** In the dialect that states the rule. */
 export const strictly = <T>(check: Check<T>): Check<T> =>
   described(
     (value, dialect) => (dialect.strictRequests ? check(value, dialect) : undefined),
@@ -173,17 +164,14 @@ export const redundancyLevelInRange: Check<number> = described(
   () => ({ maximum: 4 }),
 );
 
-/** What a parameter of each source is refused with. */
+/** By source. */
 export const REFUSED: Readonly<Record<Source, ApiErrorCode>> = {
   path: 'INVALID_PATH_PARAMS',
   query: 'INVALID_QUERY_PARAMS',
   header: 'INVALID_HEADER_PARAMS',
 };
 
-/**
- * @param read raw text of a wire name of this source, undefined when it was not sent
- * @throws ApiError with all reasons of the first pass that failed
- */
+/** @param read by wire name; undefined when not sent @throws ApiError with all reasons of the first pass that failed */
 export function readParams<S extends ParamTable | HeaderTable>(
   source: Source,
   table: S,
@@ -243,7 +231,7 @@ function problemOf(param: AnyParam, value: unknown, sent: boolean, dialect: Dial
   return undefined;
 }
 
-/** A required zero counts as missing, as do an empty text and empty bytes. */
+/** Counts as missing. */
 function isZero(value: unknown): boolean {
   return value === 0 || value === '' || (value instanceof Uint8Array && value.length === 0);
 }

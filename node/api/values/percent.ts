@@ -1,17 +1,14 @@
-/**
- * Percent-encoding of URLs, RFC 3986. What is encoded is bytes, which need not be UTF-8: decoded text is that of
- * `byte-text.ts`.
- */
+/** RFC 3986. Bytes need not be UTF-8: decoded text is that of `byte-text.ts`. */
 import { textOf } from '../../manifest/byte-text.ts';
 
-/** Nothing encoded, and no byte that should be. */
+/** Nothing to decode. */
 const PLAIN = /^[^%\P{ASCII}]*$/u;
 
 /** @returns undefined for a percent sign without two hex digits */
 export function percentDecode(text: string): string | undefined {
   if (PLAIN.test(text)) return text;
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
-  // Bytes beyond ASCII that are not encoded come as one character each.
+  // Unencoded bytes come as one character each.
   const bytes = text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return textOf(Buffer.from(bytes, 'latin1'));
 }
@@ -23,12 +20,12 @@ export function percentEncode(text: string): string {
   ).join('');
 }
 
-/** The last two digits of a lone surrogate are the byte. */
+/** The byte is in a lone surrogate's last two digits. */
 function escapedByte(character: string): string {
   return character.charCodeAt(0).toString(16).slice(-2).toUpperCase();
 }
 
-/** The first value of each name of a query; what is wrongly encoded stays as it is. */
+/** First value of each name; wrong encoding stays. */
 export function queryValues(query: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const pair of query.split('&')) {

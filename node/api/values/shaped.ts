@@ -1,10 +1,10 @@
-/** JSON bodies whose shape is the client's responsibility. */
+/** The client answers for their shape. */
 import type { Dialect } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 
 /**
- * @param parse throws for a body that is not JSON or has another shape
- * @param otherwise the public network's answer in that case; the other dialect says 400, and why
+ * @param parse throws for another shape @param otherwise the public network's answer then; the other dialect says 400, and
+ *   why
  */
 export function shaped<T>(parse: () => T, dialect: Dialect, otherwise: ApiErrorCode): Promise<T> {
   return orElse(otherwise, () => {

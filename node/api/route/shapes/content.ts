@@ -1,4 +1,3 @@
-/** Bodies about content: references, tags, pins, access, chunks. */
 import { CHUNK_EVENT_KINDS } from '../../../env/chunk-events.ts';
 import type { Dialect } from '../../dialect.ts';
 import {
@@ -47,7 +46,7 @@ export const contentShapes = ({ pinChecks, tagReferenceKeys }: Dialect) => ({
   TagCreation: object({}),
   TagPatch: object({}, Object.fromEntries(tagReferenceKeys.map((key) => [key, reference]))),
   PinList: object({ references: list(reference) }),
-  // Without a list around them, each record is a separate document.
+  // Otherwise each record is a document.
   PinChecks: pinChecks.start === '' ? pinCheck : list(pinCheck),
   Retrievability: object({ isRetrievable: flag }),
   GranteesCreation: object({}, { grantees: list(givenKey) }),

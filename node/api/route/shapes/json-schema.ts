@@ -1,11 +1,7 @@
-/** JSON Schema, as much of it as describes the bodies of this API. */
-
-/** A schema as OpenAPI 3.1 takes it. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Fields of an object by name. */
 export type Fields = Readonly<Record<string, JsonSchema>>;
 
 export const anything: JsonSchema = {};
@@ -17,7 +13,6 @@ export const number: JsonSchema = { type: 'number' };
 export const integer: JsonSchema = { type: 'integer' };
 export const uint: JsonSchema = { type: 'integer', minimum: 0 };
 
-/** Text that a regular expression matches. */
 export function like(pattern: string): JsonSchema {
   return { type: 'string', pattern };
 }
@@ -32,7 +27,7 @@ export function object(fields: Fields, optional: Fields = {}): JsonSchema {
   };
 }
 
-/** Objects whose names are not known in advance. @param names regular expression that each of them matches */
+/** @param names regular expression of all names */
 export function byName(names: string, each: JsonSchema): JsonSchema {
   return { type: 'object', patternProperties: { [names]: each } };
 }
@@ -49,7 +44,7 @@ export function oneOf(words: readonly string[]): JsonSchema {
   return { enum: words };
 }
 
-/** One field under every name that a dialect has for it, possibly none. */
+/** Under every name of the dialect, possibly none. */
 export function named(names: readonly string[], shape: JsonSchema): Fields {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }
@@ -68,5 +63,5 @@ export const givenKey = like('^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$');
 export const chainAddress = like('^(0x)?[a-fA-F0-9]{40}$');
 export const txHash = like('^0x[a-f0-9]{64}$');
 export const amount = like('^-?[0-9]+$');
-/** First bits of addresses. */
+/** Of addresses. */
 export const prefix = like('^[01]*$');

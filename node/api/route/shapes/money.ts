@@ -39,7 +39,7 @@ export function moneyShapes({ fields, missesCheques, settlementAmount, balanceTh
   const settled = typeof settlementAmount(0n) === 'string' ? amount : integer;
   const settlement = object({ peer: hex32, received: settled, sent: settled });
   const cheques = object({
-    // Where no error, an unknown peer is named as in the request.
+    // Without an error, an unknown peer is named as in the request.
     peer: missesCheques ? hex32 : hex,
     lastreceived: either(cheque, nothing),
     lastsent: either(cheque, nothing),

@@ -1,4 +1,3 @@
-/** Bodies about the node itself: its health, its store, its logs, and what every route may answer. */
 import type { Dialect } from '../../dialect.ts';
 import {
   anything,
@@ -81,7 +80,7 @@ const storeCounters = object({
 
 const ANY_NAME = '^.*$';
 function loggers(whole: boolean) {
-  // Children by name under `/`, with the same shape at every depth.
+  // The same shape at every depth.
   const children = byName(ANY_NAME, object({}));
   const entry = whole ? object({ '/': children, '+': text }) : object({}, { '/': children, '+': list(text) });
   return object({

@@ -1,10 +1,9 @@
 /**
- * What logical stores need of a disk: ordered binary tables with transactions, and slots for chunk bytes.
- * Implementations: `lmdb-store.ts`, `memory-store.ts`.
- * Chunk bytes lie beside the tables: B-tree pages would double them, and mapped tables count as the node's memory.
+ * What logical stores need of a disk: ordered tables with transactions, and slots for chunk bytes. The bytes lie beside the
+ * tables: B-tree pages would double them, and mapped tables count as the node's memory.
  */
 
-/** Tables with key → value. Numbers in keys are big-endian, to sort. */
+/** Numbers in keys are big-endian, to sort. */
 export const TABLES = [
   /** name → counter or record of one store */
   'meta',
@@ -12,7 +11,7 @@ export const TABLES = [
   'state',
   /** address → slot, length, references, kind */
   'chunks',
-  /** address → empty, of chunks whose bytes are wrong */
+  /** address → empty; the chunk's bytes are wrong */
   'damaged',
   /** slot → transaction that freed it */
   'freeSlots',
@@ -24,7 +23,7 @@ export const TABLES = [
   'blocks',
   /** sequence → address, tag, stamp */
   'pushes',
-  /** address ‖ batch → sequences; of several, all but one belong to sessions open together */
+  /** address ‖ batch → sequences, of which all but one belong to sessions open together */
   'uploads',
   /** collection → empty, while being filled or given up */
   'openPins',
@@ -38,7 +37,7 @@ export const TABLES = [
   'bins',
   /** batch ‖ stamp index → timestamp, address, stamp hash */
   'stampIndex',
-  /** address ‖ batch ‖ stamp hash → empty, of the reserve, where it is looked up by address */
+  /** address ‖ batch ‖ stamp hash → empty; index of `reserve` */
   'addressStamps',
   /** address → place in cacheOrder */
   'cache',
@@ -56,7 +55,6 @@ export interface TableReader {
   has(table: Table, key: Uint8Array): boolean;
   /** Entries with `from <= key < to`, ascending, at most `limit`. */
   scan(table: Table, from: Uint8Array, to: Uint8Array, limit: number): Entry[];
-  /** The highest key with `from <= key < to`. */
   last(table: Table, from: Uint8Array, to: Uint8Array): Uint8Array | undefined;
 }
 
@@ -68,13 +66,12 @@ export interface Transaction extends TableReader {
   remove(table: Table, key: Uint8Array): void;
 }
 
-/** Chunk bytes by slot number. The content of a slot is meaningful only while a table refers to it. */
+/** A slot's content is meaningful only while a table refers to it. */
 export interface Slots {
-  /** From the beginning of the slot on. */
   write(slot: number, bytes: Uint8Array): void;
   /**
-   * The caller may keep the result, but should copy it to keep it for long, because other chunks may share the
-   * memory. Undefined when the disk does not have the bytes, or cannot read them.
+   * The caller may keep the result, but should copy it to keep it for long: other chunks share the memory. Undefined when
+   * the disk cannot read the bytes.
    */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
@@ -82,12 +79,12 @@ export interface Slots {
 export interface Backend extends TableReader {
   readonly slots: Slots;
   /**
-   * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of
-   * the calls. A change reads through its transaction. It may run a second time when its first transaction could not
-   * be committed, so it must leave nothing in memory; it must throw, if at all, before it writes.
+   * Runs `change` in a transaction and resolves with its result at the commit. Changes run in the order of the calls. A
+   * change may run twice if its transaction cannot be committed, so it must leave nothing in memory; it must throw, if at
+   * all, before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
-  /** Bytes that there is still room for; undefined where that is unknown. */
+  /** Free bytes; undefined where that is unknown. */
   available(): number | undefined;
   close(): Promise<void>;
 }

@@ -8,20 +8,17 @@ import { isDiskFailure } from './errors.ts';
 import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
-/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
+/** One megabyte of chunks. Beyond it the disk is too slow for a cache to help. */
 const OPEN_WRITES_MAX = 256;
-/** Chunks evicted per step of an oversized cache, a few ms: it shrinks beside other work. */
+/** Per step of an oversized cache: a few ms. */
 const EVICTED_PER_STEP = 64;
-/**
- * Chunks evicted by one that arrives: hundreds of them may share a turn. One more than it needs, so that it shrinks.
- */
+/** Hundreds may arrive in a turn. One more than needed, so that the cache shrinks. */
 const EVICTED_PER_PUT = 2;
-/** Reads noted before their order is written; a crash loses these. */
+/** A crash loses the order of these reads. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
 
 export interface ReadCache extends Cache {
-  /** A chunk has been read; if it is in the cache, it stays longer. */
   touch(address: Uint8Array): void;
 }
 
@@ -54,7 +51,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
       place(tx, address);
     }
   };
-  /** Makes room for `arriving` chunks with at most `most` evictions. @returns the size left */
+  /** @returns the size left */
   const evict = (tx: Transaction, { arriving, most }: { arriving: number; most: number }): number => {
     const size = sizeOf(tx);
     const excess = Math.max(0, size + arriving - capacity);
@@ -86,7 +83,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     return addresses;
   };
 
-  // Where the disk fails or the store closes, later puts or the next start go on.
+  // If it fails, later puts or the next start go on.
   shrink().catch((error: unknown) => log.debug({ err: error }, 'cache is still larger than its capacity'));
 
   return {
@@ -111,7 +108,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
           setSize(tx, left + 1);
         })
         .catch((error: unknown) => {
-          // Disk failures are logged once for all chunks, see `disk/space.ts`.
+          // Disk failures are logged by `disk/space.ts`.
           if (!isDiskFailure(error))
             log.warn({ err: error, chunk: toHex(chunk.address) }, 'chunk could not be cached');
         })
@@ -121,7 +118,6 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     },
     touch(address) {
       if (capacity === 0) return;
-      // Moves the key to the end of the map.
       const key = toHex(address);
       touched.delete(key);
       touched.set(key, address);
@@ -134,7 +130,6 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
   };
 }
 
-/** Chunks in the cache. */
 function sizeOf(reader: TableReader): number {
   const size = reader.get('meta', SIZE);
   return size === undefined ? 0 : decodeNumber(size);

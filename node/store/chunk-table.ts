@@ -1,12 +1,9 @@
 /**
- * Chunk bytes, stored once for all logical stores, with a reference count (`node-behaviour.md` 2.1). The
- * bytes lie in a slot, the record that names the slot in table `chunks`. A slot freed by a transaction is not
- * reused by the same transaction: if that were lost in a crash, the committed record would point at other
- * bytes.
+ * Chunk bytes, stored once for all logical stores, with a reference count (`node-behaviour.md` 2.1). A transaction does not
+ * reuse a slot that it freed: if it were lost in a crash, the committed record would name other bytes.
  *
- * Bytes are checked whenever they are read. A chunk whose bytes are wrong counts as missing from then on, in all
- * logical stores; it keeps its record and its references, and is intact again as soon as the same chunk is
- * put again.
+ * Bytes are checked at every read. A chunk with wrong bytes counts as missing in all logical stores; it keeps record and
+ * references until it is put again.
  */
 import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -30,13 +27,13 @@ import type { ChunkTotals, Damage } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 import type { PayloadRule, PayloadRules } from './reserve/payloads.ts';
 
-/** Records counted between two turns of other work. */
+/** Between two turns of other work. */
 const COUNTED_MAX = 1024;
 const SLOTS_USED = Buffer.from('slots');
 const NONE = new Uint8Array();
 const KINDS = ['cac', 'soc'] as const;
 
-/** Layout of a record: slot, length, references, kind 1, identity 32 (single-owner chunks only). */
+/** Record: slot, length, references, kind 1, identity 32 (single-owner chunks only). */
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const IDENTITY_OFFSET = KIND_OFFSET + 1;
 
@@ -53,16 +50,16 @@ export class ChunkTable implements Damage {
   readonly #log: Logger;
   readonly #events: ChunkEvents | undefined;
   readonly #payloads: PayloadRules;
-  /** Saves a read of `freeSlots` for every chunk while there are none. */
+  /** Saves a read of `freeSlots` per chunk. */
   #mayHaveFreeSlots = true;
-  /** Saves a read of `damaged` for every chunk while none is damaged. */
+  /** Saves a read of `damaged` per chunk. */
   #mayHaveDamage = true;
-  /** Damage found but not marked yet; by hex address. */
+  /** Found but not marked yet; by hex address. */
   readonly #marking = new Set<string>();
   readonly #damageListeners = new Set<(address: Uint8Array) => void>();
   readonly #healListeners = new Set<(address: Uint8Array) => void>();
 
-  /** @param deps.payloads which of two under one address is kept */
+  /** @param deps.payloads which payload under one address is kept */
   constructor(deps: {
     backend: Backend;
     log: Logger;
@@ -86,7 +83,7 @@ export class ChunkTable implements Damage {
     return undefined;
   }
 
-  /** What a single-owner chunk wraps; empty for a content-addressed one. Undefined when it cannot be read. */
+  /** Empty for a content-addressed chunk; undefined when it cannot be read. */
   wrapped(address: Uint8Array): Uint8Array | undefined {
     const kind = this.isDamaged(address) ? undefined : recordOf(this.#backend, address)?.kind;
     if (kind !== 'soc') return kind && NONE;
@@ -94,22 +91,20 @@ export class ChunkTable implements Damage {
     return chunk && wrappedAddressOf(chunk.data);
   }
 
-  /** Whether its bytes have been found to be wrong. */
   isDamaged(address: Uint8Array): boolean {
     return this.#isMarked(this.#backend, address);
   }
 
-  /** Whether it is stored and readable. Checks its bytes. */
+  /** Checks the bytes. */
   isReadable(address: Uint8Array): boolean {
     return this.get(address) !== undefined;
   }
 
-  /** Whether there is a record of it, readable or not. */
+  /** Readable or not. */
   isRecorded(address: Uint8Array): boolean {
     return this.#backend.has('chunks', address);
   }
 
-  /** How many logical stores keep it. */
   references(address: Uint8Array): number {
     return recordOf(this.#backend, address)?.references ?? 0;
   }
@@ -140,7 +135,7 @@ export class ChunkTable implements Damage {
   async totals(): Promise<ChunkTotals> {
     const totals = { chunks: 0, shared: 0, references: 0 };
     for (let from: Uint8Array = START; ; ) {
-      // Run as a change, it waits for its turn.
+      // As a change it waits for its turn.
       const page = await this.#backend.change((tx) => tx.scan('chunks', from, END, COUNTED_MAX));
       for (const [, record] of page) {
         const references = decodeNumber(record, 2 * NUMBER_SIZE);
@@ -154,10 +149,7 @@ export class ChunkTable implements Damage {
     }
   }
 
-  /**
-   * Adds a reference; stores the bytes when it is the first one, otherwise keeps the stored ones, if they are
-   * intact.
-   */
+  /** The first reference stores the bytes; later ones keep them, if they are intact. */
   retain(tx: Transaction, chunk: Chunk, held?: Held): void {
     const record = this.#restored(tx, chunk);
     if (record === undefined) {
@@ -169,8 +161,8 @@ export class ChunkTable implements Damage {
   }
 
   /**
-   * Adds a reference; of two payloads of a single-owner chunk the rule chooses, unless the stored one is damaged.
-   * @returns whether it is a single-owner chunk whose payload is kept now
+   * Adds a reference; the rule chooses between two payloads of a single-owner chunk, unless the stored one is damaged.
+   * @returns whether the payload is a single-owner chunk's and is kept
    */
   retainChosen(tx: Transaction, chunk: Chunk, held: Held): boolean {
     if (chunk.kind === 'soc' && this.#stays(this.#payloads[held.by], { tx, chunk, held })) {
@@ -183,8 +175,9 @@ export class ChunkTable implements Damage {
   }
 
   /**
-   * Gives a stored single-owner chunk the bytes of another one at its address, unless its own are intact and the rule
-   * chooses them. Keeps its references. @returns false when nothing has changed
+   * Replaces the bytes of a stored single-owner chunk, unless they are intact and the rule chooses them. Keeps the
+   * references.
+   * @returns false when nothing has changed
    */
   supersede(tx: Transaction, chunk: Chunk, held: Held): boolean {
     const record = chunk.kind === 'soc' ? recordOf(tx, chunk.address) : undefined;
@@ -202,19 +195,18 @@ export class ChunkTable implements Damage {
     const record = recordOf(tx, address);
     if (record === undefined || this.#isMarked(tx, address)) return false;
     const held = this.#heldIn(record.slot);
-    // The bytes are read only if the stamps do not decide.
+    // Read only if the stamps do not decide.
     const stored = () => bytesOf(this.#backend.slots, address, record);
     const wrapped = () => wrappedAddressOf(stored() ?? data);
     const incoming = { stamp, wrapped: () => wrappedAddressOf(data) };
     return held !== undefined && rule({ stamp: held.stamp, wrapped }, incoming) && stored() !== undefined;
   }
 
-  /** Rewrites a stored chunk that is put again, so that it is intact; keeps its references. */
+  /** Makes a stored chunk intact; keeps its references. */
   restore(tx: Transaction, chunk: Chunk): void {
     this.#restored(tx, chunk);
   }
 
-  /** New bytes for a stored single-owner chunk. */
   replace(tx: Transaction, chunk: Chunk, held?: Held): void {
     if (chunk.kind !== 'soc') return;
     const record = recordOf(tx, chunk.address);
@@ -224,7 +216,7 @@ export class ChunkTable implements Damage {
     this.#store(tx, chunk, { references: record.references, held });
   }
 
-  /** Removes a reference, and with the last one the bytes. Unknown addresses are ignored. */
+  /** The last reference takes the bytes with it. Unknown addresses are ignored. */
   release(tx: Transaction, address: Uint8Array): void {
     const record = recordOf(tx, address);
     if (record === undefined) return;
@@ -246,14 +238,14 @@ export class ChunkTable implements Damage {
     this.#put(tx, chunk.address, { slot, length: chunk.data.length, references, kind, identity });
   }
 
-  /** @returns the record of the chunk, whose bytes are now intact */
+  /** @returns the record of the now intact chunk */
   #restored(tx: Transaction, chunk: Chunk): ChunkRecord | undefined {
     const { address, data, kind, identity } = chunk;
     const record = recordOf(tx, address);
     if (record === undefined) return undefined;
     if (this.#isIntact(tx, address, record)) return record;
-    // In the same place: its content is useless, and an unreadable sector is replaced by a write. The stamp has its
-    // own checksum and has mostly survived, but another payload did not come under it.
+    // In the same place, because a write replaces an unreadable sector. The stamp has its own checksum, but did not bring
+    // another payload.
     const held = equalBytes(record.identity, identity) ? this.#heldIn(record.slot) : undefined;
     this.#backend.slots.write(record.slot, encodeSlot(chunk, held));
     const restored = { ...record, length: data.length, kind, identity };
@@ -268,7 +260,7 @@ export class ChunkTable implements Damage {
     return !this.#isMarked(tx, address) && bytesOf(this.#backend.slots, address, record) !== undefined;
   }
 
-  /** Undefined when nobody has brought the chunk with a stamp, or when that is damaged. */
+  /** Undefined when nobody brought the chunk with a stamp, or that is damaged. */
   #heldIn(slot: number): Held | undefined {
     const start = this.#backend.slots.read(slot, HELD_RANGE);
     return start && decodeHeld(start);
@@ -341,7 +333,7 @@ function isChunk(address: Uint8Array, data: Uint8Array): boolean {
   }
 }
 
-/** Whether a chunk is stored, with its own bytes, and not marked as damaged: what `get` would find, and nothing is changed. */
+/** What `get` would find, without marking anything. */
 export function isStored(
   { reader, slots }: { reader: Pick<TableReader, 'get' | 'has'>; slots: Slots },
   address: Uint8Array,
@@ -355,7 +347,7 @@ export function isStored(
 function recordOf(reader: Pick<TableReader, 'get'>, address: Uint8Array): ChunkRecord | undefined {
   const record = reader.get('chunks', address);
   if (record === undefined) return undefined;
-  // An invalid kind makes the chunk unreadable like any other damage: its checksum covers the right one.
+  // An invalid kind fails the checksum like other damage.
   const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
   return {
     slot: decodeNumber(record),
@@ -368,13 +360,13 @@ function recordOf(reader: Pick<TableReader, 'get'>, address: Uint8Array): ChunkR
 
 /** Undefined when the bytes are not those of the chunk. */
 function bytesOf(slots: Slots, address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
-  // A record with nonsense in it must not make the node read gigabytes.
+  // A damaged record must not make the node read gigabytes.
   if (length > CHUNK_STORED_SIZE_MAX) return undefined;
   const content = slots.read(slot, contentRange(length));
   if (content === undefined) return undefined;
   const data = dataIn(content, address);
   if (data !== undefined) return data;
-  // The checksum itself may be what is damaged.
+  // The checksum may be what is damaged.
   const unchecked = uncheckedData(content);
   return isChunk(address, unchecked) ? unchecked : undefined;
 }

@@ -1,7 +1,4 @@
-/**
- * Key files of a node in one folder, each created when missing (`data-formats.md` 9.3). `crypto/keystore.ts` defines
- * their format.
- */
+/** A node's key files in one folder, created when missing (`data-formats.md` 9.3); format: `crypto/keystore.ts`. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,11 +10,11 @@ import { makeFolder } from '../env/folder.ts';
 import { dataDirUnusable } from './errors.ts';
 
 const SECRET_SIZE = 32;
-/** DER of an Ed25519 private key up to its seed. */
+/** DER of an Ed25519 private key before its seed. */
 const ED25519_DER_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export interface KeyOptions {
-  /** Created with mode 0700 when missing. */
+  /** Created with mode 0700. */
   readonly directory: string;
   /** File name without `.key`. */
   readonly name: string;
@@ -43,7 +40,7 @@ export async function loadOrCreateKey(
   return { secret, created: true };
 }
 
-/** Text of the file; empty for a missing file. */
+/** Empty for a missing file. */
 async function read(directory: string, file: string): Promise<string> {
   try {
     makeFolder(directory, 0o700);
@@ -66,14 +63,14 @@ function decrypt(text: string, file: string, { password, kind }: KeyOptions): Ui
 }
 
 function draw(kind: KeyOptions['kind'], random: Random): Uint8Array {
-  // One number in 2^128 is no key, so this ends.
+  // Ends: one number in 2^128 is no key.
   for (;;) {
     const secret = random.bytes(SECRET_SIZE);
     if (publicName(kind, secret) !== undefined) return secret;
   }
 }
 
-/** Hex for the `address` field: chain address, or Ed25519 public key; undefined when it is not a key of that kind. */
+/** The `address` field: chain address, or Ed25519 public key; undefined for no key of that kind. */
 function publicName(kind: KeyOptions['kind'], secret: Uint8Array): string | undefined {
   if (secret.length !== SECRET_SIZE) return undefined;
   if (kind === 'ed25519') return ed25519PublicKey(secret);
@@ -95,11 +92,11 @@ function ed25519PublicKey(seed: Uint8Array): string {
   return toHex(der.subarray(-SECRET_SIZE));
 }
 
-/** Under another name first: a key file is complete or absent. */
+/** A key file is complete or absent: another name first. */
 async function write(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`;
   try {
-    // A key lost in a power cut loses the account.
+    // A power cut must not lose the account.
     await writeFile(unfinished, text, { mode: 0o600, flush: true });
     await rename(unfinished, file);
   } catch (error) {

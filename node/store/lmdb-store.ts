@@ -1,10 +1,8 @@
 /**
- * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
- * A write whose promise has resolved survives `kill -9`: it has been handed to the operating system, in the order of
- * the calls. It need not survive a power failure, so no write waits for the disk, as in other nodes of the network.
- * With `durability: 'disk'` it does survive one: the slots are synced before a transaction that refers to them
- * commits, and LMDB syncs its pages before the one that makes them count. Changes of one turn of the event loop share
- * a transaction; transactions run synchronously on this thread, which costs less than handing them to another one.
+ * The store on disk: an LMDB environment, and a file of slots. A resolved write survives `kill -9`, but not a power failure,
+ * so no write waits for the disk. With `durability: 'disk'` it survives one: slots are synced before the transaction that
+ * names them, and LMDB's pages before the one that makes them count. Changes of one turn share a transaction, which runs on
+ * this thread: cheaper than handing it to another.
  */
 import {
   chmodSync,
@@ -62,10 +60,10 @@ import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './l
 import { lockFolder, makeClosedFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 
-/** No other user of the machine need read what a node stores for others, whom it pays, and what its batches are. */
+/** Others on the machine need not read what a node stores and whom it pays. */
 const FILE_MODE = 0o600;
 
-/** Changes in one transaction: at most ten ms of work, so that the node stays responsive. */
+/** At most ten ms of work. */
 const GROUP_MAX = 256;
 
 /**
@@ -87,27 +85,22 @@ export async function openLmdbStore(
 }
 
 /**
- * The tables and slots, as they are, of a store that no node uses, whichever node owns it.
- * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also when there is no store in the
- * folder
+ * Of a store that no node uses, whoever owns it.
+ * @throws StoreError as above, DATA_DIR_UNUSABLE also without a store
  */
 export async function openOffline(path: string): Promise<Backend> {
   expectStore(path);
   return openBackend(path, {});
 }
 
-/** A store whose files are made smaller. */
 export interface ShrinkingBackend extends Backend {
-  /** Truncates the slot file after the first `count` slots. */
+  /** After the first `count` slots. */
   cutSlots(count: number): void;
-  /** Replaces the index by a copy without empty pages. Only `close` may follow. */
+  /** Without empty pages. Only `close` may follow. */
   swapIndex(): Promise<void>;
 }
 
-/**
- * As `openOffline`; commits wait for the disk, slots first.
- * @param syncFile how it waits for the slots
- */
+/** Commits wait for the disk, slots first. @param syncFile waits for the slots */
 export async function openShrinking(
   path: string,
   syncFile?: (descriptor: number) => void,
@@ -116,7 +109,7 @@ export async function openShrinking(
   return openBackend(path, { durable: true, syncFile });
 }
 
-/** The node that a store belongs to. @returns its overlay; undefined for a folder without a store */
+/** @returns overlay of the store's node; undefined without a store */
 export function ownerOf(path: string): Uint8Array | undefined {
   if (!hasStore(path)) return undefined;
   const file = openSync(join(path, SLOTS_FILE), 'r');
@@ -128,15 +121,15 @@ export function ownerOf(path: string): Uint8Array | undefined {
 }
 
 interface BackendDeps {
-  /** Of a node that can be frozen and cut from outside. */
+  /** Can be frozen and cut from outside. */
   readonly power?: Power | undefined;
-  /** Of the node; without it the store may be any node's. */
+  /** Absent: any node's store. */
   readonly overlay?: Uint8Array;
-  /** Every commit waits for the disk. */
+  /** Commits wait for the disk. */
   readonly durable?: boolean;
-  /** How to wait for a file. Default: the system's way. */
+  /** Default: the system's way. */
   readonly syncFile?: ((descriptor: number) => void) | undefined;
-  /** Without it a damaged index is left as it is. */
+  /** Absent: a damaged index stays. */
   readonly log?: Logger;
 }
 
@@ -171,7 +164,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   }
 }
 
-/** The old index stays beside the new one, for experts to inspect. */
+/** The old index stays for experts. */
 async function makeAnew(
   { faults, salvaged }: BrokenIndex,
   {
@@ -190,7 +183,7 @@ async function makeAnew(
   }
   log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, rebuilding it');
   const count = slotCount(slots);
-  // The last slot may be as short as its chunk.
+  // It may end with its chunk.
   ftruncateSync(slots, placeOf(count));
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
@@ -204,7 +197,7 @@ async function makeAnew(
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
   await backend.leave();
   syncPath(unfinished);
-  // There is an index at every moment: without one, the next start would have only the slots to go by.
+  // Without any index, the next start would have only the slots.
   if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
@@ -212,7 +205,7 @@ async function makeAnew(
   log.warn({ ...rebuilt, lostRecords }, 'index rebuilt; other records of the named tables may be lost');
 }
 
-/** Tables that are derived from the slots and from other tables. */
+/** Derived from slots and other tables. */
 const MADE_AGAIN = [
   'free pages',
   'chunks',
@@ -225,7 +218,7 @@ const MADE_AGAIN = [
   'cacheOrder',
 ];
 
-/** @param path of a file, or of a folder with new names */
+/** @param path file, or folder with new names */
 function syncPath(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -241,20 +234,20 @@ function openIndex(path: string, durable: boolean): RootDatabase {
   return environment;
 }
 
-/** The library's types omit its option for permissions. */
+/** The library's types omit `permissionsMode`. */
 function environmentOptions(path: string, durable: boolean): RootDatabaseOptionsWithPath {
   const options: RootDatabaseOptionsWithPath & { permissionsMode: number } = {
     path,
     maxDbs: TABLES.length,
     noSync: !durable,
-    // A commit returns when its pages are on disk.
+    // A commit returns with its pages on disk.
     overlappingSync: false,
     permissionsMode: FILE_MODE,
   };
   return options;
 }
 
-/** Tells the caller of a change the outcome, once its transaction is committed. */
+/** After the commit. */
 type Settle = () => void;
 
 interface Change {
@@ -341,7 +334,7 @@ class LmdbBackend implements ShrinkingBackend {
     await this.#release();
   }
 
-  /** Nothing more is written. Code that is currently running may read until it awaits something. */
+  /** Nothing more is written. Running code may read until it awaits. */
   async #abandon(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -356,7 +349,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#unlock();
   }
 
-  /** Closes the index; the slots stay open to their opener. */
+  /** The slots stay open to their opener. */
   async leave(): Promise<void> {
     if (this.#left) return;
     this.#left = true;
@@ -405,7 +398,7 @@ class LmdbBackend implements ShrinkingBackend {
     for (const settle of this.#commitTogether(changes)) settle();
   }
 
-  /** A failing change must not fail others: each then gets its own transaction. */
+  /** A failing change fails no others: each gets its own transaction. */
   #commitTogether(changes: readonly Change[]): Settle[] {
     try {
       return this.#commit(changes);
@@ -427,7 +420,7 @@ class LmdbBackend implements ShrinkingBackend {
   }
 }
 
-/** A change that throws before it writes fails alone; one that throws later fails the whole transaction. */
+/** A throw before a write fails that change alone, a later one the whole transaction. */
 function runIn(tx: IndexTransaction, change: Change): Settle {
   const written = tx.written;
   try {

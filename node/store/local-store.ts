@@ -1,5 +1,3 @@
-/** The logical stores of a node over one backend. */
-
 import type { Clock } from '../../formats/clock.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
@@ -22,31 +20,28 @@ export interface LocalStoreOptions {
   readonly cacheCapacity: number;
   /** Chunks. */
   readonly reserveCapacity: number;
-  /** Storage radius of a new reserve, and the minimum for an existing one. */
+  /** Of a new reserve; minimum for an existing one. */
   readonly radius: number;
   /**
-   * Every node keeps the same one of several payloads under one single-owner address, and finds entries of the reserve by
-   * their sum: pull syncing 2.0.0 (default: false).
+   * Pull syncing 2.0.0: every node keeps the same payload under a single-owner address, and finds reserve entries by their
+   * sum. Default: false.
    */
   readonly convergent?: boolean;
-  /**
-   * What a resolved write survives: the end of the process (default), or also a power cut. Only where there
-   * is a disk.
-   */
+  /** What a resolved write survives: the end of the process (default), or also a power cut. */
   readonly durability?: 'process' | 'disk';
 }
 
 export interface LocalStoreDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of this node; the bins of the reserve depend on it. */
+  /** The bins depend on it. */
   readonly overlay: Uint8Array;
   readonly events?: ChunkEvents | undefined;
-  /** Wraps the platform's disk for the logical stores. Default: not wrapped. */
+  /** Wraps the disk for the logical stores. */
   readonly through?: ((disk: Backend) => Backend) | undefined;
 }
 
-/** Closes the backend when the store cannot be opened. */
+/** Closes the backend if it fails. */
 export async function openLocalStore(
   options: LocalStoreOptions,
   deps: LocalStoreDeps & { readonly backend: Backend },

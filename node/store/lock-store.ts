@@ -1,6 +1,6 @@
 /**
- * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
- * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
+ * One process per data folder: two would overwrite each other's chunks. The file outlives a `kill -9`, so it counts only
+ * while its process lives.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -17,14 +17,14 @@ import { join } from 'node:path';
 import { makeFolder } from '../env/folder.ts';
 import { StoreError } from './errors.ts';
 
-/** Between finding a stale file and taking it, another start may come first; more often is no accident. */
+/** Another start may come first; more often is no accident. */
 const ATTEMPTS = 3;
 const FOLDER_MODE = 0o700;
 
-/** Makes the folder of a store, which nobody else may enter. */
+/** Nobody else may enter it. */
 export function makeClosedFolder(path: string): void {
   makeFolder(path, FOLDER_MODE);
-  // A folder made by an older version was open to others.
+  // Older versions made it open.
   chmodSync(path, FOLDER_MODE);
 }
 
@@ -32,7 +32,7 @@ export function makeClosedFolder(path: string): void {
 export function lockFolder(path: string): () => void {
   const file = join(path, 'lock');
   const own = `${process.pid} ${startTime(process.pid) ?? ''}`;
-  // Processes of different containers may have the same id.
+  // Containers may have equal process ids.
   const draft = `${file}.${randomUUID()}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (create(file, own, draft)) return () => rmSync(file, { force: true });
@@ -49,7 +49,7 @@ export function lockFolder(path: string): () => void {
   throw new StoreError('DATA_DIR_IN_USE', `${path} is being taken by another process`);
 }
 
-/** The file appears with its text: an empty one would seem to be nobody's. */
+/** The file appears with its text: an empty one would seem nobody's. */
 function create(file: string, text: string, draft: string): boolean {
   try {
     writeFileSync(draft, text, { mode: 0o600 });
@@ -59,7 +59,7 @@ function create(file: string, text: string, draft: string): boolean {
   }
 }
 
-/** Removes the file, but not one that another start has put in the place of what was read. */
+/** Not one that another start has put there since. */
 function remove(file: string, read: string, draft: string): void {
   try {
     renameSync(file, draft);
@@ -74,7 +74,7 @@ function remove(file: string, read: string, draft: string): void {
   }
 }
 
-/** Gives a file its name unless there is one with that name. @returns whether there was none */
+/** @returns false when the name was taken */
 function place(draft: string, file: string): boolean {
   try {
     linkSync(draft, file);
@@ -83,7 +83,7 @@ function place(draft: string, file: string): boolean {
     if (codeOf(error) === 'EEXIST') return false;
   }
   try {
-    // File systems without hard links refuse them in many ways. There the file is empty for a moment.
+    // Without hard links the file is empty for a moment.
     copyFileSync(draft, file, constants.COPYFILE_EXCL);
     return true;
   } catch (error) {
@@ -106,7 +106,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
-/** Process ids are reused; the start time distinguishes a process from a later one. */
+/** Process ids are reused; start times are not. */
 function isAlive(holder: string): boolean {
   const [pid = '', started = ''] = holder.split(' ');
   if (!/^\d+$/.test(pid)) return false;
@@ -115,17 +115,13 @@ function isAlive(holder: string): boolean {
   return started === '' && answersSignals(Number(pid));
 }
 
-/**
- * Clock ticks since the start of the machine; undefined for a process that has ended, even if its parent has not yet
- * collected its exit code, and where there is no `/proc`.
- */
+/** Clock ticks since the machine's start; undefined for an ended process, even if uncollected, and without `/proc`. */
 function startTime(pid: number): string | undefined {
   try {
-    // The name in parentheses may hold anything, so fields are counted from its end: state first, number of threads
-    // 18th, start time 20th.
+    // The name in parentheses may hold anything: fields count from its end. State first, threads 18th, start time 20th.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     const [state] = fields;
-    // A process's first thread ends before others, which still write.
+    // Other threads may still write.
     const hasEnded = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
     return hasEnded ? undefined : fields[19];
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The store in memory, for tests, simulation and embedded clusters. */
+/** For tests, simulation and embedded clusters. */
 import { deserialize, serialize } from 'node:v8';
 import type { Power } from '../env/power.ts';
 import {
@@ -19,28 +19,27 @@ import type { LocalStore } from './ports.ts';
 import { SortedTable } from './sorted-table.ts';
 import { stateKey } from './state.ts';
 
-/** Changes between two turns of other work. */
+/** Between two turns of other work. */
 const GROUP_MAX = 256;
 
-/** Slots of one array: a separate array per chunk would cost the collector more than the chunk itself. */
+/** One array per chunk would cost the collector more than the chunk. */
 const SLAB_SLOTS = 64;
 
-/** What a store in memory leaves behind for the next one. It belongs to the caller that starts the node. */
+/** What a store in memory leaves for the next one. The node's starter owns it. */
 export class MemoryDisk {
-  /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
   readonly reader: TableReader;
   readonly slots: Slots;
-  /** Number of slots, written or not. */
+  /** Written or not. */
   get slotCount(): number {
     return this.#slabs.length * SLAB_SLOTS;
   }
-  /** Transactions so far: numbers are unique, even across restarts. */
+  /** Unique even across restarts. */
   transactions = 0;
-  /** Free bytes, as set by the owner; undefined: unlimited. */
+  /** Set by the owner; undefined: unlimited. */
   availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
-  /** The same slots without a copy, for those who only look. */
+  /** Without a copy. */
   readonly #seen: Slots;
   #inUse = false;
 
@@ -75,10 +74,7 @@ export class MemoryDisk {
     };
   }
 
-  /**
-   * An image of everything except the records of one subsystem, to start another disk from.
-   * @throws StoreError `DATA_DIR_IN_USE`
-   */
+  /** Without one subsystem's records, to start another disk from. @throws StoreError `DATA_DIR_IN_USE` */
   image(without: string): Uint8Array {
     this.#expectFree();
     const left = stateKey(without);
@@ -96,12 +92,11 @@ export class MemoryDisk {
     return serialize(image);
   }
 
-  /** Whether it has a chunk with the right bytes; the node need not run. */
+  /** With the right bytes; the node need not run. */
   holds(address: Uint8Array): boolean {
     return isStored({ reader: this.reader, slots: this.#seen }, address);
   }
 
-  /** The next transaction. */
   transaction(): Transaction {
     this.transactions += 1;
     return {
@@ -152,7 +147,7 @@ function memorySlots(slabs: Uint8Array[]): Slots {
   };
 }
 
-/** Its bytes, not copied; undefined when none of its slab was ever written. */
+/** Not copied; undefined in a slab never written. */
 function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefined {
   const at = (slot % SLAB_SLOTS) * SLOT_SIZE;
   return slabs[Math.floor(slot / SLAB_SLOTS)]?.subarray(at, at + SLOT_SIZE);
@@ -161,9 +156,9 @@ function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefi
 interface MemoryStoreDeps extends LocalStoreDeps {
   /** Default: an empty one. */
   readonly disk?: MemoryDisk;
-  /** Of a node that can be frozen and cut from outside. */
+  /** Can be frozen and cut from outside. */
   readonly power?: Power;
-  /** Defers changes; without it they run at once. */
+  /** Without it changes run at once. */
   readonly defer?: (flush: () => void) => void;
 }
 
@@ -180,7 +175,7 @@ export async function createMemoryStore(
   return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
 }
 
-/** Changes run in the order of the calls, and are on the disk once they have run. */
+/** In the order of the calls; on the disk once run. */
 class MemoryBackend implements Backend {
   readonly slots: Slots;
   readonly #disk: MemoryDisk;

@@ -1,9 +1,7 @@
 /**
- * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it. Each entry holds
- * one reference to the chunk's bytes, so that no other store can remove them.
- * Collections are numbered. While a collection is being filled, and from the moment it is given up, a marker lies in
- * `openPins`; a marker found at the start belongs to work that a crash cut short, and the collection is removed. A
- * root is entered and removed in one transaction with the marker, so content is pinned completely or not at all.
+ * Pinned content (`node-behaviour.md` 2.3): each entry holds one reference to a chunk below a root. While a collection is
+ * filled or given up, a marker lies in `openPins`; one found at the start is of a crash, and the collection is removed. A
+ * root changes in one transaction with the marker, so content is pinned completely or not at all.
  */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -27,11 +25,11 @@ import {
 import { WriteBehind } from './write-behind.ts';
 
 const FIRST_COLLECTION = 1;
-/** Chunks released per transaction, so that a long list blocks the node only for milliseconds at a time. */
+/** Per transaction: milliseconds. */
 const DISSOLVE_STEP = 256;
-/** Chunks read and hashed between two turns of other work: a few milliseconds. */
+/** Between two turns of other work: a few milliseconds. */
 const CHECK_STEP = 64;
-/** Bytes of the longest reference; a longer one is never pinned. */
+/** Longer references are never pinned. */
 const REFERENCE_SIZE_MAX = 64;
 const TOTALS = Buffer.from('pinTotals');
 const NONE = new Uint8Array();
@@ -44,14 +42,13 @@ interface PinsDeps {
   readonly log: Logger;
 }
 
-/** The record of a pinned root. */
 interface Pinned {
   readonly collection: number;
   /** Each counted once. */
   readonly chunks: number;
 }
 
-/** Removes collections cut short by a crash (later, if the disk takes no writes), then opens. */
+/** Removes collections cut short by a crash, later if the disk takes no writes. */
 export async function openPins(deps: PinsDeps): Promise<Pins> {
   const pins = new StoredPins(deps);
   for (const [key] of deps.backend.scan('openPins', START, END, Number.MAX_SAFE_INTEGER)) {
@@ -71,7 +68,7 @@ class StoredPins implements Pins {
     const { backend } = deps;
     const keys = [backend.last('pinnedChunks', START, END), backend.last('openPins', START, END)];
     const used = keys.map((key) => (key === undefined ? 0 : decodeNumber(key)));
-    // A pin may have no chunks, or lost them with a damaged index.
+    // A pin may have no chunks.
     const pins = backend.scan('pins', START, END, Number.MAX_SAFE_INTEGER);
     const last = pins.reduce((most, [, record]) => Math.max(most, decodeNumber(record)), Math.max(...used));
     this.#nextCollection = Math.max(FIRST_COLLECTION, last + 1);
@@ -129,7 +126,7 @@ class StoredPins implements Pins {
     if (pinned === undefined) return result;
     const prefix = encodeNumber(pinned.collection);
     for (let from = prefix; ; ) {
-      // Run as a change, it waits for its turn.
+      // As a change it waits for its turn.
       const page = await backend.change((tx) =>
         tx
           .scan('pinnedChunks', from, behind(prefix), CHECK_STEP)
@@ -145,12 +142,12 @@ class StoredPins implements Pins {
     }
   }
 
-  /** As `dissolve`, later if the disk takes no writes. */
+  /** Later if the disk takes no writes. */
   giveUp(collection: number): Promise<void> {
     return this.#deps.undoing.run(() => this.dissolve(collection));
   }
 
-  /** Releases every chunk, in steps. The marker goes last, so that after a crash the next start continues. */
+  /** In steps; the marker goes last, so that the next start continues after a crash. */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;
     const key = encodeNumber(collection);
@@ -182,7 +179,6 @@ class StoredPins implements Pins {
   }
 }
 
-/** The pinning of one root; see `PinSession` for the contract. */
 class StoredPinSession implements PinSession {
   readonly #collection: number;
   readonly #deps: PinsDeps & { readonly pins: StoredPins };

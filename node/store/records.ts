@@ -1,17 +1,14 @@
-/** Fixed-width records of the tables. */
-
-/** Unsigned integers up to 2^48 in big-endian bytes, so that they sort as keys. */
+/** Up to 2^48, big-endian, to sort as keys. */
 export const NUMBER_SIZE = 6;
 
-/** Numbers in a block of pushes: 16 MiB of chunks, so that even a terabyte has only some sixty thousand blocks. */
+/** Pushes: 16 MiB of chunks, so that a terabyte has some sixty thousand blocks. */
 export const BLOCK_SIZE = 4096;
 
-/** The block that a push lies in. */
 export function blockOf(sequence: number): number {
   return Math.floor(sequence / BLOCK_SIZE);
 }
 
-/** Sorts after every key that starts with a byte below 255. */
+/** After every key whose first byte is below 255. */
 export const END = new Uint8Array(65).fill(0xff);
 export const START = new Uint8Array(1);
 
@@ -44,7 +41,6 @@ export function join(...parts: Uint8Array[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** The first key after all that start with `prefix`. */
 export function behind(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, END]);
 }

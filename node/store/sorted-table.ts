@@ -1,11 +1,10 @@
 /**
- * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares as the bytes do, and takes
- * one byte per byte, where a small array takes two hundred. The entries lie in short runs, so that an insertion moves
- * few others.
+ * Sorted keys in memory. Latin-1 text compares as its bytes do and takes one byte per byte, a small array two hundred.
+ * Entries lie in short runs, so that an insertion moves few.
  */
 import type { Entry } from './backend.ts';
 
-/** Entries in a run before it is split. */
+/** Entries before a split. */
 const RUN_MAX = 128;
 
 interface Run {
@@ -14,7 +13,7 @@ interface Run {
 }
 
 export class SortedTable {
-  /** Ascending; none is empty unless it is the only one. */
+  /** Ascending; only a single one may be empty. */
   readonly #runs: Run[] = [{ keys: [], values: [] }];
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -46,14 +45,12 @@ export class SortedTable {
     if (run.keys.length === 0 && this.#runs.length > 1) this.#runs.splice(index, 1);
   }
 
-  /** All entries, ascending. */
   *entries(): Iterable<Entry> {
     for (const { keys, values } of this.#runs) {
       for (const [at, key] of keys.entries()) yield [bytesOf(key), bytesOf(values[at] as string)];
     }
   }
 
-  /** Entries with `from <= key < to`, ascending, at most `limit`. */
   scan(from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
     const entries: Entry[] = [];
     const end = textOf(to);
@@ -69,14 +66,13 @@ export class SortedTable {
     return entries;
   }
 
-  /** The highest key with `from <= key < to`. */
   last(from: Uint8Array, to: Uint8Array): Uint8Array | undefined {
     const { index, at } = this.#find(textOf(to));
     const text = at > 0 ? this.#runs[index]?.keys[at - 1] : this.#runs[index - 1]?.keys.at(-1);
     return text === undefined || text < textOf(from) ? undefined : bytesOf(text);
   }
 
-  /** Where the key is, or would be. */
+  /** Where the key is or would be. */
   #find(text: string): { run: Run; index: number; at: number; found: boolean } {
     let low = 0;
     let high = this.#runs.length - 1;
@@ -90,7 +86,7 @@ export class SortedTable {
     return { run, index: low, at, found: run.keys[at] === text };
   }
 
-  /** Splits in two halves; keys inserted in ascending order, as most are, leave full runs behind. */
+  /** In halves; ascending insertions leave full runs. */
   #divide(index: number, added: number): void {
     const { keys, values } = this.#runs[index] as Run;
     const isLast = index === this.#runs.length - 1 && added === keys.length - 1;
@@ -99,7 +95,7 @@ export class SortedTable {
   }
 }
 
-/** Number of keys below `text`. */
+/** Keys below `text`. */
 function position(keys: readonly string[], text: string): number {
   let low = 0;
   let high = keys.length;
@@ -111,11 +107,11 @@ function position(keys: readonly string[], text: string): number {
   return low;
 }
 
-/** What a buffer does, for any array of bytes: a buffer for each key would cost as much as the text. */
+/** Buffer's method for any byte array: a buffer per key would cost as much as its text. */
 const { latin1Slice } = Buffer.prototype as unknown as {
   readonly latin1Slice: (this: Uint8Array, start: number, end: number) => string;
 };
-/** Longer arrays live outside the heap, at a cost above their bytes: these share some. */
+/** Longer arrays live outside the heap, at a cost above their bytes. */
 const OWN_MAX = 64;
 
 function textOf(bytes: Uint8Array): string {

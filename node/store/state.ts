@@ -2,16 +2,15 @@ import type { Backend } from './backend.ts';
 import type { KeyValueStore } from './ports.ts';
 import { behind, join } from './records.ts';
 
-/** Entries read at once while iterating. */
+/** Per read. */
 const PAGE = 256;
 const TERMINATOR = new Uint8Array(1);
 
-/** Prefix of a subsystem's keys: its name and a zero byte, so that no name is a prefix of another. */
+/** Its name and a zero byte: no name is another's prefix. */
 export function stateKey(subsystem: string): Uint8Array {
   return join(Buffer.from(subsystem), TERMINATOR);
 }
 
-/** The records of one subsystem. */
 export function createState(backend: Backend, subsystem: string): KeyValueStore {
   const name = stateKey(subsystem);
   const keyOf = (key: string) => join(name, Buffer.from(key));

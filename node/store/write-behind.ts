@@ -1,28 +1,24 @@
 /**
- * Writes of a caller that does not await each commit. A bounded number is open. Once one is known to have
- * failed, nothing more is written, except those of the same turn: each stands on its own.
+ * Writes whose commits are not awaited; a bounded number is open. After a failure nothing more is written, except in the
+ * same turn.
  */
 import type { Backend, Transaction } from './backend.ts';
 
-/** Half a megabyte of chunks between two commits: more does not make them cheaper. */
+/** Half a megabyte of chunks: more is not cheaper. */
 const OPEN_WRITES_MAX = 128;
 
 export class WriteBehind {
   readonly #backend: Backend;
   #open = 0;
-  /** Settles with the newest write; writes are committed in order, so it is the last to settle. */
+  /** The newest is the last to settle. */
   #newest: Promise<void> = Promise.resolve();
-  /** First write that failed. */
   #failure: { readonly error: unknown } | undefined;
 
   constructor(backend: Backend) {
     this.#backend = backend;
   }
 
-  /**
-   * Waits only while too many are open.
-   * @param committed called with the change's result @throws the error of an earlier failed write
-   */
+  /** Waits only while too many are open. @param committed gets the result @throws the error of an earlier failed write */
   async add<T>(change: (tx: Transaction) => T, committed: (result: T) => void): Promise<void> {
     this.#throwFailure();
     this.#open += 1;
@@ -32,13 +28,13 @@ export class WriteBehind {
     this.#throwFailure();
   }
 
-  /** Waits for all of them. @throws the first failure */
+  /** @throws the first failure */
   async done(): Promise<void> {
     await this.#newest;
     this.#throwFailure();
   }
 
-  /** Waits for all of them, whether they fail or not. */
+  /** Whether they fail or not. */
   async ended(): Promise<void> {
     await this.#newest;
   }

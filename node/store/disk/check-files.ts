@@ -1,4 +1,4 @@
-/** The files of a store, read for a check. Needs neither LMDB nor the passwords of the node. */
+/** Reads a store's files for a check, without LMDB and passwords. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from '../backend.ts';
@@ -15,7 +15,6 @@ const NAMES_MAX = 5;
 
 /**
  * Checks every page, slot and record, and changes nothing.
- * @param path folder of the store
  * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming the folder or the file
  */
 export function checkFiles(path: string, onSlot: (checked: number) => void = () => undefined): Finding[] {
@@ -40,7 +39,7 @@ function checkLocked(path: string, onSlot: (checked: number) => void): Finding[]
     const tables = new Map<string, Entry[]>();
     const pages = checkIndex(index, tables);
     const own = tables.get('meta')?.find(([key]) => Buffer.from(key).toString() === 'identity')?.[1];
-    // If the index is damaged there may be nothing left of it to compare with.
+    // A damaged index may have no identity to compare.
     if (own !== undefined) checkIdentity(own, identity, index);
     const readSlot = (slot: number) => readSlotOf(file, slot);
     const overlay = overlayOf(identity);
@@ -50,7 +49,6 @@ function checkLocked(path: string, onSlot: (checked: number) => void): Finding[]
   }
 }
 
-/** Fills `tables` with what can be read. */
 function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
   let checked = 0;
   if (!existsSync(index)) return { kind: 'index', checked, wrong: 1, names: [`${index} is gone`] };
@@ -68,7 +66,7 @@ function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
   return { kind: 'index', checked, wrong: faults.length, names };
 }
 
-/** Shorter at the end of the file; undefined if the medium cannot read it. */
+/** Shorter at the end of the file; undefined if unreadable. */
 function readSlotOf(file: number, slot: number): Uint8Array | undefined {
   const bytes = new Uint8Array(SLOT_SIZE);
   try {

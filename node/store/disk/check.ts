@@ -1,7 +1,6 @@
 /**
- * Checks a store as a whole: every slot, every record, and whether they agree. Nothing is changed or marked.
- * What a crash cuts short is not damage: sessions and pins that are still open are rolled back at the next start, and
- * a slot that is free may hold anything.
+ * Checks whether slots and records are sound and agree, and changes nothing. What a crash cut short is no damage: open
+ * sessions and pins are rolled back at the next start.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
@@ -13,35 +12,32 @@ import type { Entry, Table } from '../backend.ts';
 import { blockOf, decodeNumber, decodeNumbers, encodeNumber, join, NUMBER_SIZE } from '../records.ts';
 import { decodeSlot, isHeldWhole } from './slot.ts';
 
-/** Names of faulty items kept per kind. */
+/** Per kind of fault. */
 const NAMES_MAX = 5;
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const KINDS = ['cac', 'soc'];
 const TIMESTAMP_SIZE = 8;
-/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+/** Key of `reserve`: batch, bin, address, stamp hash. */
 const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 
-/** The result for one kind of a store's parts. */
+/** For one kind of parts. */
 export interface Finding {
   readonly kind: string;
-  /** How many were checked. */
   readonly checked: number;
-  /** How many faults were found. */
   readonly wrong: number;
-  /** The first of these, each with its fault. */
+  /** The first faulty items. */
   readonly names: readonly string[];
 }
 
 export interface CheckedStore {
-  /** Records of the index by table, in the order of their keys. */
+  /** By table, ascending. */
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
-  /** Number of slots that the file has room for. */
+  /** That the file has room for. */
   readonly slots: number;
-  /** A whole slot, or as much of it as exists; undefined when it cannot be read. */
+  /** As much as exists; undefined when it cannot be read. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
-  /** Overlay of the node that the store belongs to. */
+  /** Of the store's node. */
   readonly overlay: Uint8Array;
-  /** Called after every slot. */
   readonly onSlot?: (checked: number) => void;
 }
 
@@ -82,7 +78,6 @@ interface RecordedChunk {
   readonly references: number;
 }
 
-/** By key as Latin-1 text. */
 type Records = ReadonlyMap<string, Uint8Array>;
 
 class Check {
@@ -105,7 +100,6 @@ class Check {
     return [slots, this.#counted(records), free, ...holders, this.#tags()];
   }
 
-  /** Fills `used` with the records by their slots. */
   #records(used: Map<number, RecordedChunk>): Tally {
     const tally = new Tally('chunk records');
     for (const [address, record] of this.#entries('chunks')) {
@@ -136,7 +130,7 @@ class Check {
     const { slots, readSlot, onSlot } = this.#store;
     for (let slot = 0; slot < slots; slot++) {
       const record = used.get(slot);
-      // Bytes left from an earlier chunk say nothing.
+      // They may be an earlier chunk's.
       const fault = record && faultOf(readSlot(slot), record);
       tally.checked++;
       if (fault !== undefined) tally.wrong(`${toHex(record!.address)}: slot ${slot} ${fault}`);
@@ -166,7 +160,7 @@ class Check {
     return tally.finding();
   }
 
-  /** Called once everything that refers to chunks has been checked, and before the tally is read. */
+  /** To be called after everything that refers to chunks, before the tally is read. */
   #counted(tally: Tally): Finding {
     for (const table of ['pushes', 'pinnedChunks', 'reserve', 'cache'] as const)
       for (const entry of this.#entries(table)) this.#refer(addressIn(table, entry));
@@ -270,7 +264,7 @@ class Check {
       }
       const address = record.subarray(0, ADDRESS_SIZE);
       const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
-      // Of two pushes brought at once, the previous version entered only the second.
+      // Previous versions entered only the second of two pushes brought at once.
       if (!uploads.has(idOf(join(address, batchId))))
         tally.wrong(`${toHex(address)}: its upload is not entered`);
       if (!blocks.has(idOf(encodeNumber(blockOf(number)))))
@@ -321,7 +315,7 @@ class Check {
     return map;
   }
 
-  /** A number of a record in `meta`; 0 if it was never written. */
+  /** 0 if it was never written. */
   #number(name: string, place = 0): number {
     const record = this.#byKey('meta').get(name);
     return record === undefined ? 0 : decodeNumber(record, place * NUMBER_SIZE);

@@ -1,10 +1,8 @@
 /**
- * Returns unused space of a store to the disk: the chunks of the last slots move into free ones, the slot file is
- * truncated after them, and the index is copied without its empty pages.
- * It may be interrupted at any moment, even by a power cut. A chunk is written into its new slot and synced before
- * the transaction that names the slot commits, and until then the old slot has it; slots are taken off the count,
- * from the last one, before the file is truncated; and the copy of the index is complete and synced before it gets
- * the name of the old one. So all completed work is kept, and the next run does the rest.
+ * Returns a store's unused space to the disk: moves the chunks of the last slots into free ones, truncates the slot file,
+ * and copies the index without empty pages. A power cut at any moment loses nothing, and the next run does the rest: a
+ * chunk's new slot is synced before the commit that names it; slots leave the count, from the last one, before the file is
+ * truncated; the index copy is synced before it gets its name.
  */
 import { statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
@@ -17,7 +15,7 @@ import { decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../re
 import { INDEX_FILE, SLOTS_FILE } from './files.ts';
 import { contentRange, SLOT_SIZE } from './slot.ts';
 
-/** Records between two commits. */
+/** Records per transaction. */
 const STEP = 256;
 const SLOTS_USED = Buffer.from('slots');
 
@@ -28,7 +26,6 @@ export interface StoreSizes {
 }
 
 export interface Compacted {
-  /** Chunks moved to another slot. */
   readonly moved: number;
   readonly before: StoreSizes;
   readonly after: StoreSizes;
@@ -36,7 +33,7 @@ export interface Compacted {
 
 interface CompactDeps {
   readonly onMoved?: (moved: number) => void;
-  /** How a commit waits for slots. Default: the system's way. */
+  /** Default: the system's way. */
   readonly syncFile?: (descriptor: number) => void;
 }
 
@@ -82,7 +79,7 @@ async function compactSlots(backend: ShrinkingBackend, onMoved: (moved: number) 
   return moved;
 }
 
-/** @returns one bit per slot, set if it has a chunk, and the number of such slots @throws StoreError STORE_CORRUPT */
+/** @returns one bit per slot with a chunk, and their number @throws StoreError STORE_CORRUPT */
 function usedSlots(backend: ShrinkingBackend): { used: Uint8Array; count: number } {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   const used = new Uint8Array(Math.ceil(end / 8));
@@ -110,7 +107,7 @@ function* freeBelow(count: number, used: Uint8Array): Generator<number, void, vo
   for (let slot = 0; slot < count; slot++) if ((used[slot >> 3]! & (1 << (slot & 7))) === 0) yield slot;
 }
 
-/** May run twice; then it writes the same again. */
+/** May run twice: it writes the same again. */
 function moveChunk(
   backend: ShrinkingBackend,
   tx: Transaction,
@@ -118,8 +115,7 @@ function moveChunk(
 ): void {
   const [slot, length] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
   const content = contentRange(length);
-  // Copied as they are, damaged or not; unreadable bytes become zeros, so that they are not mistaken for earlier
-  // content.
+  // Damaged bytes are copied as they are; unreadable ones become zeros, not earlier content.
   const bytes = backend.slots.read(slot, { offset: 0, length: content.offset + content.length });
   backend.slots.write(to, bytes ?? new Uint8Array(SLOT_SIZE));
   tx.put('chunks', address, join(encodeNumber(to), record.subarray(NUMBER_SIZE)));
@@ -127,7 +123,7 @@ function moveChunk(
   tx.put('freeSlots', encodeNumber(slot), encodeNumber(tx.id));
 }
 
-/** From the last one down, so that at every moment each counted slot is free or in use. */
+/** From the last one down: each counted slot is always free or in use. */
 async function releaseSlots(backend: ShrinkingBackend, count: number): Promise<void> {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   for (let last = end; last > count; last -= STEP) {

@@ -1,23 +1,22 @@
 /**
- * Records of facts known from elsewhere, such as the chain, for a node whose disk takes no writes: they stay in
- * memory, reads see them, and they are written with the first change that the disk accepts. A node that stops before
- * has lost nothing: it learns of them again.
+ * Records known from elsewhere, such as the chain, while the disk takes no writes: they stay in memory until it accepts a
+ * change. A node that stops before learns of them again.
  */
 import { isDiskFailure } from '../errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../ports.ts';
 
 interface DeferredState {
-  /** Its writes are kept in memory until the disk accepts them. */
+  /** Keeps writes in memory until the disk accepts them. */
   readonly deferred: KeyValueStore;
-  /** Holds the same records; its writes fail when the disk does. Waiting writes go before them. */
+  /** The same records; writes fail with the disk, after waiting ones. */
   readonly strict: KeyValueStore;
-  /** Whether writes wait that the disk has refused. */
+  /** The disk has refused some. */
   waits(): boolean;
 }
 
-/** @param onKept called with the reason each time something is kept in memory only */
+/** @param onKept called with the reason for each write kept in memory */
 export function deferredState(base: KeyValueStore, onKept: (error: unknown) => void): DeferredState {
-  /** Bounded by the number of records: a key has at most one change. */
+  /** Bounded by the number of records: one change per key. */
   const waiting = new Map<string, KeyValueChange>();
   let writing = 0;
 
@@ -44,7 +43,7 @@ export function deferredState(base: KeyValueStore, onKept: (error: unknown) => v
 
   function keep(change: KeyValueChange): void {
     const key = keyOf(change);
-    // A record never written need not be removed, unless it is being written right now.
+    // Unless it is being written right now.
     if ('remove' in change && writing === 0 && base.get(key) === undefined) waiting.delete(key);
     else waiting.set(key, change);
   }

@@ -1,7 +1,4 @@
-/**
- * Checks the files of a store before they are used. Files of another node are refused by name; a damaged or missing
- * index is rebuilt (`rebuild.ts`).
- */
+/** Checks a store's files before use: refuses another node's, rebuilds a damaged or missing index (`rebuild.ts`). */
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRandom } from '../../../formats/random.ts';
@@ -20,26 +17,23 @@ import { SLOT_SIZE } from './slot.ts';
 
 export const SLOTS_FILE = 'chunks.slots';
 export const INDEX_FILE = 'index.mdb';
-/**
- * Pages of leaves checked at a start: sixteen megabytes, a tenth of a second. In a larger index only the branches are
- * checked beyond.
- */
+/** Sixteen megabytes, a tenth of a second. Beyond these only branches are checked. */
 const LEAVES_AT_START_MAX = 4096;
 
 export interface BrokenIndex {
   readonly faults: readonly IndexFault[];
-  /** The entries that could be read, by table. */
+  /** By table. */
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
 }
 
 export interface FoundFiles {
   readonly identity: Uint8Array;
-  /** Undefined for a sound index, and for one yet to be created. */
+  /** Undefined for a sound index, or a new one. */
   readonly broken: BrokenIndex | undefined;
 }
 
 /**
- * @param slotFile descriptor of the slots, open for writing @param overlay of the node; undefined: any node's
+ * @param slotFile descriptor, open for writing @param overlay undefined: any node's
  * @throws StoreError STORE_FOREIGN, STORE_CORRUPT naming the file and the next step
  */
 export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array | undefined): FoundFiles {
@@ -62,22 +56,19 @@ export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array
   return { identity, broken: { faults, salvaged } };
 }
 
-/** Slots that the file has room for, the last one perhaps in part. */
+/** The last one may be incomplete. */
 export function slotCount(slotFile: number): number {
   return Math.max(0, Math.ceil((fstatSync(slotFile).size - SLOTS_HEAD_SIZE) / SLOT_SIZE));
 }
 
 function begin(slotFile: number, overlay: Uint8Array): FoundFiles {
-  // The machine's randomness, also where the node's own is seeded: no two stores may be taken for one another.
+  // Not the node's seeded randomness: no two stores may be alike.
   const identity = newIdentity(overlay, systemRandom().bytes(16));
   writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
   return { identity, broken: undefined };
 }
 
-/**
- * An existing store's identity, of any node.
- * @param slotFile descriptor of the slots @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT
- */
+/** Of any node. @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT */
 export function readIdentity(path: string, slotFile: number): Uint8Array {
   const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
   const identity = identityOf(slotFile);
@@ -86,13 +77,13 @@ export function readIdentity(path: string, slotFile: number): Uint8Array {
   return identity;
 }
 
-/** Whether the folder has a store. A start that was interrupted before it wrote the first file has left it empty. */
+/** False also after a start that wrote no file. */
 export function hasStore(path: string): boolean {
   const slots = join(path, SLOTS_FILE);
   return existsSync(slots) && (statSync(slots).size > 0 || existsSync(join(path, INDEX_FILE)));
 }
 
-/** @throws StoreError DATA_DIR_UNUSABLE without a store in the folder */
+/** @throws StoreError DATA_DIR_UNUSABLE without a store */
 export function expectStore(path: string): void {
   if (!hasStore(path)) throw noStore(path);
 }
@@ -104,7 +95,7 @@ function noStore(path: string): StoreError {
   );
 }
 
-/** Whether this is the error of a medium that has lost sectors. */
+/** The medium has lost sectors. */
 export function isUnreadable(error: unknown): boolean {
   return UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -119,7 +110,7 @@ function identityOf(slotFile: number): Uint8Array | undefined {
 function notSlots({ slots, index }: { slots: string; index: string }): StoreError {
   if (existsSync(index)) {
     const records = salvage(index);
-    // No identity, but chunks: the first version of the format.
+    // Chunks without identity: the format's first version.
     if (
       valueOf(records, 'meta', 'slots') !== undefined &&
       valueOf(records, 'meta', 'identity') === undefined

@@ -1,6 +1,6 @@
 /**
- * Which node owns a store, and which files belong together: written into the index, and twice before the first slot,
- * so that a damaged sector does not make the file unidentifiable.
+ * Which node owns a store, and which files belong together. Written into the index, and twice before the first slot, in case
+ * a sector is damaged.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
@@ -10,23 +10,21 @@ import { StoreError } from '../errors.ts';
 import { join } from '../records.ts';
 import { SLOT_SIZE } from './slot.ts';
 
-/**
- * Format of slots and tables; a store of another one is refused. 1: slots without checks, stores without an identity.
- */
+/** Others are refused. 1: slots without checks, stores without identity. */
 const FORMAT = 2;
 const MAGIC = Buffer.from('svcslots');
 const STORE_ID_SIZE = 16;
-/** Layout of an identity: format 1, overlay 32, id of the store 16. */
+/** Identity: format 1, overlay 32, id of the store 16. */
 const OVERLAY_OFFSET = 1;
 const STORE_ID_OFFSET = OVERLAY_OFFSET + ADDRESS_SIZE;
 const IDENTITY_SIZE = STORE_ID_OFFSET + STORE_ID_SIZE;
 const HEAD_SIZE = MAGIC.length + IDENTITY_SIZE + 4;
-/** Where the second copy lies: on another page of the disk. */
+/** The copy lies on another page of the disk. */
 const COPY_OFFSET = SLOT_SIZE - HEAD_SIZE;
 const KEY = Buffer.from('identity');
 const USED = Buffer.from('slots');
 
-/** What a file of slots begins with, bytes. */
+/** Bytes before the first slot. */
 export const SLOTS_HEAD_SIZE = SLOT_SIZE;
 
 export function newIdentity(overlay: Uint8Array, storeId: Uint8Array): Uint8Array {
@@ -44,7 +42,7 @@ export function encodeSlotsHead(identity: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** @returns the identity; undefined when the file starts with something else */
+/** @returns undefined when the file starts with something else */
 export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (const at of [0, COPY_OFFSET]) {
@@ -56,8 +54,8 @@ export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * Enters the identity of a new store into its tables; an existing store must have the same one.
- * @throws StoreError STORE_FOREIGN naming the file and the next step
+ * Enters a new store's identity; an existing store must have the same. @throws StoreError STORE_FOREIGN naming the file and
+ * the next step
  */
 export function claimIndex(tx: Transaction, identity: Uint8Array, file: string): void {
   const found = tx.get('meta', KEY);
@@ -92,12 +90,11 @@ export function checkIdentity(found: Uint8Array | undefined, expected: Uint8Arra
   }
 }
 
-/** @param identity of a file of slots @returns what the node's store must have */
+/** @param identity of a file of slots */
 export function expectedIdentity(identity: Uint8Array, overlay: Uint8Array): Uint8Array {
   return newIdentity(overlay, identity.subarray(STORE_ID_OFFSET));
 }
 
-/** Overlay of the node that the store belongs to, 32 bytes. */
 export function overlayOf(identity: Uint8Array): Uint8Array {
   return identity.subarray(OVERLAY_OFFSET, STORE_ID_OFFSET);
 }

@@ -1,45 +1,37 @@
 /**
- * Reads the file of an LMDB environment without LMDB, which maps it into memory and trusts every page, so that a
- * wrong pointer crashes the process. Here every page is checked before it is used. Format: LMDB data version 2, as
- * lmdb-js writes it; little-endian.
- * Pages have no checksums. This detects a file that was truncated, swapped or overwritten, and a page with a broken
- * structure; a flipped bit within a value is left to code that knows what the value means.
+ * Reads an LMDB file without LMDB, which maps it and trusts every page: a wrong pointer would crash the process. Format:
+ * LMDB data version 2, as lmdb-js writes it, little-endian. Pages have no checksums, so this detects truncated, swapped or
+ * overwritten files and broken structure, not a flipped bit within a value.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Entry } from '../backend.ts';
 
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
-/**
- * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; an overflow page has its page count 4 in
- * place of the last two.
- */
+/** Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2 (in an overflow page: page count 4). */
 const HEADER_SIZE = 24;
 const FLAGS_OFFSET = 18;
 const LOWER_OFFSET = 20;
 const UPPER_OFFSET = 22;
 const [BRANCH, LEAF, OVERFLOW, META] = [0x01, 0x02, 0x04, 0x08];
-/** Meta page, behind the header: magic 4, version 4, address 8, map size 8, two trees, last page 8, transaction 8. */
+/** Meta page after the header: magic 4, version 4, address 8, map size 8, two trees, last page 8, transaction 8. */
 const TREES_OFFSET = HEADER_SIZE + 24;
 /** Tree: page size 4 (of the first one), flags 2, depth 2, branch, leaf, overflow pages, entries, root 8 each. */
 const TREE_SIZE = 48;
 const ENTRIES_OFFSET = 32;
 const ROOT_OFFSET = 40;
-/**
- * Node: low and high part of a size 2 each, flags 2, key size 2; the child of a branch is spread over the first
- * three.
- */
+/** Node: low and high part of a size 2 each, flags 2, key size 2; a branch's child is in the first three. */
 const NODE_SIZE = 8;
 const [BIG_DATA, SUB_TREE] = [0x01, 0x02];
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768];
 const NO_ROOT = 2n ** 64n - 1n;
 const DEPTH_MAX = 32;
 
-/** The table of reusable pages; its keys are numbers in the machine's byte order. */
+/** Reusable pages; keys are numbers in the machine's byte order. */
 const FREE_PAGES = 'free pages';
 
 export interface IndexFault {
-  /** Number of the page; 0 or 1 for the file as a whole. */
+  /** 0 or 1 for the file as a whole. */
   readonly page: number;
   /** Undefined for pages of no table, or of all. */
   readonly table: string | undefined;
@@ -47,9 +39,9 @@ export interface IndexFault {
 }
 
 export interface IndexWalk {
-  /** Called for every readable entry, table by table, ascending. Without it only pages are checked. */
+  /** Table by table, ascending. Absent: only pages are checked. */
   readonly onEntry?: (table: string, entry: Entry) => void;
-  /** Leaves checked; beyond them branches only. Default: all. */
+  /** Beyond them only branches. Default: all. */
   readonly leavesMax?: number;
 }
 
@@ -58,7 +50,7 @@ interface Tree {
   readonly root: bigint;
 }
 
-/** @returns what is broken; nothing for a sound file @throws the system's error for the file */
+/** @returns nothing for a sound file @throws the system's error for the file */
 export function walkIndex(path: string, walk: IndexWalk = {}): IndexFault[] {
   const file = openSync(path, 'r');
   try {
@@ -109,7 +101,7 @@ class IndexReader {
     this.#onEntry = onEntry;
     this.#tree(main, undefined, (key, value, flags) => {
       if ((flags & SUB_TREE) !== 0 && value.length === TREE_SIZE)
-        // lmdb-js ends table names with a zero byte.
+        // lmdb-js adds the zero byte.
         tables.push([key.toString('latin1', 0, key.length - 1), treeAt(value, 0)]);
     });
     for (const [name, tree] of tables) {
@@ -131,7 +123,7 @@ class IndexReader {
       });
   }
 
-  /** @returns entries below it */
+  /** @returns number of entries below */
   #page(number: bigint, at: { table: string | undefined; each: Each; depth: number }): number {
     const { table, each, depth } = at;
     const broken = (fault: string) => {
@@ -172,7 +164,7 @@ class IndexReader {
       return undefined;
     const pages = Math.ceil((HEADER_SIZE + size) / this.#pageSize);
     if (first.readUInt32LE(LOWER_OFFSET) !== pages) return undefined;
-    // Long entries are read only if entries are wanted.
+    // Only if entries are wanted.
     if (this.#onEntry === undefined) return Buffer.alloc(0);
     return this.#read(Number(number), pages)?.subarray(HEADER_SIZE, HEADER_SIZE + size);
   }
@@ -219,7 +211,7 @@ interface Node {
   readonly child: bigint;
 }
 
-/** Undefined when one of them does not lie within the page. Offsets in a page count from the end of its header. */
+/** Undefined when a node lies outside. Offsets count from the header's end. */
 function nodesOf(page: Buffer, isBranch: boolean): Node[] | undefined {
   const body = page.subarray(HEADER_SIZE);
   const [lower, upper] = [page.readUInt16LE(LOWER_OFFSET), page.readUInt16LE(UPPER_OFFSET)];

@@ -1,9 +1,9 @@
-/** The tables of the index as LMDB keeps them, and a transaction on them. */
+/** The index's tables in LMDB. */
 import type { Database, RootDatabase } from 'lmdb';
 import { pooledCopy } from '../../../formats/crypto/pooled.ts';
 import { TABLES, type Table, type TableReader, type Transaction } from '../backend.ts';
 
-/** Values as they are. LMDB reads each into one buffer of its own, whose `length` says where it ends. */
+/** LMDB reads each value into one buffer, whose `length` says where it ends. */
 const COPIED = {
   encode: (value: Uint8Array) => value,
   decode: ({ buffer, byteOffset, length }: Buffer) => pooledCopy(new Uint8Array(buffer, byteOffset, length)),
@@ -16,7 +16,7 @@ export function openTables(environment: RootDatabase): Tables {
   return new Map(TABLES.map((name) => [name, environment.openDB(name, binary)]));
 }
 
-/** Within a transaction, reads see what it has written. */
+/** In a transaction, reads see its writes. */
 export function tableReader(tables: Tables): TableReader {
   return {
     get: (table, key) => tables.get(table)!.get(key),
@@ -26,7 +26,7 @@ export function tableReader(tables: Tables): TableReader {
       return Array.from(range, ({ key, value }) => [plain(key), value] as const);
     },
     last(table, from, to) {
-      // Backwards, the start is part of the range and the end is not.
+      // Backwards, the start is included and the end is not.
       const range = { start: to, end: from, reverse: true, limit: 2 };
       for (const key of tables.get(table)!.getKeys(range)) if (Buffer.compare(key, to) < 0) return plain(key);
       return tables.get(table)!.doesExist(from) ? from : undefined;
@@ -34,21 +34,17 @@ export function tableReader(tables: Tables): TableReader {
   };
 }
 
-/** Not a Buffer, whose `slice` copies nothing. */
+/** A Buffer's `slice` copies nothing. */
 function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 export interface IndexTransaction extends Transaction {
-  /** Writes so far. */
   readonly written: number;
-  /** Hands over what is not written yet. */
   finish(): void;
 }
 
-/**
- * Tables whose records nearly every change rewrites: a record is written once per transaction, with its last value.
- */
+/** Rewritten by nearly every change: written once per transaction. */
 const REWRITTEN: ReadonlySet<Table> = new Set(['meta', 'tags']);
 
 export function transactionOn(tables: Tables, reader: TableReader, id: number): IndexTransaction {
@@ -62,7 +58,7 @@ export function transactionOn(tables: Tables, reader: TableReader, id: number): 
     for (const { table, key, value } of kept.values()) tables.get(table)!.putSync(key, value);
     kept.clear();
   };
-  /** For all but reading and writing a single record. */
+  /** For all but single records. */
   const whole = (table: Table): Table => {
     if (REWRITTEN.has(table)) finish();
     return table;

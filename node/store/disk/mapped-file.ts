@@ -1,35 +1,31 @@
 /**
- * Whether a folder can hold the index, whose library maps it into memory and shares it with other processes. Some
- * filesystems refuse that (9p, some of FUSE, folders of a virtual machine's host); the library then ends the process
- * without a word.
+ * Whether a folder can hold the index, which is mapped into shared memory. Where filesystems refuse that (9p, some of FUSE,
+ * a virtual machine's host folders), LMDB ends the process without a word.
  */
 import { readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 
-/**
- * Filesystems of Linux that share files in memory, by their number: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS,
- * bcachefs.
- */
+/** Linux filesystems that share files in memory: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
 const SHARING: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xf2f52010, 0xca451a4e,
 ]);
 const PROBE_FILE = 'mapped';
-/** What SQLite keeps beside a file. */
+/** SQLite's files. */
 const PROBE_ENDINGS = ['', '-wal', '-shm', '-journal'];
-/** `SQLITE_IOERR_SHMMAP`: it cannot map the file that it shares. */
+/** `SQLITE_IOERR_SHMMAP`. */
 const NOT_MAPPED = 5386;
 
 export interface MappingDeps {
-  /** Number of a folder's filesystem, as the system reports it. */
+  /** As the system reports it. */
   readonly typeOf: (folder: string) => number;
-  /** @returns whether a new file in the folder can be shared in memory */
+  /** @returns whether a new file there can be shared in memory */
   readonly maps: (folder: string) => boolean;
 }
 
 /**
- * Looks at the filesystem, and only where it is none of the usual ones tries it out: some milliseconds.
- * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming the folder and its filesystem
+ * Tries out only unusual filesystems, in some milliseconds. @param folder that no other process uses
+ * @throws StoreError DATA_DIR_UNUSABLE naming folder and filesystem
  */
 export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}): void {
   const { typeOf = (path) => statfsSync(path).type, maps = mapsFiles } = deps;
@@ -40,10 +36,10 @@ export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}):
   );
 }
 
-/** SQLite shares a file in memory just as the library of the index does, but says why it cannot. */
+/** SQLite maps files like LMDB, but says why it cannot. */
 function mapsFiles(folder: string): boolean {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
-  // Builds of Node.js may lack it: then nothing is known.
+  // Some builds of Node.js lack it.
   if (sqlite === undefined) return true;
   const path = join(folder, PROBE_FILE);
   const remove = () => {
@@ -59,14 +55,14 @@ function mapsFiles(folder: string): boolean {
     }
     return true;
   } catch (error) {
-    // Another failure is not about memory, and the index reports it in its own words.
+    // The index reports other failures itself.
     return (error as { errcode?: unknown }).errcode !== NOT_MAPPED;
   } finally {
     remove();
   }
 }
 
-/** @returns its name in the system's table of mounts, such as `9p` or `fuse.sshfs`; `unknown` where there is none */
+/** @returns its name in the mount table, such as `9p`; else `unknown` */
 export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'): string {
   try {
     const path = realpathSync(folder);
@@ -74,11 +70,11 @@ export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'
       .split('\n')
       .map((line) => line.split(' '))
       .filter(([, , , , point = '']) => isWithin(path, unescaped(point)));
-    // Of several on the same place the last one is seen; deeper ones come after those that they lie in.
+    // The last mount on a place is seen; deeper ones come later.
     const at = mounts.at(-1);
     return at?.[at.indexOf('-') + 1] ?? 'unknown';
   } catch {
-    // Not Linux, or no table.
+    // Not Linux.
     return 'unknown';
   }
 }
@@ -87,7 +83,7 @@ function isWithin(path: string, point: string): boolean {
   return point !== '' && (path === point || path.startsWith(point.endsWith('/') ? point : `${point}/`));
 }
 
-/** Spaces and other characters are written as `\040`. */
+/** Such as `\040` for a space. */
 function unescaped(point: string): string {
   return point.replace(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),

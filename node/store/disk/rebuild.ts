@@ -1,11 +1,8 @@
 /**
- * Rebuilds an index from what could be read of the old one, and from what the slots say about themselves.
- * Records of the old index are taken as they are. Records derived from them are derived again: counters, bins, which
- * index of a batch is in use, which slots are free. A chunk whose record is lost is found in its slot; of several
- * slots with it, the one with the newest stamp counts, the others are earlier copies. But a released chunk may still
- * lie in a slot too, so a chunk that no record refers to comes back only where those records were damaged: an
- * uploaded chunk is pushed again, a reserve chunk returns to the reserve. The network would be told of both anyway,
- * and for a chunk that it already has, nothing changes.
+ * Rebuilds an index from the readable part of the old one and from the slots. Old records stay; counters, bins, batch
+ * indexes and free slots are derived again. A chunk without record is found in its slot; of several, the one with the newest
+ * stamp counts. A released chunk may lie in a slot too, so an unreferenced chunk comes back only where such records were
+ * damaged: an uploaded chunk is pushed again, a reserve chunk returns. If the network has it, nothing changes.
  */
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
@@ -28,12 +25,12 @@ import {
 import { unusedBlock } from '../uploads/push-queue.ts';
 import { addressIn, decodeHeld, decodeSlot, HEAD_RANGE, HELD_RANGE, type Held, SLOT_SIZE } from './slot.ts';
 
-/** Entries or slots between two turns of other work, one transaction. */
+/** Entries or slots per transaction, between two turns of other work. */
 const STEP = 256;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 
-/** Rebuilt from other tables, whatever is left of them. */
+/** Not salvaged, but rebuilt. */
 const DERIVED = new Set<Table>([
   'freeSlots',
   'damaged',
@@ -46,15 +43,15 @@ const DERIVED = new Set<Table>([
 /** Without its record the next start makes `addressStamps`. */
 const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag', 'addressStamps'];
 
-/** What is known of a slot: it holds the chunk whose record, salvaged or made from the slot, names it. */
+/** The slot holds a chunk whose record was salvaged, or made from the slot. */
 const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {
   /** Readable chunks. */
   readonly chunks: number;
-  /** Of these, found only through their slots. */
+  /** Only through their slots. */
   readonly found: number;
-  /** Recorded chunks whose bytes are missing. */
+  /** Without bytes. */
   readonly lost: number;
   /** Waiting to be pushed. */
   readonly pushes: number;
@@ -64,11 +61,10 @@ export interface Rebuilt {
 export interface RebuildDeps {
   /** With empty tables. */
   readonly backend: Backend;
-  /** Readable entries of the old index, table by table. */
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
-  /** Whether part of the table is lost. */
+  /** Part of the table is lost. */
   readonly damaged: (table: Table) => boolean;
-  /** Slots of the file, free ones included. */
+  /** Free ones included. */
   readonly slots: number;
   readonly overlay: Uint8Array;
 }
@@ -121,7 +117,6 @@ class Rebuild {
         tx.put(table, key, value);
       });
     }
-    // Recovered pushes form a session of their own.
     this.#nextPush = unusedBlock(this.#deps.backend) * BLOCK_SIZE;
   }
 
@@ -134,7 +129,7 @@ class Rebuild {
     }
   }
 
-  /** Gives every chunk a record that names the slot with its bytes. */
+  /** A chunk's record names the slot with its bytes. */
   #reviewSlot(tx: Transaction, slot: number): void {
     const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
     const content = bytes && decodeSlot(bytes);
@@ -168,7 +163,7 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  /** Makes the holder's record from what the slot says, where such records are lost. */
+  /** From the slot, where such records are lost. */
   #restoreHeld(tx: Transaction, slot: number): void {
     if (this.#state[slot] === 0) return;
     if (this.#state[slot] === FOUND) this.#found++;
@@ -184,7 +179,7 @@ class Rebuild {
     }
     if (by === 'reserve' && damaged('reserve')) {
       const key = this.#reserveKey(address, stamp);
-      // Its place in the bin is assigned later.
+      // Its bin id comes later.
       if (!tx.has('reserve', key)) tx.put('reserve', key, join(encodeNumber(0), encodeStamp(stamp)));
     }
   }
@@ -194,7 +189,7 @@ class Rebuild {
     return join(stamp.batchId, bin, address, stampHash(stamp));
   }
 
-  /** Enters bins and batch indexes; for one index of a batch the newer stamp wins. */
+  /** For a batch's index the newer stamp wins. */
   async #enterReserve(): Promise<void> {
     const { backend } = this.#deps;
     const lastIds = new Map<number, number>();
@@ -228,7 +223,7 @@ class Rebuild {
     });
     await backend.change((tx) => {
       for (let bin = 0; bin < BINS; bin++) {
-        // A bin without entries goes on from its last id, too.
+        // Empty bins too go on from their last id.
         const lastId = lastIds.get(bin) ?? binCounter(tx, bin);
         if (lastId > 0) tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
       }
@@ -272,7 +267,7 @@ class Rebuild {
     await this.#eachOf('cache', (tx, [address, place]) => tx.put('cacheOrder', place, address));
   }
 
-  /** An unreferenced chunk may be overwritten; one that is referenced but missing is marked. */
+  /** Unreferenced chunks may be overwritten; missing ones are marked. */
   async #countReferences(): Promise<void> {
     const references = new Map<string, number>();
     const refer = (address: Uint8Array) => {
@@ -303,7 +298,7 @@ class Rebuild {
     await this.#giveFree(used);
   }
 
-  /** Referenced but missing: it waits for its bytes in a slot of its own. */
+  /** Waits for its bytes in a slot of its own. */
   #enterLost(tx: Transaction, lost: { id: string; count: number; used: Set<number> }): void {
     const address = new Uint8Array(Buffer.from(lost.id, 'latin1'));
     const slot = this.#deps.slots + this.#free;
@@ -368,7 +363,7 @@ class Rebuild {
   }
 }
 
-/** @param sequence of a push whose block is entered @returns whether its session is taken back at opening */
+/** @param sequence in an entered block @returns whether its session is taken back at opening */
 function isCutShort(reader: TableReader, sequence: number): boolean {
   return reader.has('openSessions', reader.get('blocks', encodeNumber(blockOf(sequence)))!);
 }

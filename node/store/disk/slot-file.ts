@@ -1,4 +1,3 @@
-/** The file of slots: reading and writing chunk bytes. */
 import { readSync, writeSync } from 'node:fs';
 import type { Slots } from '../backend.ts';
 import { isUnreadable } from './files.ts';
@@ -6,12 +5,11 @@ import { SLOTS_HEAD_SIZE } from './identity.ts';
 import { Slabs } from './slabs.ts';
 import { SLOT_SIZE } from './slot.ts';
 
-/** Where a slot begins in the file, in bytes. */
 export function placeOf(slot: number): number {
   return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
 }
 
-/** @param file descriptor of the slots */
+/** @param file descriptor */
 export function fileSlots(file: number): Slots {
   const slabs = new Slabs();
   return {

@@ -1,15 +1,14 @@
 /**
- * The content of a slot: a chunk, and enough about it to identify it without the index.
- * The checksum covers address, kind, length and bytes, so it fails for a flipped bit, for a misplaced chunk, and for
- * an earlier one. It costs a twentieth of the hash that makes an address, a fiftieth of a signature. The stamp is the
- * one under which the chunk was put last; its holder says what a rebuilt index does with the chunk.
+ * A slot: a chunk, and enough to identify it without the index. The checksum fails for a flipped bit, a misplaced chunk and
+ * an earlier one, at a twentieth of an address's hash. The stamp is that of the last put; the holder says what a rebuilt
+ * index does with the chunk.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 
-/** Who brought a chunk with its stamp: an upload's chunk has to be pushed, the reserve's came from other nodes. */
+/** An upload's chunk has to be pushed, the reserve's came from other nodes. */
 const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
 
 export interface Held {
@@ -17,10 +16,7 @@ export interface Held {
   readonly stamp: Stamp;
 }
 
-/**
- * Layout: checksum of what follows 4, holder 1, stamp 113; checksum of what follows 4, address 32, kind 1, length 2,
- * bytes.
- */
+/** Checksum of what follows 4, holder 1, stamp 113; checksum of what follows 4, address 32, kind 1, length 2, bytes. */
 const CHECK_SIZE = 4;
 const HOLDER_OFFSET = CHECK_SIZE;
 const STAMP_OFFSET = HOLDER_OFFSET + 1;
@@ -35,12 +31,11 @@ export const SLOT_SIZE = CONTENT_OFFSET + CONTENT_SIZE_MAX;
 
 const KINDS = ['cac', 'soc'] as const;
 
-/** Where the content of a slot lies, for `length` bytes of a chunk. */
 export function contentRange(length: number): { offset: number; length: number } {
   return { offset: CONTENT_OFFSET, length: DATA_OFFSET + length };
 }
 
-/** Reused buffer: the store does not keep the source of a slot write. */
+/** The store copies the source of a slot write. */
 const scratch = Buffer.alloc(SLOT_SIZE);
 
 /** @returns a whole slot, valid until the next call */
@@ -56,7 +51,7 @@ export function encodeSlot(chunk: Chunk, held: Held | undefined): Uint8Array {
   return scratch.subarray(0, CONTENT_OFFSET + end);
 }
 
-/** @returns a slot up to its content; valid until the next call */
+/** @returns a slot's start; valid until the next call */
 export function encodeHeld(held: Held | undefined): Uint8Array {
   scratch[HOLDER_OFFSET] = HOLDERS.indexOf(held?.by ?? 'nobody');
   if (held === undefined) scratch.fill(0, STAMP_OFFSET, CONTENT_OFFSET);
@@ -65,7 +60,7 @@ export function encodeHeld(held: Held | undefined): Uint8Array {
   return scratch.subarray(0, CONTENT_OFFSET);
 }
 
-/** Bytes of the chunk with that address, not copied; undefined when they are not what was written. */
+/** Not copied; undefined when altered. */
 export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | undefined {
   const isRight =
     equalBytes(content.subarray(ADDRESS_OFFSET, KIND_OFFSET), address) &&
@@ -73,12 +68,12 @@ export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | u
   return isRight ? content.subarray(DATA_OFFSET) : undefined;
 }
 
-/** The bytes of the chunk, whatever the checksum says; not copied. */
+/** Whatever the checksum says; not copied. */
 export function uncheckedData(content: Uint8Array): Uint8Array {
   return content.subarray(DATA_OFFSET);
 }
 
-/** What a whole slot says about itself; undefined when it was altered or never written. The address is not proven. */
+/** Undefined when altered or never written. The address is not proven. */
 export function decodeSlot(
   slot: Uint8Array,
 ): { address: Uint8Array; data: Uint8Array; held: Held | undefined } | undefined {
@@ -91,25 +86,24 @@ export function decodeSlot(
   return data && { address, data, held: decodeHeld(slot) };
 }
 
-/** Where a slot says who brought its chunk. */
 export const HELD_RANGE = { offset: 0, length: CONTENT_OFFSET } as const;
 
-/** Where a slot says who brought its chunk, and which one it is. */
+/** Holder and address. */
 export const HEAD_RANGE = { offset: 0, length: CONTENT_OFFSET + KIND_OFFSET } as const;
 
-/** The address in the head of a slot whose content has been found to be whole. */
+/** @param head of a slot with whole content */
 export function addressIn(head: Uint8Array): Uint8Array {
   return head.subarray(CONTENT_OFFSET + ADDRESS_OFFSET, CONTENT_OFFSET + KIND_OFFSET);
 }
 
-/** @param slot at least its start, up to its content @returns undefined also when that was altered */
+/** @param slot at least its start @returns undefined also when altered */
 export function decodeHeld(slot: Uint8Array): Held | undefined {
   const by = HOLDERS[slot[HOLDER_OFFSET]!];
   if (by === undefined || by === 'nobody' || !isHeldWhole(slot)) return undefined;
   return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };
 }
 
-/** Whether a slot's stamp is as it was written. A slot whose start is damaged still has its chunk. */
+/** The stamp is as written. A slot with a damaged start still has its chunk. */
 export function isHeldWhole(slot: Uint8Array): boolean {
   const isKnown = HOLDERS[slot[HOLDER_OFFSET]!] !== undefined;
   return isKnown && numberAt(slot, 0) === crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET));

@@ -1,29 +1,27 @@
 /**
- * Room on the disk. While there is none the store accepts nothing more to keep, but continues to serve what it has; a
- * little is left free for records that a node must write all the same: what it owes, what it was paid, what has left.
+ * While the disk has no room the store keeps nothing more, but serves what it has. A little is left free for records that a
+ * node must write: what it owes, what it was paid, what has left.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Backend, Transaction } from '../backend.ts';
 import { isDiskFailure, StoreError } from '../errors.ts';
 
-/** Left free for records, bytes. */
+/** For records, bytes. */
 const KEPT_FREE = 8 * 2 ** 20;
-/** Must be free again before anything is accepted, so that one chunk does not decide it, bytes. */
+/** Free bytes before anything is accepted again, so that one chunk does not decide it. */
 const ENOUGH = 2 * KEPT_FREE;
-/** Between two queries of the file system while all is well, milliseconds. */
+/** Between queries while all is well. */
 const QUERY_MS = 1_000;
-/** Between two such queries while the disk is full, milliseconds. */
+/** Between queries while the disk is full. */
 const RETRY_MS = 2_000;
-/**
- * Between two log lines about writes that fail for another reason, milliseconds: otherwise each chunk would log one.
- */
+/** Between log lines about other write failures. */
 const FAILURE_LOG_MS = 60_000;
-/** No space, no quota, a file at its size limit; LMDB's error for a full map. */
+/** No space, no quota, a file at its size limit; LMDB's full map. */
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
 
 export interface DiskSpaceDeps {
-  /** Bytes that the file system would give to this process; undefined where that is unknown. */
+  /** For this process; undefined where that is unknown. */
   readonly available: () => number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -50,12 +48,12 @@ export class DiskSpace {
     return this.#full;
   }
 
-  /** Call it before keeping anything. @throws StoreError STORE_FULL */
+  /** Before keeping anything. @throws StoreError STORE_FULL */
   expect(): void {
     if (this.isFull()) throw storeFull();
   }
 
-  /** The same backend, watched: errors for lack of room get their own code. */
+  /** Errors for lack of room get their own code. */
   watching(backend: Backend): Backend {
     const failed = (error: unknown): never => {
       if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) {
@@ -117,7 +115,7 @@ function storeFull(cause?: unknown): StoreError {
   return new StoreError('STORE_FULL', message, { cause });
 }
 
-/** LMDB reports a partial write as a medium error, and the last write before a full disk is partial. */
+/** The last write before a full disk is partial, which LMDB reports as a medium error. */
 function isCutShort(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === 5;
 }

@@ -1,14 +1,13 @@
-/** Puts in order what failed requests have left in the store, when the disk takes writes again. */
+/** Undoes what failed requests left in the store. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { isDiskFailure } from '../errors.ts';
 
-/** Between two attempts, milliseconds. */
 const RETRY_MS = 2_000;
 
 export class Undoing {
   readonly #deps: { readonly clock: Pick<Clock, 'timer'>; readonly log: Logger };
-  /** What could not be undone yet, oldest first. */
+  /** Oldest first. */
   readonly #waiting: (() => Promise<void>)[] = [];
   #timer: Disposable | undefined;
   #closed = false;
@@ -18,9 +17,8 @@ export class Undoing {
   }
 
   /**
-   * Resolves when it is undone, or when the disk has refused that: then it is tried again until it succeeds, at the
-   * latest at the next start.
-   * @param undo may run several times @throws what is no failure of the disk
+   * Also resolves when the disk refuses: then it is tried again until it succeeds, at the latest at the next start. @param
+   * undo may run several times @throws what is no failure of the disk
    */
   async run(undo: () => Promise<void>): Promise<void> {
     try {

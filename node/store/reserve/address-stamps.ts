@@ -1,20 +1,20 @@
-/** Stamps of the reserve by address: an index that is kept only while pull syncing 2.0.0 needs it. */
+/** Reserve stamps by address, kept only for pull syncing 2.0.0. */
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { chunkSum } from '../../../formats/chunk/sum.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import type { ReserveEntry } from '../ports.ts';
 import { behind, END, join, START } from '../records.ts';
 
-/** Record in table `meta`: the index is complete. */
+/** In `meta`: the index is complete. */
 const COMPLETE = Buffer.from('addressStamps');
 const NONE = new Uint8Array();
-/** Entries entered or removed in one transaction when the index is begun anew. */
+/** Entries per transaction. */
 const STEP = 256;
-/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+/** Key of `reserve`: batch, bin, address, stamp hash. */
 export const BIN_OFFSET = ADDRESS_SIZE;
 export const ADDRESS_OFFSET = BIN_OFFSET + 1;
 export const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
-/** Stamps of one address that are looked at: each costs its owner a slot of a batch, so more are no accident. */
+/** Looked at for one address: each costs its owner a slot of a batch. */
 const STAMPS_MAX = 64;
 
 export function enterStamp(tx: Transaction, entry: ReserveEntry): void {
@@ -25,7 +25,7 @@ export function leaveStamp(tx: Transaction, entry: ReserveEntry): void {
   tx.remove('addressStamps', keyOf(entry));
 }
 
-/** Entries of the reserve with that address, at most 64. */
+/** At most 64. */
 export function stampsOf(reader: Pick<TableReader, 'scan'>, address: Uint8Array): ReserveEntry[] {
   return reader.scan('addressStamps', address, behind(address), STAMPS_MAX).map(([key]) => ({
     address,
@@ -34,12 +34,12 @@ export function stampsOf(reader: Pick<TableReader, 'scan'>, address: Uint8Array)
   }));
 }
 
-/** @param wrapped by the entry's chunk; empty for a content-addressed one @returns 16 bytes */
+/** @param wrapped empty for a content-addressed chunk @returns 16 bytes */
 export function sumWith({ batchId, stampHash }: ReserveEntry, wrapped: Uint8Array): Uint8Array {
   return chunkSum(batchId, stampHash, wrapped);
 }
 
-/** Completes the index; or, when it will not be kept, notes that. */
+/** Completes the index, or notes that it is not kept. */
 export async function openAddressStamps(backend: Backend, kept: boolean): Promise<void> {
   const complete = backend.has('meta', COMPLETE);
   if (!kept) {
@@ -55,7 +55,6 @@ export async function openAddressStamps(backend: Backend, kept: boolean): Promis
   await backend.change((tx) => tx.put('meta', COMPLETE, NONE));
 }
 
-/** @returns whether there were any */
 function removeSome(tx: Transaction): boolean {
   const old = tx.scan('addressStamps', START, END, STEP);
   for (const [key] of old) tx.remove('addressStamps', key);

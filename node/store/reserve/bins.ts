@@ -1,23 +1,20 @@
 /**
- * The bins of the reserve: how many entries each one has and the last number assigned, as records that change with
- * the entries. What is committed is kept in memory, because every put asks for the size, and every peer for the last
- * numbers.
+ * Entries and last id of each bin, as records that change with the entries. Committed state is kept in memory: every put and
+ * every peer asks.
  */
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import { decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from '../records.ts';
 
-/** Highest number that a record can hold. */
 const LAST_ID = 2 ** (8 * NUMBER_SIZE) - 1;
 
 export interface Bin {
-  /** Last number assigned in it. */
+  /** Last id assigned. */
   readonly lastId: number;
-  /** Its entries. */
   readonly count: number;
 }
 
-/** Bins that a transaction has changed, to be passed to `committed`. */
+/** To be passed to `committed`. */
 export type BinChanges = ReadonlyMap<number, Bin>;
 
 export class ReserveBins {
@@ -27,7 +24,7 @@ export class ReserveBins {
     this.#bins = Array.from({ length: BINS }, (_, bin) => readBin(backend, bin));
   }
 
-  /** Committed entries in the bins from `first` on. */
+  /** Committed ones. */
   count(first: number): number {
     let total = 0;
     for (let bin = first; bin < BINS; bin++) total += this.#bins[bin]!.count;
@@ -38,31 +35,30 @@ export class ReserveBins {
     return this.#bins.map(({ lastId }) => BigInt(lastId));
   }
 
-  /** @returns the new entry's number in the bin */
+  /** @returns the new bin id */
   enter(tx: Transaction, bin: number, changes: Map<number, Bin>): number {
     const { lastId, count } = readBin(tx, bin);
     change(tx, { bin, changes }, { lastId: lastId + 1, count: count + 1 });
     return lastId + 1;
   }
 
-  /** @param entries how many leave the bin */
+  /** @param entries leaving the bin */
   leave(tx: Transaction, bin: number, entries: number, changes: Map<number, Bin>): void {
     const { lastId, count } = readBin(tx, bin);
     change(tx, { bin, changes }, { lastId, count: count - entries });
   }
 
-  /** Called in the order of the commits. */
+  /** In the order of the commits. */
   committed(changes: BinChanges): void {
     for (const [bin, state] of changes) this.#bins[bin] = state;
   }
 }
 
-/** Key in table `bins`. */
 export function binKey(bin: number, id: number): Uint8Array {
   return join(Uint8Array.of(bin), encodeNumber(id));
 }
 
-/** A bin's keys from an id on: `from <= key < to`. */
+/** `from <= key < to`. */
 export function binRange(bin: number, fromId: bigint): { from: Uint8Array; to: Uint8Array } {
   const to = Uint8Array.of(bin + 1);
   return { from: fromId > LAST_ID ? to : binKey(bin, Number(fromId)), to };

@@ -1,4 +1,4 @@
-/** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
+/** Chunks that this node stores for the network. `node-behaviour.md` 2.5. */
 import { BINS, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -32,18 +32,15 @@ import { type Bin, type BinChanges, binIdOf, binKey, binRange, ReserveBins } fro
 const EPOCH = Buffer.from('reserveEpoch');
 const RADIUS = Buffer.from('reserveRadius');
 const TIMESTAMP_SIZE = 8;
-/**
- * Entries of a batch removed in one transaction: a few milliseconds of work, so that the node stays
- * responsive.
- */
+/** Per transaction: a few milliseconds. */
 const EVICTED_MAX = 64;
-/** Reasons why a chunk was removed. */
+/** Why a chunk was removed. */
 const BATCH_GONE = 'its batch is used up or expired';
 const HANDED_OVER = 'handed over: nodes that are closer hold it';
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
-  /** Radius of a new reserve, and the minimum for an existing one. */
+  /** Of a new reserve; minimum for an existing one. */
   readonly radius: number;
   /** See `LocalStoreOptions`. */
   readonly convergent?: boolean;
@@ -57,13 +54,13 @@ interface ReserveDeps {
   readonly events?: ChunkEvents | undefined;
 }
 
-/** State left by earlier runs. */
+/** From earlier runs. */
 interface Found {
   readonly epoch: bigint;
   readonly radius: number;
 }
 
-/** Opens the reserve; the first time starts its epoch. */
+/** The first time starts the epoch. */
 export async function openReserve(
   options: ReserveOptions,
   deps: ReserveDeps & { clock: Clock },
@@ -100,7 +97,7 @@ class StoredReserve implements Reserve {
   readonly #overflowListeners = new Set<() => void>();
   readonly #radiusListeners = new Set<(radius: number, before: number) => void>();
   #radius: number;
-  /** Entries whose put is not committed yet, by key, and how many there are per bin. */
+  /** Uncommitted entries, by key and per bin. */
   readonly #arriving = new Set<string>();
   readonly #arrivingIn = new Uint32Array(BINS);
 
@@ -127,7 +124,7 @@ class StoredReserve implements Reserve {
       stampHash: stampHash(stamp),
     };
     const landed = this.#arrives(holding);
-    // A chunk that is already here needs no room.
+    // A chunk that is here needs no room.
     if (landed !== undefined && this.#disk.isFull()) {
       landed();
       this.#disk.expect();
@@ -193,7 +190,7 @@ class StoredReserve implements Reserve {
     for (const entry of entries) {
       if (this.#isWithinRadius(entry.address)) continue;
       const key = this.#key(entry);
-      // Removed twice, an entry would take another one's bytes with it.
+      // A second removal would take another entry's bytes.
       below.set(idOf(key), key);
     }
     if (below.size === 0) return Promise.resolve(0);
@@ -220,7 +217,7 @@ class StoredReserve implements Reserve {
   }
 
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]> {
-    // Run as a change, it waits for its turn; reading page after page would not.
+    // As a change it waits for its turn.
     return this.#backend.change((tx) => {
       const found: Uint8Array[] = [];
       let from = after === undefined ? START : behind(after);
@@ -286,7 +283,7 @@ class StoredReserve implements Reserve {
     return this.#capacity;
   }
 
-  /** @returns the changed bins, undefined when the stamp was already there */
+  /** @returns undefined when the stamp was already there */
   #put(
     tx: Transaction,
     holding: ReserveEntry,
@@ -310,18 +307,18 @@ class StoredReserve implements Reserve {
       const old = overwritten(used, { chunk, stamp }, this.#convergent);
       this.#leave(tx, old, changes);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
-      // In this order a chunk that keeps its address never loses its last reference.
+      // In this order a chunk at the same address never loses its last reference.
       kept = this.#chunks.retainChosen(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
-    // An upload may have brought the payload before.
+    // An upload may have brought the payload.
     if (kept && this.#convergent) this.#renewed(tx, chunk.address, changes);
     this.#enter(tx, { holding, stamp, changes });
     tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
     return changes;
   }
 
-  /** Gives entries whose chunk may have another payload new bin ids: peers do not know their sums. */
+  /** New bin ids for entries that may have another payload: peers do not know their sums. */
   #renewed(tx: Transaction, address: Uint8Array, changes: Map<number, Bin>): BinChanges {
     for (const holding of stampsOf(tx, address)) {
       const stamp = decodeStamp(this.#leave(tx, holding, changes).subarray(NUMBER_SIZE));
@@ -341,7 +338,6 @@ class StoredReserve implements Reserve {
     if (this.#convergent) enterStamp(tx, holding);
   }
 
-  /** @returns its record */
   #leave(tx: Transaction, holding: ReserveEntry, changes: Map<number, Bin>): Uint8Array {
     const key = this.#key(holding);
     const record = tx.get('reserve', key);
@@ -356,7 +352,7 @@ class StoredReserve implements Reserve {
     return record;
   }
 
-  /** @param choose records of table `reserve` @returns how many were removed */
+  /** @param choose records of `reserve` @returns how many were removed */
   async #takeOut(why: string, choose: (tx: Transaction) => readonly Entry[]): Promise<number> {
     const { taken, changes } = await this.#backend.change((tx) => this.#remove(tx, choose(tx), why));
     this.#bins.committed(changes);
@@ -382,7 +378,7 @@ class StoredReserve implements Reserve {
     return { taken: entries.length, changes };
   }
 
-  /** Counts a new entry until its put is committed. @returns ends that; undefined for one already counted */
+  /** Until its put is committed. @returns ends that; undefined for one already counted */
   #arrives(entry: ReserveEntry): (() => void) | undefined {
     const key = this.#key(entry);
     const id = idOf(key);
@@ -396,10 +392,7 @@ class StoredReserve implements Reserve {
     };
   }
 
-  /**
-   * Entries in the bins from one on, including uncommitted ones: by the time those are committed, more would
-   * have come.
-   */
+  /** With uncommitted ones: more would come meanwhile. */
   #expectedFrom(firstBin: number): number {
     let expected = this.sizeFrom(firstBin);
     for (let bin = firstBin; bin < BINS; bin++) expected += this.#arrivingIn[bin]!;
@@ -423,15 +416,15 @@ class StoredReserve implements Reserve {
   }
 }
 
-/** A reserve key as a key for a Map. */
+/** For a Map. */
 function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('latin1');
 }
 
 /**
- * A stamp's index is in use: the newer stamp wins, for every kind of batch; of two that are equally new the one that
- * came first, or in a `convergent` store the one of the lower address, and for the same address the lower hash.
- * @param used record of the stamp index @returns the entry to remove @throws ReserveOverwriteError when it stays
+ * A stamp's index is in use: the newer stamp wins; of equally new ones the first, or in a `convergent` store the lower
+ * address, then the lower hash. @param used record of the stamp index
+ * @returns the entry to remove @throws ReserveOverwriteError when it stays
  */
 function overwritten(
   used: Uint8Array,

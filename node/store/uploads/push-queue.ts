@@ -1,8 +1,7 @@
 /**
- * Chunks waiting to be pushed (`node-behaviour.md` 2.2).
- * Pushes are numbered in upload order. Numbers are assigned in blocks, and a block belongs to one session, so that
- * the pusher skips an open session block by block and a rollback finds its own pushes. While a session is open, a
- * marker lies in `openSessions`; a marker found at the start belongs to a session that a crash cut short.
+ * Chunks waiting to be pushed (`node-behaviour.md` 2.2), numbered in upload order. A block of numbers belongs to one
+ * session, so that the pusher skips an open session and a rollback finds its pushes. A marker in `openSessions` that is
+ * found at the start is of a session cut short by a crash.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
@@ -25,11 +24,11 @@ import {
   START,
 } from '../records.ts';
 
-/** Not 0, so that no push has the number 0 and "after 0" means all. */
+/** So that "after 0" means all. */
 const FIRST_BLOCK = 1;
-/** Pushes rolled back per transaction, which takes some ms. */
+/** Per transaction: some ms. */
 const ROLLBACK_STEP = 256;
-/** Blocks examined per read. */
+/** Per read. */
 const BLOCK_PAGE = 64;
 const ADDRESS_SIZE = 32;
 const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
@@ -37,8 +36,8 @@ const TOTALS = Buffer.from('uploadTotals');
 const NONE = new Uint8Array();
 
 /**
- * Enters the blocks of pushes that lie in none, as previous versions left them on a failing disk, each as a closed
- * session of its own: so they are pushed, and no new session uses their numbers.
+ * Previous versions left pushes without blocks on a failing disk. Each becomes a closed session: it is pushed, and its
+ * number stays unused.
  */
 export async function enterBlocks(backend: Backend): Promise<void> {
   for (let from: Uint8Array = START; ; ) {
@@ -51,10 +50,10 @@ export async function enterBlocks(backend: Backend): Promise<void> {
   }
 }
 
-/** From here on no block has pushes, nor a number that belongs to a session. */
+/** Beyond all blocks, pushes and sessions. */
 export function unusedBlock(reader: TableReader): number {
   const push = reader.last('pushes', START, END);
-  // Of a session that is only half taken back, the marker may be all that is left.
+  // A half undone session may have only its marker.
   const used = [reader.last('blocks', START, END), reader.last('openSessions', START, END)];
   const blocks = used.flatMap((key) => (key === undefined ? [] : [decodeNumber(key) + 1]));
   if (push !== undefined) blocks.push(blockOf(decodeNumber(push)) + 1);
@@ -63,7 +62,7 @@ export function unusedBlock(reader: TableReader): number {
 
 type Totals = ReturnType<UploadStore['totals']>;
 
-/** A session's number is that of its first block. */
+/** A session is numbered by its first block. */
 export interface PushPlace {
   readonly session: number;
   readonly sequence: number;
@@ -89,16 +88,12 @@ export class PushQueue {
     this.#nextBlock = unusedBlock(backend);
   }
 
-  /** An unused block. */
   nextBlock(): number {
     this.#nextBlock += 1;
     return this.#nextBlock - 1;
   }
 
-  /**
-   * The first push that is written to a block opens it, and with it the session. Not the one with the lowest number:
-   * its write may have failed alone.
-   */
+  /** The first push written opens block and session. Not the lowest: its write may fail alone. */
   open(tx: Transaction, { session, sequence }: PushPlace): void {
     const block = encodeNumber(blockOf(sequence));
     if (tx.has('blocks', block)) return;
@@ -107,8 +102,7 @@ export class PushQueue {
   }
 
   /**
-   * @returns false when the chunk is already waiting under the same batch; then nothing is stored, unless it is
-   * another single-owner chunk at that address
+   * @returns false when the chunk already waits under that batch; then nothing is stored, except another single-owner chunk
    */
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
@@ -128,8 +122,8 @@ export class PushQueue {
   }
 
   /**
-   * A single-owner chunk takes the place of the waiting one, under its own stamp: the tag of the waiting one goes on
-   * counting it. As in the reserve, one under the same stamp, or under an older one, changes nothing.
+   * A single-owner chunk replaces the waiting one, whose tag goes on counting it; not under the same or an older stamp, as
+   * in the reserve.
    */
   #supersede(
     tx: Transaction,
@@ -144,13 +138,12 @@ export class PushQueue {
     return true;
   }
 
-  /** From now on the session's pushes are visible. */
   close(tx: Transaction, session: number, uploaded: number): void {
     tx.remove('openSessions', encodeNumber(session));
     this.#count(tx, { uploaded, synced: 0, pending: 0 });
   }
 
-  /** Pushes of closed sessions, ascending, with sequences above `after`. */
+  /** Of closed sessions, ascending. */
   pending(after: number, limit: number): PendingPush[] {
     const found: PendingPush[] = [];
     for (const [block, session] of this.#blocksFrom(blockOf(after + 1))) {
@@ -170,11 +163,7 @@ export class PushQueue {
     return record !== undefined && isUnder(record, push.stamp);
   }
 
-  /**
-   * Removes a finished push from the queue.
-   * @returns `gone` when that was already done, `replaced` when another single-owner chunk has taken its place, which
-   * is still to be pushed
-   */
+  /** @returns `gone` when done already, `replaced` when another single-owner chunk, still to be pushed, took its place */
   finish(tx: Transaction, push: PendingPush, synced: number): 'finished' | 'gone' | 'replaced' {
     const record = tx.get('pushes', encodeNumber(push.sequence));
     if (record === undefined) return 'gone';
@@ -195,9 +184,8 @@ export class PushQueue {
   }
 
   /**
-   * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in between the
-   * next start simply continues; without it nothing was put. A replaced single-owner chunk keeps its new bytes, and
-   * one that was waiting also its new stamp.
+   * Undoes a session in steps. The marker goes last, so that the next start continues after a crash. A replaced single-owner
+   * chunk keeps its new bytes, and one that was waiting its new stamp.
    */
   async rollback(session: number): Promise<void> {
     if (!this.#isOpen(this.#backend, session)) return;
@@ -216,10 +204,10 @@ export class PushQueue {
     return pushes.length;
   }
 
-  /** Relying on another open session's push would lose the chunk if that session is rolled back. */
+  /** Another open session's rollback would lose the chunk. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
     const session = tx.get('blocks', encodeNumber(blockOf(sequence)));
-    // Of a closed one, where the disk has not let its block be entered yet.
+    // Of a closed one whose block is not entered yet.
     if (session === undefined) return false;
     return decodeNumber(session) !== ownSession && this.#isOpen(tx, decodeNumber(session));
   }
@@ -314,10 +302,7 @@ function totalsOf(reader: TableReader): Totals {
   };
 }
 
-/**
- * False where a previous version used a number twice: the chunk that had it first does not wait.
- * @param key of `uploads`
- */
+/** False where a previous version used a number twice. @param key of `uploads` */
 function isPushOf(reader: TableReader, sequence: number, key: Uint8Array): boolean {
   const record = reader.get('pushes', encodeNumber(sequence));
   if (record === undefined) return false;
@@ -325,7 +310,6 @@ function isPushOf(reader: TableReader, sequence: number, key: Uint8Array): boole
   return equalBytes(join(address, stamp.batchId), key);
 }
 
-/** @param record of a push */
 function isUnder(record: Uint8Array, stamp: Stamp): boolean {
   return equalBytes(record.subarray(STAMP_OFFSET), encodeStamp(stamp));
 }

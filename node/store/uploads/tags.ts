@@ -1,4 +1,4 @@
-/** Tags: counters of one upload (`node-behaviour.md` 2.2, `data-formats.md` 10.1). */
+/** Counters of one upload (`node-behaviour.md` 2.2, `data-formats.md` 10.1). */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Backend, Transaction } from '../backend.ts';
 import type { Disk, Tag, TagStore } from '../ports.ts';
@@ -6,7 +6,7 @@ import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, STAR
 
 const LAST_UID = Buffer.from('lastTag');
 const ADDRESS_SIZE = 32;
-/** The order of the numbers in a record; the address, when there is one, follows. */
+/** In this order; the address, if any, follows. */
 const FIELDS = ['split', 'seen', 'stored', 'sent', 'synced', 'startedAt'] as const;
 const ADDRESS_OFFSET = FIELDS.length * NUMBER_SIZE;
 
@@ -15,9 +15,7 @@ type Field = (typeof FIELDS)[number];
 export type TagCounts = Partial<Record<Exclude<Field, 'startedAt'>, number>> & { readonly startedAt?: never };
 
 export interface Tags extends TagStore {
-  /**
-   * Adds to the counters of a tag and, when `reference` is given, sets its address; does nothing when it is deleted.
-   */
+  /** Sets the address when `reference` is given; ignores a deleted tag. */
   count(tx: Transaction, uid: number, counts: TagCounts, reference?: Uint8Array): void;
 }
 
@@ -56,7 +54,7 @@ export function createTags({ backend, clock, disk }: TagsDeps): Tags {
       const record = tx.get('tags', key);
       if (record === undefined) return;
       const numbers = FIELDS.map((field) => numberIn(record, field) + (counts[field] ?? 0));
-      // For an encrypted reference only the address is shown.
+      // Without the key of an encrypted reference.
       const address = reference?.subarray(0, ADDRESS_SIZE) ?? record.subarray(ADDRESS_OFFSET);
       tx.put('tags', key, join(encodeNumbers(numbers), address));
     },

@@ -1,4 +1,4 @@
-/** The upload store: sessions that bring chunks, and what the pusher reports about them (`node-behaviour.md` 2.2). */
+/** Upload sessions, and the pusher's reports (`node-behaviour.md` 2.2). */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../formats/chunk/stamp.ts';
@@ -30,7 +30,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Rolls back sessions cut short by a crash (later, if the disk takes no writes), then opens. */
+/** Rolls back sessions cut short by a crash, later if the disk takes no writes. */
 export async function openUploads({
   backend,
   chunks,
@@ -79,7 +79,7 @@ export async function openUploads({
         if (result === 'finished') tags.count(tx, push.tagUid, counts);
         return result;
       });
-      // The session that brought the other chunk may have been taken back, so that nothing else announces it.
+      // The other chunk's session may be gone, and announces nothing.
       if (end === 'replaced') onPushable();
     },
     onPushable: (listener) => void listeners.push(listener),
@@ -94,11 +94,10 @@ interface SessionDeps {
   readonly disk: Disk;
   readonly tags: Tags;
   readonly undoing: Undoing;
-  /** Called when the session's chunks may be pushed. */
+  /** The chunks may be pushed. */
   readonly onClosed: () => void;
 }
 
-/** The upload of one caller under a tag; see `UploadSession` for the contract. */
 class StoredUploadSession implements UploadSession {
   readonly tagUid: number;
   readonly #deps: SessionDeps;
@@ -156,7 +155,7 @@ class StoredUploadSession implements UploadSession {
     if (session !== undefined) await undoing.run(() => queue.rollback(session));
   }
 
-  /** Assigned at once, so that a change that runs twice writes the same both times. */
+  /** At once: a change that runs twice must write the same. */
   #nextPlace(): PushPlace {
     if (this.#nextSequence % BLOCK_SIZE === 0) {
       const block = this.#deps.queue.nextBlock();

@@ -1,7 +1,4 @@
-/**
- * One peer's account: amounts of the running session, limits, and state that outlives sessions. `node-behaviour.md`
- * 5.1.
- */
+/** `node-behaviour.md` 5.1. */
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
@@ -17,57 +14,52 @@ import {
 import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
-  /** Present while a session runs; the object identifies the session. */
+  /** While a session runs; the object identifies it. */
   peer: Peer | undefined;
-  /** Announced by the peer; our own until then. Outlives sessions. */
+  /** The peer's; our own until announced. Outlives sessions. */
   thresholdReceived: bigint;
   earlyPayment: bigint;
-  /** What we grant; starts anew with every session. */
+  /** Granted; anew with every session. */
   thresholdGiven: bigint;
   disconnectLimit: bigint;
-  /** Refresh rate of the peer's class, units per second. */
+  /** Of the peer's class, units per second. */
   rate: bigint;
-  /** Whether a refresh of ours is running. */
+  /** Ours. */
   refreshing: boolean;
-  /** Debits prepared and payments started since it started. */
+  /** Debits prepared and payments started since then. */
   refreshReserved: bigint;
-  /** Monotonic milliseconds at the end of the last refresh, sent and received; -Infinity before the first. */
+  /** Monotonic end of the last refresh; -Infinity before the first. */
   refreshSentAt: number;
   refreshReceivedAt: number;
-  /** As `refreshSentAt`, but -Infinity also after a failed refresh: then it is unknown what time will pay. */
+  /** As `refreshSentAt`, but -Infinity also after a failure: it is unknown what time will pay. */
   refreshedAt: number;
-  /** Whether a payment of ours is running. */
+  /** Ours. */
   paying: boolean;
-  /**
-   * Paid to the peer before it was owed: a surplus in its books. For display only; the payment side counts it when it
-   * is owed.
-   */
+  /** Paid before it was owed. For display; the payment side counts it when it is owed. */
   paidAhead: bigint;
-  /** Whether the peer of this session takes no cheques. */
+  /** In this session. */
   takesNoCheques: boolean;
-  /**
-   * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
-   */
+  /** It may not know that we took its cheque. */
   receivedInDoubt: bigint;
-  /** Part of the balance that the peer has not asked for: our payment arrived when we owed less than its amount. */
+  /** Our payment arrived when we owed less: the peer has not asked for this part of the balance. */
   overpaid: bigint;
-  /** Monotonic milliseconds at the end of the last failed payment. */
+  /** Monotonic. */
   paymentFailedAt: number;
-  /** Debt the peer has repaid since this process started. */
+  /** Since this process started. */
   repaid: bigint;
-  /** Repaid debt at which the granted threshold grows next. */
+  /** When the granted threshold grows next. */
   growAt: bigint;
-  /** Debt that the peer left behind in ended sessions, at that time, and that time (monotonic milliseconds). */
+  /** In ended sessions, at that time (monotonic). */
   leftBehind: bigint;
   leftAt: number;
-  /** How often the peer was blocklisted since it last settled. */
+  /** Blocklistings since it last settled. */
   offences: number;
 }
 
-/** An account without session; the peer counts as full until it connects. */
+/** The peer counts as full until it connects. */
 export function newAccount(stored: StoredBalance, terms: AccountingTerms): Account {
-  // What every peer grants our class, until this one announces its own. Deliberate difference: Bees assume their own
-  // threshold, which for a light node is ten times what it will be granted.
+  // What every peer grants our class. Deliberate difference: Bees assume their own threshold, for a light node ten times
+  // that.
   const thresholdReceived = forClass(terms.paymentThreshold, terms.fullNode, terms.lightFactor);
   return {
     ...stored,
@@ -100,9 +92,8 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
 }
 
 /**
- * Debts are forgotten and limits start anew; the announced threshold, refresh times and repaid debt stay. Deliberate
- * difference: Bees also keep the originated part of the debt, and bound it by the new balance at the next credit; a
- * kept value above zero makes them pay less by cheque than they owe.
+ * Debts and limits start anew; announced threshold, refresh times and repaid debt stay. Deliberate difference: Bees keep the
+ * originated part of the debt, and pay less by cheque than they owe when it is above zero.
  */
 export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;
@@ -123,19 +114,19 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.growAt = firstGrowth(account.rate, terms);
 }
 
-/** Balances stay visible until the next session starts. @param now monotonic milliseconds */
+/** Balances stay visible. @param now monotonic */
 export function endSession(account: Account, now: number): void {
   account.peer = undefined;
   account.leftBehind = leftBehind(account, now) + latentDebt(account);
   account.leftAt = now;
 }
 
-/** Unpaid debt of the peer's ended sessions, less what time has forgiven since. */
+/** Less what time has forgiven. */
 export function leftBehind(account: Account, now: number): bigint {
   return debtLeft(account.leftBehind, { elapsedMs: now - account.leftAt, rate: account.rate });
 }
 
-/** @param limits what the thresholds currently allow, refresh included */
+/** @param limits by the thresholds, refresh included */
 export function row(account: Account, limits: { creditLimit: bigint; debitLimit: bigint }): PeerAccount {
   return {
     peer: account.overlayHex,

@@ -1,9 +1,7 @@
 /**
- * What this node and each of its peers owe each other, and when that has gone too far. `p2p-protocols.md` 5,
- * `node-behaviour.md` 5.
- * Every step is synchronous and the node runs on one thread, so an account needs no lock. Credits trigger
- * settlements, which run beside them (`settling.ts`). Reservations belong to the session in which they were made: a
- * connection starts at zero on both sides, so whatever an earlier session left open no longer counts.
+ * What this node and its peers owe each other, and when that is too much. `p2p-protocols.md` 5, `node-behaviour.md` 5. Every
+ * step is synchronous, so no account needs a lock. Credits trigger settlements (`settling.ts`). Reservations belong to a
+ * session: connections start at zero on both sides.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -43,9 +41,8 @@ import { type Payments, Settling } from './settling.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Number of disconnect limits that a peer may have left unpaid in ended sessions when it reconnects. An honest peer
- * may lose its connection with a full debt; one that does so again before time has forgiven the first is exploiting
- * this.
+ * Disconnect limits that a peer may have left unpaid in ended sessions. An honest one may lose a connection with a full
+ * debt; twice before time has forgiven it is abuse.
  */
 const LIMITS_LEFT_BEHIND_MAX = 2n;
 
@@ -56,7 +53,7 @@ export interface AccountingDeps extends Payments {
   readonly state: KeyValueStore;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Tells a peer its grown threshold (pricing). */
+  /** By pricing. */
   readonly announce: (peer: Peer, threshold: bigint) => void;
 }
 
@@ -74,7 +71,7 @@ class Ledger implements AccountingService {
   readonly #accounts: Accounts;
   readonly #settling: Settling;
   readonly #queue: CreditQueue<Account>;
-  /** Sessions that a blocklisting has ended; their connections may live a little longer. */
+  /** Ended by a blocklisting; connections may live a little longer. */
   readonly #expelled = new WeakSet<Peer>();
 
   constructor(terms: AccountingTerms, deps: AccountingDeps) {
@@ -95,7 +92,7 @@ class Ledger implements AccountingService {
     });
   }
 
-  /** Waits for running payments, then writes the balances that are not yet on disk. */
+  /** After running payments, writes the balances. */
   async stop(): Promise<void> {
     await this.#settling.stop();
     await this.#accounts.stop();
@@ -136,7 +133,7 @@ class Ledger implements AccountingService {
   awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable {
     const account = this.#accounts.of(peer.overlayHex);
     const waiting = this.#queue.add(account, price, wake);
-    // It may have been refused some time ago.
+    // It may have been refused long ago.
     if (this.#covers(account, expectedDebt(account, price))) queueMicrotask(() => this.#serve(account));
     return waiting;
   }
@@ -145,7 +142,7 @@ class Ledger implements AccountingService {
     return expected <= account.thresholdReceived || expected <= this.#creditLimit(account);
   }
 
-  /** Wakes waiting requests; pays again when they need more credit than there is. */
+  /** Pays again when more credit is needed. */
   #serve(account: Account): void {
     const { peer } = account;
     if (peer === undefined) return;
@@ -157,7 +154,7 @@ class Ledger implements AccountingService {
 
   #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
     const { peer, price, originated } = service;
-    // Read before the changes: the price counts twice here, once in the reservation. Bees settle this way.
+    // Before the changes: the price counts twice, once in the reservation. Bees settle this way.
     const expected = expectedDebt(account, price);
     account.balance -= price;
     account.overpaid = boundedOverpaid(account.overpaid, account.balance);
@@ -207,7 +204,7 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The peer asked but did not take delivery: it could overload us that way without ever owing anything. */
+  /** The peer asked but took no delivery: it could overload us without owing anything. */
   #haunt(account: Account, peer: Peer, price: bigint): void {
     account.shadowReserved -= price;
     account.ghost += price;
@@ -217,13 +214,13 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The most we may owe: the announced threshold plus what a refresh would pay now. */
+  /** The announced threshold and a refresh. */
   #creditLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshSentAt;
     return account.thresholdReceived + refreshDue(elapsedMs, this.#terms.refreshRate);
   }
 
-  /** The peer's debt must stay below this: the granted threshold, the tolerance and what a refresh would pay now. */
+  /** The granted threshold, the tolerance and a refresh. */
   #debitLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshReceivedAt;
     return account.disconnectLimit + refreshDue(elapsedMs, account.rate);
@@ -257,7 +254,7 @@ class Ledger implements AccountingService {
     if (account.peer === peer) account.paidAhead = amount;
   }
 
-  /** A peer that has repaid much may owe more. A payment after the end of a session changes no balance. */
+  /** A peer that has repaid much may owe more. After a session no balance changes. */
   #repaid(account: Account, peer: Peer, amount: bigint, book: () => void): void {
     account.repaid += amount;
     if (amount > 0n) account.offences = 0;
@@ -294,7 +291,7 @@ class Ledger implements AccountingService {
   disconnected(peer: Peer): void {
     this.#metrics.disconnectsReconnect.inc();
     const account = this.#accounts.get(peer.overlayHex);
-    // A newer session of the same peer may already be running.
+    // A newer session may be running.
     if (account?.peer === peer) endSession(account, this.#deps.clock.monotonic());
   }
 
@@ -311,17 +308,14 @@ class Ledger implements AccountingService {
     return row(account, { creditLimit: this.#creditLimit(account), debitLimit: this.#debitLimit(account) });
   }
 
-  /**
-   * The account of a connected peer. Its first use starts the session: a peer may ask before our connect hooks have
-   * run.
-   */
+  /** Starts the session at its first use: a peer may ask before our connect hooks have run. */
   #session(peer: Peer): Account {
     const known = this.#accounts.get(peer.overlayHex);
     if (known?.peer === peer) return known;
     if (peer.closed.aborted || this.#expelled.has(peer)) throw notConnected();
     const account = this.#accounts.of(peer.overlayHex);
     const now = this.#deps.clock.monotonic();
-    // The end of a session may be reported after the start of the next one.
+    // A session's end may be reported after the next start.
     if (account.peer !== undefined) endSession(account, now);
     startSession(account, peer, this.#terms);
     this.#accounts.changed(account);
@@ -335,7 +329,7 @@ class Ledger implements AccountingService {
 
   #blocklist(account: Account, peer: Peer, reason: string): void {
     const { clock, host, log } = this.#deps;
-    // The session ends here: nothing still open with the peer may blocklist it again.
+    // Nothing still open may blocklist the peer again.
     this.#expelled.add(peer);
     const debt = leftBehind(account, clock.monotonic()) + latentDebt(account);
     const durationMs = blocklistMs(debt, { ...this.#terms, offences: account.offences++ });
@@ -343,7 +337,7 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
-      // Even then the connection must end: its debt no longer counts.
+      // Its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }
@@ -370,15 +364,14 @@ interface CreditQueueDeps {
 }
 
 /**
- * Requests that wait until a peer grants credit again. They are woken in order, as many as the credit covers, the moment
- * something is paid: a cheque takes milliseconds, so a fixed pause would be most of a light node's reading time. `K` is
- * an account.
+ * Requests that wait for credit. Woken in order as soon as something is paid: a cheque takes milliseconds, a fixed pause
+ * would be most of a light node's reading time. `K` is an account.
  */
 class CreditQueue<K extends object> {
   readonly #deps: CreditQueueDeps;
   readonly #waiters = new WeakMap<K, Set<Waiter>>();
   #waiting = 0;
-  /** Since when requests have been waiting without a break, monotonic. */
+  /** Without a break, monotonic. */
   #since = 0;
 
   constructor(deps: CreditQueueDeps) {
@@ -395,11 +388,7 @@ class CreditQueue<K extends object> {
     return { [Symbol.dispose]: () => this.#remove(waiters, waiter) };
   }
 
-  /**
-   * Wakes in order.
-   * @param fits whether the price is covered now; the woken request reserves it
-   * @returns whether any still waits
-   */
+  /** In order. @param fits the price is covered; the woken request reserves it @returns whether any still waits */
   serve(account: K, fits: (price: bigint) => boolean): boolean {
     const waiters = this.#waiters.get(account);
     if (waiters === undefined || waiters.size === 0) return false;

@@ -1,4 +1,4 @@
-/** All accounts that this node remembers, in memory and on disk: how many, and which are forgotten first. */
+/** In memory and on disk: how many, and which are forgotten first. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
@@ -7,14 +7,13 @@ import { BalanceStore } from './balance-store.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Accounts of departed peers kept for display, and as protection against those that come back: far more than a node's
- * peers in a day, some megabytes. New identities cost an attacker nothing.
+ * For display, and against peers that return: more than a node's peers in a day, some megabytes. New identities are free.
  */
 const ACCOUNTS_MAX = 10_000;
 
 export class Accounts {
   readonly #terms: AccountingTerms;
-  /** The account that was opened first comes first. */
+  /** In order of opening. */
   readonly #accounts = new Map<string, Account>();
   readonly #balances: BalanceStore;
 
@@ -29,7 +28,7 @@ export class Accounts {
     return this.#accounts.get(overlayHex);
   }
 
-  /** A peer's account, opened if there is none. */
+  /** Opened if there is none. */
   of(overlayHex: string): Account {
     const known = this.#accounts.get(overlayHex);
     if (known !== undefined) return known;
@@ -43,17 +42,16 @@ export class Accounts {
     return [...this.#accounts.values()];
   }
 
-  /** Notes that the balances of `account` differ from the disk. */
+  /** They differ from the disk. */
   changed(account: Account): void {
     this.#balances.changed(account);
   }
 
-  /** Writes pending changes. */
   stop(): Promise<void> {
     return this.#balances.stop();
   }
 
-  /** Forgets the oldest of the unused accounts with the least at stake. */
+  /** Unused, with the least at stake, then the oldest. */
   #forgetLeast(): void {
     let least: Account | undefined;
     let leastStake = 0n;

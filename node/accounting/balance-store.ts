@@ -1,17 +1,15 @@
 /**
- * Balances on disk, written behind. They survive a restart for display only: every connection starts at zero
- * (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval replaces one
- * per chunk.
+ * Balances, written behind, for display only: every connection starts at zero (`node-behaviour.md` 5.7). A crash may lose
+ * seconds; one write per peer and interval replaces one per chunk.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 
-/** Longest time that a changed balance is in memory only, milliseconds. */
+/** Of a changed balance, in memory only. */
 const PERSIST_INTERVAL_MS = 5_000;
 
 export interface StoredBalance {
-  /** Overlay, 64 hex. */
   readonly overlayHex: string;
   balance: bigint;
   surplus: bigint;
@@ -23,7 +21,6 @@ export class BalanceStore {
   readonly #state: KeyValueStore;
   readonly #log: Logger;
   #changed = new Set<StoredBalance>();
-  /** On its way to the disk. */
   #unwritten = new Set<StoredBalance>();
   readonly #stopping = new AbortController();
   #writing: Promise<void> | undefined;
@@ -38,13 +35,12 @@ export class BalanceStore {
     return Array.from(this.#state.entries(''), ([overlayHex, value]) => decode(overlayHex, value));
   }
 
-  /** Notes that `account` differs from the disk. Called per chunk; costs one set insertion. */
+  /** Per chunk: one set insertion. */
   changed(account: StoredBalance): void {
     this.#changed.add(account);
     if (this.#writing === undefined && !this.#stopping.signal.aborted) this.#writing = this.#writeLater();
   }
 
-  /** The account is dropped: nothing is kept. */
   forgotten(account: StoredBalance): void {
     this.#changed.delete(account);
     this.#unwritten.delete(account);
@@ -53,7 +49,7 @@ export class BalanceStore {
       .catch((err: unknown) => this.#log.warn({ err }, 'balance could not be removed'));
   }
 
-  /** Writes pending changes. Nothing is written after it. */
+  /** The last write. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -63,12 +59,12 @@ export class BalanceStore {
   async #writeLater(): Promise<void> {
     const { signal } = this.#stopping;
     do {
-      // Aborted: `stop` is waiting for this write, so it is due at once.
+      // `stop` waits for this write.
       await this.#clock.sleep(PERSIST_INTERVAL_MS, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
       await this.#write();
-      // Changed during the write, or not written.
+      // Changed meanwhile, or not written.
     } while (this.#changed.size > 0 && !signal.aborted);
     this.#writing = undefined;
   }
@@ -83,7 +79,7 @@ export class BalanceStore {
     }));
     await this.#state.batch(changes).catch((err: unknown) => {
       this.#log.warn({ err }, 'balances could not be written');
-      // Excluding accounts forgotten meanwhile.
+      // Without those forgotten.
       for (const account of this.#unwritten) this.#changed.add(account);
     });
   }

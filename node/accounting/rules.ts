@@ -1,32 +1,28 @@
 /**
- * The arithmetic of accounting, without state, clock or network. `p2p-protocols.md` 5, `node-behaviour.md` 5.
- * Amounts are bigint throughout: a sum or comparison costs 3 to 5 ns (`test/bench/accounting.bench.ts`), and the
- * thresholds that peers announce have no upper bound that a double would survive.
+ * Pure arithmetic. `p2p-protocols.md` 5, `node-behaviour.md` 5. Bigints: a sum costs 3 to 5 ns
+ * (`test/bench/accounting.bench.ts`), and announced thresholds have no bound that a double would survive.
  */
 import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/**
- * How often the blocklist time of a peer that keeps misbehaving doubles: to at most eight times the first.
- * What looks like misbehaviour may be a wrong clock, which its operator will correct.
- */
+/** Of a repeated blocklisting: at most eight times the first. It may be a wrong clock. */
 const DOUBLINGS_MAX = 3;
 
 /** Amounts between this node and one peer. Positive balance: the peer owes us. */
 export interface Amounts {
   balance: bigint;
-  /** Received beyond what the peer owed. */
+  /** Beyond what the peer owed. */
   surplus: bigint;
-  /** Part (<= 0) of our debt caused by our own requests; above zero: paid for it beyond the debt. */
+  /** <= 0: our debt by own requests; above zero: overpaid. */
   originated: bigint;
-  /** Credits in progress: what we will owe. */
+  /** We will owe. */
   reserved: bigint;
-  /** Our debits and payments in progress: what the peer will owe, and by how much our debt will fall. */
+  /** Debits and payments in progress: the peer will owe, and our debt will fall. */
   shadowReserved: bigint;
-  /** Debits prepared but never applied. */
+  /** Never applied. */
   ghost: bigint;
 }
 
-/** Price of a chunk per proximity order between chunk and serving node, 0..31. */
+/** By proximity order of chunk and server, 0..31. */
 export function priceTable(pricePerProximity: bigint): readonly bigint[] {
   return Array.from({ length: MAX_PO + 1 }, (_, po) => BigInt(MAX_PO + 1 - po) * pricePerProximity);
 }
@@ -35,39 +31,34 @@ export function priceOf(table: readonly bigint[], serverOverlay: Uint8Array, add
   return table[proximityOrder(serverOverlay, address)]!;
 }
 
-/** An amount granted in full to full peers and in part to light ones. */
+/** Full peers get all of it. */
 export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint): bigint {
   return fullNode ? amount : amount / lightFactor;
 }
 
-/** Debt at which we settle before the peer asks for it. */
+/** At which we settle unasked. */
 export function earlyPayment(thresholdReceived: bigint, earlyPercent: number): bigint {
   return (thresholdReceived * BigInt(100 - earlyPercent)) / 100n;
 }
 
-/** Debt at which the peer is disconnected. */
 export function disconnectLimit(thresholdGiven: bigint, tolerancePercent: number): bigint {
   return (thresholdGiven * BigInt(100 + tolerancePercent)) / 100n;
 }
 
-/** What we would owe if every open request and one of `price` were delivered. */
+/** With every open request and one of `price`. */
 export function expectedDebt(amounts: Amounts, price: bigint): bigint {
   const { balance, reserved, surplus } = amounts;
   return (balance < 0n ? -balance : 0n) + reserved + price + surplus;
 }
 
-/**
- * Allowance for the time since the last refresh: nothing in the first second, one second's worth after it.
- */
+/** Nothing in the first second, then one second's worth. */
 export function refreshDue(elapsedMs: number, rate: bigint): bigint {
   return elapsedMs >= 1000 ? rate : 0n;
 }
 
 /**
- * Whether the peer owes more than an honest one can. It asks for as much as the threshold and one second of refresh
- * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
- * paid. And it may already count as paid what we have asked for but not yet received. Our overpayment is not its
- * debt.
+ * Owes more than an honest peer can: the threshold and one second of refresh; after a refresh also what it asked for before,
+ * however little was paid. It may count as paid what we asked for and have not received. Our overpayment is not its debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
@@ -80,7 +71,7 @@ export function hasOverdrawn(account: {
   return balance - reserved - overpaid >= account.disconnectLimit + rate;
 }
 
-/** What a settlement would pay now: our debt less what the peer will owe us for debits in progress. */
+/** Our debt less debits in progress. */
 export function debtToSettle(amounts: Amounts): bigint {
   const { balance, surplus, shadowReserved } = amounts;
   if (balance >= 0n || surplus - balance < shadowReserved) return 0n;
@@ -88,9 +79,8 @@ export function debtToSettle(amounts: Amounts): bigint {
 }
 
 /**
- * What a cheque would pay now: the part of the debt caused by our own requests that neither the next refresh nor
- * debits in progress will pay. Nothing before a first refresh with the peer has succeeded: that one pays any debt,
- * however large.
+ * The debt by own requests that neither the next refresh nor debits in progress will pay. Nothing before the first refresh,
+ * which pays any debt.
  */
 export function chequeAmount(
   amounts: Amounts,
@@ -102,21 +92,21 @@ export function chequeAmount(
   return -amounts.originated < left ? -amounts.originated : left;
 }
 
-/** Debt of the peer that a refresh may pay: including debits in progress, never negative. */
+/** Debits in progress included, never negative. */
 export function payableDebt(amounts: Amounts): bigint {
   const debt = amounts.balance + amounts.shadowReserved;
   return debt > 0n ? debt : 0n;
 }
 
-/** The debt caused by our own requests cannot exceed the debt. */
+/** Not above the debt. */
 export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   const lowest = balance < 0n ? balance : 0n;
   return originated < lowest ? lowest : originated;
 }
 
 /**
- * What the peer may have paid by cheque without counting it: cheques whose acceptance it did not learn of. Its next
- * payment is reduced by them, so together they are worth no more than the debt that it may reach.
+ * Cheques whose acceptance the peer did not learn of. They reduce its next payment, so together they are worth no more than
+ * its debt.
  */
 export function paymentsInDoubt(
   {
@@ -131,20 +121,20 @@ export function paymentsInDoubt(
   return sum < most ? sum : most;
 }
 
-/** Our overpayment cannot exceed what the peer owes. */
+/** Not above what the peer owes. */
 export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   const most = balance > 0n ? balance : 0n;
   return overpaid < most ? overpaid : most;
 }
 
-/** Lowest amount that an honest creditor accepts for a refresh. */
+/** Of an honest creditor, at least. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
-  /** Debits prepared while the refresh ran: they shrink the debt that the creditor sees. */
+  /** While the refresh ran: they shrink the debt that the creditor sees. */
   reservedMeanwhile: bigint;
-  /** Cheques in both directions that only one side may have counted: the creditor may see that much less debt. */
+  /** Cheques that only one side may have counted: the creditor may see less debt. */
   inDoubt: bigint;
-  /** Seconds between the creditor's stamps of this refresh and the one before. */
+  /** Between the creditor's stamps. */
   allegedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -153,12 +143,12 @@ export function expectedAcceptance(refresh: {
   return byTime < byDebt ? byTime : byDebt;
 }
 
-/** What the peer owes, is about to owe, and was offered in vain. */
+/** Owed, about to be owed, or offered in vain. */
 export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint {
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
 
-/** The rest of a debt that time has forgiven in part, never negative. */
+/** After time has forgiven a part. */
 export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
   if (debt === 0n) return 0n;
   const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;
@@ -166,15 +156,14 @@ export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint 
 }
 
 /**
- * How long a misbehaving peer is refused: the time in which its debt would have been forgiven, whole seconds, and
- * longer each time. The doubling is a deliberate difference: Bees refuse equally long every time.
+ * Whole seconds in which the debt would be forgiven, longer each time. The doubling is a deliberate difference from Bees.
  */
 export function blocklistMs(
   debt: bigint,
   options: {
     paymentThreshold: bigint;
     refreshRate: bigint;
-    /** Earlier offences without a settlement since. */
+    /** Without a settlement since. */
     offences: number;
   },
 ): number {
@@ -188,12 +177,12 @@ interface Growth {
   readonly growthLinearSeconds: bigint;
 }
 
-/** Repaid debt at which the granted threshold grows for the first time. */
+/** Of repaid debt. */
 export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint {
   return rate * growthStepSeconds;
 }
 
-/** The checkpoint after `checkpoint`: linear steps at first, doubling later. */
+/** Linear at first, doubling later. */
 export function nextGrowth(checkpoint: bigint, rate: bigint, growth: Growth): bigint {
   return checkpoint < rate * growth.growthLinearSeconds
     ? checkpoint + rate * growth.growthStepSeconds

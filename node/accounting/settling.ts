@@ -1,7 +1,6 @@
 /**
- * Pays what we owe: first by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
- * Credits trigger it, not a timer: a debt that does not grow can wait. A refresh and a payment of one peer may run
- * side by side, one of each at a time; the caller never waits for them.
+ * Pays what we owe: by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6. Credits trigger it: a debt that does
+ * not grow can wait. One refresh and one payment per peer may run; the caller never waits.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -19,19 +18,19 @@ import {
 } from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** Time from the first broken stream to the end of the connection, milliseconds. */
+/** From a broken stream to the connection's end. */
 const LEAVING_MS = 250;
 
 export interface Payments {
-  /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
+  /** Rejects when the creditor refused, broke a rule of its clock or is gone. */
   readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
   /**
-   * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer
-   * has ended its side of the conversation or has had the time to: it must count the payment no later than we
-   * do, or it sees a debt above the limit. Rejects when nothing was paid, within its own time limit.
+   * Absent without a chequebook. Resolves once the cheque is written and stored and the peer has ended its side or had the
+   * time to: it must count the payment no later than we do, or it sees a debt above the limit. Rejects when nothing was
+   * paid.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
-  /** What the peer may have counted as paid by cheque while we have not, accounting units. */
+  /** Counted by the peer, perhaps, but not by us. */
   readonly inDoubt?: (peer: Peer) => bigint;
 }
 
@@ -46,7 +45,7 @@ interface SettlingDeps extends Payments {
 export class Settling {
   readonly #terms: AccountingTerms;
   readonly #deps: SettlingDeps;
-  /** Running payments, at most one per peer. They never reject. */
+  /** One per peer; never rejects. */
   readonly #payments = new Set<Promise<void>>();
 
   constructor(terms: AccountingTerms, deps: SettlingDeps) {
@@ -54,12 +53,11 @@ export class Settling {
     this.#deps = deps;
   }
 
-  /** Waits for running payments. */
   async stop(): Promise<void> {
     await Promise.all(this.#payments);
   }
 
-  /** Settles if the debt is worth it. */
+  /** If it is worth it. */
   settle(account: Account, peer: Peer): void {
     const { clock, pay } = this.#deps;
     const mayPay = pay !== undefined && !account.paying && !account.takesNoCheques;
@@ -85,10 +83,10 @@ export class Settling {
       return undefined;
     });
     account.refreshing = false;
-    // Also after a failure: the creditor may have stamped it, and refuses another one in the same second.
+    // Also after a failure: the creditor may have stamped it, and refuses another in that second.
     account.refreshSentAt = clock.monotonic();
     account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
-    // A peer that left has broken no rule, and the next session starts at zero.
+    // A peer that left has broken no rule.
     if (account.peer !== peer || peer.closed.aborted) {
       if (answer === undefined) metrics.refreshesOfLeavers.inc();
       return;
@@ -111,7 +109,7 @@ export class Settling {
       return;
     }
     account.offences = 0;
-    // The creditor saw the whole debt, and nothing was added meanwhile: it has counted what it had paid.
+    // The creditor saw the whole debt: it has counted what it paid.
     const isWhole = answer.accepted === attempted && debtToSettle(account) === attempted;
     if (isWhole && account.reserved === 0n) account.receivedInDoubt = 0n;
     account.balance += answer.accepted;
@@ -119,7 +117,7 @@ export class Settling {
     this.#deps.changed(account);
   }
 
-  /** A broken stream is often the first sign of a leaving peer: waits a moment for its disconnection. */
+  /** A broken stream is often a peer's first sign of leaving. */
   async #mayLeave({ closed }: Peer): Promise<void> {
     await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
       if (!closed.aborted) throw error;
@@ -131,10 +129,7 @@ export class Settling {
     this.#deps.blocklist(account, peer, reason);
   }
 
-  /**
-   * Sends a cheque for what the refreshes will not pay, unless that is too little or the last payment failed just
-   * now.
-   */
+  /** Unless that is too little, or the last payment just failed. */
   #payRest(
     account: Account,
     { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<Payments['pay']> },
@@ -162,14 +157,14 @@ export class Settling {
       paid = false;
       account.paymentFailedAt = clock.monotonic();
       metrics.paymentErrors.inc();
-      // The peer will not support it before its next session: until then our debt is paid by time only.
+      // Not supported in this session: only time pays.
       if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
         if (account.peer === peer) account.takesNoCheques = true;
         log.info({ peer: peer.overlayHex }, 'peer takes no cheques');
       } else log.warn({ err, peer: peer.overlayHex }, 'payment failed');
     }
     account.paying = false;
-    // Both sides forget the debt of an ended session, whatever was paid of it.
+    // Both sides forget an ended session's debt.
     if (account.peer !== peer) return;
     account.shadowReserved -= amount;
     if (!paid) return;

@@ -1,39 +1,38 @@
 import type { NodeOptions } from '../options.ts';
 import { forClass } from './rules.ts';
 
-/** By default a cheque is worth at least a second's refresh divided by this. */
+/** Of a second's refresh: the least cheque by default. */
 const MINIMUM_PAYMENT_DIVISOR = 5n;
 
-/** Constants of accounting, which all nodes of a network must share; light nodes give their own rate. */
+/** Shared by all nodes of a network; light nodes give their own rate. */
 export interface AccountingTerms {
-  /** Debt that a full peer may reach before it must settle. */
+  /** Before a full peer must settle. */
   readonly paymentThreshold: bigint;
-  /** Debt above the threshold at which a peer is disconnected, percent. */
+  /** Above the threshold, before a disconnect. */
   readonly tolerancePercent: number;
-  /** Part of the threshold that is left when this node settles, percent. */
+  /** Left of the threshold when this node settles. */
   readonly earlyPercent: number;
-  /** Debt forgiven per second between this node and a full peer. */
+  /** Forgiven by a full peer per second. */
   readonly refreshRate: bigint;
-  /** Least time between the end of a refresh and the next one with the same peer, ms. */
+  /** Between refreshes of one peer. */
   readonly refreshIntervalMs: number;
-  /** Mode of this node. */
   readonly fullNode: boolean;
-  /** Light peers get every limit and the refresh rate divided by this. */
+  /** Divides limits and rate of light peers. */
   readonly lightFactor: bigint;
   readonly pricePerProximity: bigint;
-  /** Lowest amount worth a cheque. */
+  /** Of a cheque. */
   readonly minimumPayment: bigint;
-  /** Pause after a failed payment before the next one to the same peer. */
+  /** After a failed payment to the same peer. */
   readonly paymentRetryMs: number;
-  /** First growth checkpoint, and distance to the next ones, in seconds of refresh rate. */
+  /** First checkpoint, and distance to the next, in seconds of refresh rate. */
   readonly growthStepSeconds: bigint;
-  /** From this checkpoint on (seconds of refresh rate) the next one is twice as far. */
+  /** From here on checkpoints double. */
   readonly growthLinearSeconds: bigint;
 }
 
-/** A node's options for accounting, time settlement and pricing, scaled to its class. */
+/** By options, scaled to the node's class. */
 export interface PaymentTerms extends AccountingTerms {
-  /** Lowest threshold accepted from a peer; zero: derived from the refresh rate. */
+  /** Zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
   readonly clockToleranceSeconds: bigint;
   readonly intervalToleranceSeconds: bigint;
@@ -45,7 +44,7 @@ export function paymentTerms(options: NodeOptions): PaymentTerms {
   const own = (amount: number) => forClass(BigInt(amount), fullNode, lightFactor);
   const refreshRate = own(options['refresh-rate']);
   return {
-    // A light node, too, announces the threshold of a full one.
+    // A light node announces a full one's threshold.
     paymentThreshold: BigInt(options['payment-threshold']),
     thresholdMinimum: own(options['payment-threshold-minimum']),
     tolerancePercent: options['payment-tolerance-percent'],

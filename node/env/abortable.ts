@@ -2,16 +2,14 @@ import type { Clock, Deadline } from '../../formats/clock.ts';
 
 const ONCE = { once: true } as const;
 
-/**
- * Settles as `promise` does, or rejects with the signal's reason when that aborts first. Leaves no listener behind.
- */
+/** Or rejects with the signal's reason. Leaves no listener behind. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, ONCE);
-    // One reaction instead of `finally` and `then`: every chunk comes through here several times.
+    // Cheaper than `finally` and `then`; every chunk passes several times.
     promise.then(
       (value) => {
         signal.removeEventListener('abort', onAbort);
@@ -25,10 +23,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/**
- * A deadline whose timer starts when its signal is first requested. Most streams have everything they need in the
- * first packet and then never start one.
- */
+/** Its timer starts when the signal is first requested: most streams have everything in the first packet. */
 export class LazyDeadline implements Deadline {
   readonly #clock: Clock;
   readonly #ms: number;

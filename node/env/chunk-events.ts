@@ -1,13 +1,11 @@
 /**
- * What happened to chunks on this node: a bounded ring, in which the newest event replaces the oldest, for tools that
- * read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)` and costs one
- * branch.
- * Events report what happened and influence nothing. A store change that has to run twice is reported twice.
+ * What happened to chunks on this node: a bounded ring for tools. A node without one pays a branch: `events?.add(…)`. Events
+ * influence nothing; a store change that runs twice is reported twice.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';
 
-/** Every kind, with its meaning for the chunk on the reporting node. */
+/** With its meaning for the chunk on this node. */
 export const CHUNK_EVENT_KINDS = {
   uploaded: 'taken from a client of the API and stamped',
   queued: 'waits in the local store to be pushed',
@@ -39,48 +37,43 @@ export const CHUNK_EVENT_KINDS = {
   deleted: 'no part of the local store refers to it any more; its bytes are gone',
 } as const;
 
-/** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
-/** Sequence number of the event that led to another one; undefined when there is none, or no ring. */
+/** Of the event that led to another; undefined when there is none, or no ring. */
 export type CauseEvent = number | undefined;
 
-/** Details of an event besides its kind. */
 export interface Facts {
-  /** The other node: overlay, 64 hex digits. */
+  /** Overlay, 64 hex digits. */
   readonly peer?: string | undefined;
-  /** Number of the attempt within its push or request, from 1. */
+  /** Within its push or request, from 1. */
   readonly attempt?: number | undefined;
-  /** Sequence number of the event that led to this one: for an attempt the operation, for its end its start. */
+  /** Sequence number of the cause: for an attempt the operation, for its end its start. */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
 }
 
-/** What a part of the node says about an event. */
 interface Account extends Omit<Facts, 'of'> {
   readonly causeEvent?: CauseEvent;
 }
 
-/** Something that happened to a chunk on a node. */
 export interface ChunkEvent extends Facts {
-  /** Counts the events since the start of the node, from 1. */
+  /** Since the start, from 1. */
   readonly seq: number;
-  /** Milliseconds since the unix epoch, with fractions; never goes back on one node. */
+  /** Unix ms, with fractions; never goes back on one node. */
   readonly at: number;
   /** 64 hex digits. */
   readonly address: string;
   readonly kind: ChunkEventKind;
-  /** Since the event `of`, milliseconds; absent when that one has been overwritten. */
+  /** Since the event `of`; absent when that is overwritten. */
   readonly ms?: number | undefined;
 }
 
-/** Events of a node, oldest first. */
 export interface ChunkEventPage {
   /** Oldest first. */
   readonly events: readonly ChunkEvent[];
-  /** Where to continue: every event up to this one has been covered. */
+  /** Every event up to here is covered. */
   readonly last: number;
-  /** Events after the wanted one, of any chunk, that were overwritten. */
+  /** Of any chunk, overwritten after the wanted one. */
   readonly lost: number;
 }
 
@@ -91,20 +84,20 @@ interface Slot extends Account {
 }
 
 const ADDRESS_SIZE = 32;
-/** Longest error detail; peers choose their words and so their length. */
+/** Peers choose their words. */
 const DETAIL_MAX = 200;
 
 export class ChunkEvents {
   readonly capacity: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** Wall time at which the monotonic clock was 0. */
+  /** When the monotonic clock was 0. */
   readonly #origin: number;
   readonly #slots: Slot[] = [];
-  /** Copied: an address may be part of a large message. */
+  /** Copied from perhaps large messages. */
   readonly #addresses: Buffer;
   #last = 0;
 
-  /** @param capacity number of events kept, at least 1 */
+  /** @param capacity at least 1 */
   constructor(capacity: number, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.capacity = capacity;
     this.#clock = clock;
@@ -113,8 +106,8 @@ export class ChunkEvents {
   }
 
   /**
-   * @param address anything not 32 bytes long, as sent by a peer, is not a chunk and has no events
-   * @returns the event's sequence number, for events that it leads to
+   * @param address without 32 bytes, as a peer may send, it is no chunk and has no events
+   * @returns sequence number
    */
   add(kind: ChunkEventKind, address: Uint8Array, account: Account = NOTHING): CauseEvent {
     if (address.length !== ADDRESS_SIZE) return undefined;
@@ -133,7 +126,7 @@ export class ChunkEvents {
     return this.#last;
   }
 
-  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most this many */
+  /** @param wanted.address absent: all chunks */
   page(wanted: { address?: Uint8Array | undefined; after: number; limit: number }): ChunkEventPage {
     const { address, after, limit } = wanted;
     const oldest = Math.max(1, this.#last - this.capacity + 1);
@@ -146,9 +139,7 @@ export class ChunkEvents {
     return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
   }
 
-  /**
-   * The first byte rules out most: a comparison call for every kept event would hold up the node for milliseconds.
-   */
+  /** The first byte rules out most: a call per event would take milliseconds. */
   #isOf(index: number, address: Uint8Array): boolean {
     const from = index * ADDRESS_SIZE;
     if (this.#addresses[from] !== address[0]) return false;
@@ -178,7 +169,6 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
 
-/** Text reported for a failure. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

@@ -1,12 +1,11 @@
 /**
- * Regular expressions from clients: in the syntax of RE2, which has nothing that could backtrack, of bounded length
- * and size, and evaluated one after another with pauses, so that they never take more than a small part of the node's
- * time.
+ * Clients' regular expressions in the syntax of RE2, which cannot backtrack: bounded in length and size, and evaluated one
+ * by one with pauses.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { Lock } from './turns/lock.ts';
 
-/** A text that is not an expression, or is larger than needed for logger names. */
+/** Or larger than logger names need. */
 export class ExpressionError extends Error {
   readonly code = 'EXPRESSION_INVALID';
 
@@ -16,15 +15,14 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Characters: three times the longest name of a logger. */
+/** Three times the longest name of a logger. */
 const LENGTH_MAX = 128;
-/** Sum of all counts in braces, `{2,5}` counts 5: each creates that many copies of what it repeats. */
+/** Sum of counts in braces (`{2,5}`: 5), each of which copies what it repeats. */
 const COUNTS_MAX = 20;
-/** Steps of the compiled expression: about a millisecond for one name. */
+/** A millisecond per name. */
 const PROGRAM_SIZE_MAX = 200;
-/** Between two expressions, milliseconds. */
 const PAUSE_MS = 1_000;
-/** Logger names and parts of them, in which every character stands for itself: these need no expression engine. */
+/** Parts of logger names: no engine is needed. */
 const PLAIN = /^[\w/-]+$/;
 
 type MatchingClock = Pick<Clock, 'monotonic' | 'sleep' | 'turn'>;
@@ -38,10 +36,7 @@ export class Expressions {
     this.#clock = clock;
   }
 
-  /**
-   * Which of the texts the expression matches anywhere in them.
-   * @throws ExpressionError when it is invalid or too large
-   */
+  /** Anywhere in each text. @throws ExpressionError when invalid or too large */
   matches(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
     if (expression.length <= LENGTH_MAX && PLAIN.test(expression))
       return Promise.resolve(texts.map((text) => text.includes(expression)));
@@ -59,7 +54,7 @@ export class Expressions {
     }, signal);
   }
 
-  /** The library is loaded with the first expression: most nodes never see one. */
+  /** Most nodes never load the library. */
   async #matched(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
     const { RE2JS, RE2JSException } = await import('re2js');
     const results: boolean[] = [];
@@ -68,7 +63,7 @@ export class Expressions {
       const size = compiled.programSize();
       if (size > PROGRAM_SIZE_MAX) throw tooLarge(`${size} steps, at most ${PROGRAM_SIZE_MAX}`);
       for (const text of texts) {
-        // The largest take a millisecond per name: other work runs in between.
+        // The largest take a millisecond per name.
         await this.#clock.turn();
         signal?.throwIfAborted();
         results.push(compiled.matcher(text).find());

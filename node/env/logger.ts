@@ -1,12 +1,9 @@
-/**
- * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has its own
- * verbosity, which the API reads and sets while the node runs.
- */
+/** One JSON line per message, by a pino logger per module, whose verbosity the API sets. */
 import { type LogFn, type Logger as Pino, pino } from 'pino';
 import { type Clock, systemClock } from '../../formats/clock.ts';
 import type { Verbosity } from './verbosity.ts';
 
-/** Fields, then a constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */
+/** Constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */
 export interface LogMethod {
   (fields: object, message: string): void;
   (message: string): void;
@@ -19,32 +16,28 @@ export interface Logger {
   info: LogMethod;
   debug: LogMethod;
   isLevelEnabled(level: 'error' | 'warn' | 'info' | 'debug'): boolean;
-  /**
-   * The logger of one module; the same name gives the same logger; `module` is the folder's name, such as `pushsync`.
-   */
+  /** The same name gives the same logger. @param bindings.module the folder, such as `pushsync` */
   child(bindings: { module: string }): Logger;
 }
 
-/** Words of the API, most silent first. `all` and `debug` write the same: nothing is finer than `debug`. */
+/** Most silent first. `all` equals `debug`. */
 export const LOGGER_VERBOSITIES = ['none', 'error', 'warning', 'info', 'debug', 'all'] as const;
 export type LoggerVerbosity = (typeof LOGGER_VERBOSITIES)[number];
 
-/** A logger as the API knows it. */
+/** For the API. */
 export interface RegisteredLogger {
-  /** Elements joined by `/`: `node/pushsync`. */
+  /** Such as `node/pushsync`. */
   readonly name: string;
-  /** `<name>[<finest level>][<fixed values>]>><sink>`, unique among loggers. */
+  /** `<name>[<finest level>][<fixed values>]>><sink>`, unique. */
   readonly subsystem: string;
   verbosity(): LoggerVerbosity;
-  /** Lasts until the node stops. */
   setVerbosity(verbosity: LoggerVerbosity): void;
 }
 
-/** The logger of the node itself, which knows its modules' loggers. */
 export interface RootLogger extends Logger {
-  /** Itself first, then the modules in the order of their creation. */
+  /** Itself first, then modules in order of creation. */
   registered(): readonly RegisteredLogger[];
-  /** Called for every written line, its own and its modules'. */
+  /** Own and modules' lines. */
   onLine(listener: (level: 'error' | 'warn' | 'info' | 'debug') => void): void;
 }
 
@@ -56,7 +49,7 @@ const LEVEL_OF_WORD = {
   debug: 'debug',
   all: 'debug',
 } as const satisfies Record<LoggerVerbosity, Verbosity>;
-/** Verbosities as shown: the finest one is `all`. */
+/** The finest is shown as `all`. */
 const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
   silent: 'none',
   error: 'error',
@@ -67,17 +60,17 @@ const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
 };
 
 const ROOT_NAME = 'node';
-/** The network nodes' names for the finest level, and for standard output, the only sink. */
+/** The network nodes' names; standard output is the only sink. */
 const FINEST = 0;
 const SINK = 1;
-/** Bytes kept while standard output takes none; also the longest line. */
+/** Kept for a stuck standard output; also the longest line. */
 const UNWRITTEN_MAX = 1_048_576;
 
 export interface LogDestination {
   write(line: string): void;
 }
 
-/** JSON lines with the time of `clock` (default: the system's) on `destination` (default: standard output). */
+/** Defaults: the system's clock, standard output. */
 export function createLogger(
   options: { verbosity: Verbosity; name?: string },
   { clock = systemClock(), destination }: { clock?: Pick<Clock, 'now'>; destination?: LogDestination } = {},
@@ -105,7 +98,7 @@ export function createLogger(
     const known = modules.get(module);
     if (known !== undefined) return known;
     const made = childOf({ module });
-    // Set even if equal to the root's: a child without its own would follow its parent's from then on.
+    // A child without its own level follows its parent's.
     made.level = options.verbosity;
     modules.set(module, made);
     registered.push(registration(`${ROOT_NAME}/${module}`, made));
@@ -121,9 +114,8 @@ export function createLogger(
 }
 
 /**
- * Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order.
- * Lines that a full or failing disk does not take are written once it does, the first ones, up to the limit: without
- * a listener, each line would throw the error.
+ * At once: a killed node's last lines say what it was doing. Lines that a failing disk refuses are written later, up to the
+ * limit. Without a listener each would throw.
  */
 function standardOutput(): LogDestination {
   return pino.destination({ dest: SINK, sync: true, maxLength: UNWRITTEN_MAX }).on('error', () => undefined);
@@ -140,7 +132,7 @@ function registration(name: string, logger: Pino): RegisteredLogger {
   };
 }
 
-/** Drops everything; for tests and tools that have no log. */
+/** For tests and tools. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' });
 }

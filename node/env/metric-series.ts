@@ -1,11 +1,11 @@
-/** Live metrics and their text, version 0.0.4 of the exposition format. Compared with prom-client in the tests. */
+/** Exposition format 0.0.4. */
 
 export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Counter {
   inc(value?: number): void;
   inc(labels: Labels, value?: number): void;
-  /** One of its series, for paths where a label look-up costs too much: values can only be added. */
+  /** One series, without a label look-up per value. */
   tally(labels: Labels): Tally;
 }
 
@@ -16,10 +16,9 @@ export interface Tally {
 export interface Gauge {
   set(value: number): void;
   set(labels: Labels, value: number): void;
-  /** Up and down by one: counts how many there are of something. */
   inc(labels?: Labels): void;
   dec(): void;
-  /** Its value is read at each exposition. */
+  /** Read at each exposition. */
   from(source: () => number): void;
 }
 
@@ -49,24 +48,22 @@ const SUMMARY_PARTS: readonly Part[] = [
 ];
 
 /**
- * What all kinds share: one record of type `T` per combination of labels used. Maps are made when they are needed: a
- * node has hundreds of series, most of them without labels, and a process may hold a thousand nodes.
+ * A record of type `T` per combination of labels. Maps are made on demand: a process may hold a thousand nodes with hundreds
+ * of series.
  */
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
   readonly #names: readonly string[];
-  /** Of a series without labels. */
+  /** Without labels. */
   #only: T | undefined;
-  /** Of the others, by their labels' text. */
+  /** By their labels' text. */
   #records: Map<string, T> | undefined;
-  /**
-   * Records of a series with one label, by its value: building the label text costs more than the rest of an event.
-   */
+  /** With one label, by its value: label texts are costly. */
   #byValue: Map<string | number, T> | undefined;
-  /** Lines of each record up to their values, by its labels: a node at rest is asked for them again and again. */
+  /** Lines up to their values, by labels: asked for again and again. */
   #heads: Map<string, readonly string[]> | undefined;
   protected abstract readonly type: string;
-  /** Suffix of the name and own labels of each line of a record. */
+  /** Suffix and labels of each line. */
   protected abstract readonly parts: readonly Part[];
 
   constructor(spec: SeriesSpec) {
@@ -75,10 +72,9 @@ abstract class Series<T> {
   }
 
   protected abstract create(): T;
-  /** Values of these lines. */
   protected abstract values(record: T): readonly number[];
 
-  /** @throws TypeError when the labels are not those of the specification */
+  /** @throws TypeError for labels that are not specified */
   protected record(labels: Labels): T {
     if (labels === NO_LABELS && this.#only !== undefined) return this.#only;
     const value = this.#singleValue(labels);
@@ -102,7 +98,7 @@ abstract class Series<T> {
     return record;
   }
 
-  /** The value for a series with one label, if `labels` has only that label. */
+  /** If `labels` has only that one. */
   #singleValue(labels: Labels): string | number | undefined {
     if (this.#names.length !== 1) return undefined;
     const name = this.#names[0]!;
@@ -110,7 +106,6 @@ abstract class Series<T> {
     return labels[name];
   }
 
-  /** The labels as they are exposed. */
   #keyOf(labels: Labels): string {
     const foreign = Object.keys(labels).find((name) => !this.#names.includes(name));
     if (foreign !== undefined) throw new TypeError(`${this.#spec.name} has no label '${foreign}'`);
@@ -122,13 +117,13 @@ abstract class Series<T> {
   text(): string {
     const { name, help } = this.#spec;
     const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${this.type}`];
-    // An untouched series is zero, unless its labels are unknown.
+    // Untouched series are zero, unless labels are unknown.
     const records =
       this.#names.length === 0 ? [['', this.record(NO_LABELS)] as const] : (this.#records ?? []);
     for (const [key, record] of records) {
       const heads = this.#headsOf(key);
       const values = this.values(record);
-      // An iterator would make an object for each line.
+      // An iterator would make an object per line.
       for (let i = 0; i < values.length; i++) lines.push(`${heads[i]} ${numberText(values[i] as number)}`);
     }
     return lines.join('\n');
@@ -162,7 +157,7 @@ abstract class ValueSeries extends Series<Tally> {
 export class CounterSeries extends ValueSeries implements Counter {
   protected readonly type = 'counter';
 
-  /** @throws RangeError for a step that is negative or not a number */
+  /** @throws RangeError unless zero or positive */
   inc(labelsOrValue: Labels | number = 1, value = 1): void {
     const isBare = typeof labelsOrValue === 'number';
     const step = isBare ? labelsOrValue : value;
@@ -202,13 +197,13 @@ export class GaugeSeries extends ValueSeries implements Gauge {
   }
 }
 
-/** Default upper bounds of a histogram, seconds. */
+/** Seconds. */
 const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Parts of histograms, which all with the same list of bounds share. */
+/** Shared by equal lists of bounds. */
 const partsByBounds = new WeakMap<readonly number[], readonly Part[]>();
 
 interface Distribution {
-  /** Number of values up to each bound and above the previous one; the last counts values above all bounds. */
+  /** Per bound, above the one before; the last counts values above all. */
   readonly counts: number[];
   sum: number;
   count: number;
@@ -250,7 +245,7 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
   }
 }
 
-/** Without quantiles: only the number of values and their sum. */
+/** Without quantiles. */
 export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
   protected readonly type = 'summary';
   protected readonly parts = SUMMARY_PARTS;

@@ -10,8 +10,8 @@ import {
 } from './metric-series.ts';
 
 /**
- * Metrics are declared as data beside the code that updates them (`metrics.ts` of each module) and registered here
- * once. Names: `<prefix>_<module>_<what>_<unit>`; seconds and bytes; labels from closed sets only.
+ * Declared beside the code that updates them (`metrics.ts`). Names: `<prefix>_<module>_<what>_<unit>`; seconds and bytes;
+ * labels from closed sets.
  */
 export interface MetricSpec {
   readonly kind: 'counter' | 'gauge' | 'histogram' | 'summary';
@@ -19,11 +19,10 @@ export interface MetricSpec {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Upper bounds, histograms only. */
+  /** Histograms only. */
   readonly buckets?: readonly number[];
 }
 
-/** A set of metrics of one module: key in code → specification. */
 export type MetricTable = Readonly<Record<string, MetricSpec>>;
 
 interface KindOf {
@@ -36,19 +35,15 @@ interface KindOf {
 export type MetricsOf<T extends MetricTable> = { readonly [K in keyof T]: KindOf[T[K]['kind']] };
 
 export interface Metrics {
-  /** Registers a module's table and returns its live metrics. Registering a name twice throws. */
+  /** A name registered twice throws. */
   register<T extends MetricTable>(table: T): MetricsOf<T>;
-  /** Text exposition format. */
   expose(): Promise<string>;
   readonly contentType: string;
 }
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/**
- * @param options.prefix `svc` or `bee` (the dialect's)
- * @param options.process families that describe the process, which come first
- */
+/** @param options.prefix `svc` or `bee` @param options.process families that come first */
 export function createMetrics(options: {
   prefix: string;
   process?: (() => Promise<string[]>) | undefined;

@@ -1,38 +1,36 @@
 /**
- * Power of a node that shares its process. All from outside (timers, bytes, requests, answers) passes `run`, so the
- * owner can freeze or end it at any moment: running code gets to its next wait.
+ * Power of a node that shares its process. Everything from outside passes `run`, so the owner can freeze or end it at any
+ * moment: running code gets to its next wait.
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { type Clock, clockOn } from '../../formats/clock.ts';
 import type { SharedResults } from '../../formats/shared-results.ts';
 
-/** Which node the running code belongs to. */
 const current = new AsyncLocalStorage<Power>();
-/** Runs what must see no context of the caller: a node would keep that of its builder for all its life. */
+/** Without a context: a node would keep its builder's. */
 const outside = AsyncLocalStorage.snapshot();
 
 export type PowerState = 'on' | 'frozen' | 'off';
 
 export class Power {
   readonly #crashed: (error: unknown) => void;
-  /** Where its code runs: one for all, because making one costs more than most pieces of work. */
+  /** One for all: making one costs more than most work. */
   readonly #scope: AsyncResource = outside(() => current.run(this, () => new AsyncResource('POWER')));
   readonly #listeners = new Set<(state: PowerState) => Promise<void> | void>();
   #waiting: (() => void)[] = [];
   #state: PowerState = 'on';
-  /** Until it is cut. */
   #piecesLeft = Number.POSITIVE_INFINITY;
 
-  /** Results that the node shares with others of its process. */
+  /** With others of its process. */
   readonly shared: SharedResults | undefined;
 
-  /** @param crashed called with an error that the node did not catch, once it is off */
+  /** @param crashed called with an uncaught error, once off */
   constructor(crashed: (error: unknown) => void, shared?: SharedResults) {
     this.#crashed = crashed;
     this.shared = shared;
   }
 
-  /** Power of the node whose code is running, or created the failed promise or timer. */
+  /** Of running code, or of what created the failed promise or timer. */
   static current(): Power | undefined {
     return current.getStore();
   }
@@ -41,17 +39,14 @@ export class Power {
     return this.#state;
   }
 
-  /**
-   * Runs `work` as code of the node: now or, if frozen, when it is thawed, in the order of the calls; never when it
-   * is off.
-   */
+  /** Now or, if frozen, at the thaw, in order; never when off. */
   run(work: () => void): void {
     if (this.#state === 'off') return;
     if (this.#state === 'frozen' || this.#waiting.length > 0) this.#waiting.push(work);
     else this.#run(work);
   }
 
-  /** As `run` for work that takes time: the promise settles while the power is on, or never. */
+  /** The promise settles while the power is on, or never. */
   hold<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settled = (settle: () => void) => this.run(settle);
@@ -72,13 +67,13 @@ export class Power {
     if (this.#state !== 'frozen') return;
     void this.#become('on');
     while (this.state === 'on' && this.#waiting.length > 0) {
-      // Removed only after it has run: its consequences come after the other waiting work.
+      // After it has run: its consequences come after other waiting work.
       this.#run(this.#waiting[0] as () => void);
       this.#waiting.shift();
     }
   }
 
-  /** Takes effect at once. Resolves when files and sockets are released. */
+  /** At once. Resolves when files and sockets are released. */
   async cut(): Promise<void> {
     if (this.#state === 'off') return;
     this.#waiting = [];
@@ -87,20 +82,19 @@ export class Power {
     await released;
   }
 
-  /** Cuts it instead of running the piece of work after so many others. Resolves when it is off. */
+  /** In place of the piece after so many. Resolves when off. */
   cutAfter(pieces: number): Promise<void> {
     this.#piecesLeft = pieces;
     return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));
   }
 
-  /** Handles an error that the node did not catch. */
   crash(error: unknown): void {
     if (this.#state === 'off') return;
     void this.cut();
     this.#crashed(error);
   }
 
-  /** Reports every change; reports `off` at once if it is already off. @returns ends that */
+  /** Reports `off` at once if already off. @returns ends the calls */
   onChange(listener: (state: PowerState) => Promise<void> | void): () => void {
     if (this.#state === 'off') void listener('off');
     else this.#listeners.add(listener);
@@ -123,7 +117,7 @@ export class Power {
   }
 }
 
-/** The time of `base` for one node: its timers wait while it is frozen, and are dropped when it is off. */
+/** Of one node: timers wait while it is frozen, and are dropped when off. */
 export function poweredClock(base: Clock, power: Power): Clock {
   const running = new PoweredTimer(power);
   power.onChange((state) => {
@@ -145,7 +139,7 @@ export function poweredClock(base: Clock, power: Power): Clock {
 
 const NO_TIMER: Disposable = { [Symbol.dispose]: () => undefined };
 
-/** Those of a node form a ring, which a timer enters and leaves at less cost than a set. */
+/** A ring, which costs less than a set. */
 class PoweredTimer implements Disposable {
   readonly #power: Power;
   #wake: (() => void) | undefined;
@@ -153,7 +147,7 @@ class PoweredTimer implements Disposable {
   #before: PoweredTimer = this;
   #after: PoweredTimer = this;
 
-  /** @param ring whose last it becomes; default: it begins one, and is never started */
+  /** @param ring whose last it becomes; default: begins one, never started */
   constructor(power: Power, wake?: () => void, ring?: PoweredTimer) {
     this.#power = power;
     this.#wake = wake;
@@ -177,7 +171,7 @@ class PoweredTimer implements Disposable {
     this.#timer?.[Symbol.dispose]();
   }
 
-  /** All of its ring, in the order in which they were set. */
+  /** In the order in which they were set. */
   disposeOthers(): void {
     while (this.#after !== this) this.#after[Symbol.dispose]();
   }

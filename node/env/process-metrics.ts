@@ -1,7 +1,6 @@
 /**
- * Metrics of the process itself: processor time, memory, event loop, garbage collection, under the names that
- * dashboards for Node.js read. The two instruments that run continuously start with the first exposition: an
- * unwatched process does not pay for them, and rates are only known from the second one on anyway.
+ * Metrics of the process, under the usual Node.js names. Two continuous instruments start with the first exposition, so an
+ * unwatched process does not pay for them.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import {
@@ -14,10 +13,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { CounterSeries, GaugeSeries, HistogramSeries } from './metric-series.ts';
 
-/**
- * Each sample wakes the process: at 10 ms that costs twice as much as everything else that an idle node does in a
- * small cluster.
- */
+/** Each sample wakes the process: at 10 ms that costs twice an idle node's other work. */
 const LOOP_RESOLUTION_MS = 20;
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const GC_KINDS: ReadonlyMap<unknown, string> = new Map([
@@ -79,7 +75,7 @@ function gauge(name: string, help: string, value: number): string {
   return series.text();
 }
 
-/** One line per value of a label. */
+/** Per value of a label. */
 function gauges(
   spec: { name: string; help: string; label: string },
   values: Iterable<[string, number]>,
@@ -113,7 +109,7 @@ function memory(): string[] {
   ];
 }
 
-/** From `/proc`; nothing elsewhere. */
+/** From `/proc`. */
 function linuxFigures(): string[] {
   if (process.platform !== 'linux') return [];
   const status = readFileSync('/proc/self/status', 'utf8');
@@ -123,7 +119,7 @@ function linuxFigures(): string[] {
   return [
     gauge('process_virtual_memory_bytes', 'Virtual memory.', bytes('VmSize')),
     gauge('process_heap_bytes', 'Data segment.', bytes('VmData')),
-    // Reading the folder opens it, which adds one.
+    // Reading the folder opens it.
     gauge('process_open_fds', 'Open file descriptors.', readdirSync('/proc/self/fd').length - 1),
     ...(limit === undefined
       ? []
@@ -131,7 +127,7 @@ function linuxFigures(): string[] {
   ];
 }
 
-/** Delays since the last exposition. */
+/** Since the last exposition. */
 function loopDelays(delay: Instruments['delay']): string[] {
   const rows: [suffix: string, ns: number][] =
     delay.count === 0

@@ -2,10 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
- * Response to a request for another protocol: the HTTP server has released its connection, which ends with the
- * answer, unless `leave` hands it to that protocol first.
- * @returns undefined when the connection still has another answer to send: the server itself refuses some requests,
- * and says so to nobody
+ * Response to a request for another protocol, whose connection the HTTP server has released: it ends with the answer, unless
+ * `leave` hands it over.
+ * @returns undefined when another answer is to be sent: the server itself refuses some requests
  */
 export function responseOn(
   request: IncomingMessage,
@@ -13,7 +12,7 @@ export function responseOn(
 ): { readonly response: ServerResponse; readonly leave: () => void } | undefined {
   const http = process.getBuiltinModule('node:http');
   const response = new http.ServerResponse(request);
-  // The server passes sockets; its type only says that they are streams.
+  // Typed as a stream, but always a socket.
   const connection = socket as Parameters<ServerResponse['assignSocket']>[0];
   response.shouldKeepAlive = false;
   try {
@@ -22,7 +21,7 @@ export function responseOn(
     if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_SOCKET_ASSIGNED') throw error;
     return undefined;
   }
-  // Its client may keep its own side open for ever. The response closes with the connection.
+  // Its client may never close.
   const onFinish = () => connection.end(() => connection.destroy());
   response.once('finish', onFinish);
   return {

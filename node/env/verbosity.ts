@@ -1,3 +1,3 @@
-/** Words of the `verbosity` option, most silent first; the initial verbosity of every logger. */
+/** Of the option `verbosity`, most silent first. */
 export const VERBOSITIES = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export type Verbosity = (typeof VERBOSITIES)[number];

@@ -1,30 +1,24 @@
-/**
- * Hashes and signatures computed beside the node's own thread. `offer` says whether handing work over pays now; if not,
- * the caller computes by itself.
- */
+/** Hashes and signatures beside the main thread. `offer` says whether that pays now; if not, the caller computes. */
 
 export interface WorkerOptions {
-  /**
-   * A number: so many threads while uploads are fast. `auto`: one, and only while half a core of the machine is idle.
-   */
+  /** So many while uploads are fast. `auto`: one, while half a core is idle. */
   readonly threads: number | 'auto';
-  /** secp256k1 scalar of the node, 32 bytes. */
+  /** secp256k1 scalar, 32 bytes. */
   readonly privateKey: Uint8Array;
 }
 
-/** Results are the same as without, and never missing: what a thread cannot do is done in its place. */
+/** Results never differ, nor miss: what a thread cannot do is done here. */
 export interface Workers {
-  /** Threads that take work now. */
   readonly running: number;
   /**
-   * Counts work that is about to be done, and starts threads when there is much of it.
-   * @param operations hashes of chunks, or signatures @returns whether to hand them over
+   * Counts work, and starts threads for much of it. @param operations hashes of chunks, or signatures @returns whether to
+   * hand them over
    */
   offer(operations: number): boolean;
-  /** Addresses of content-addressed chunks, 32 bytes each, in order. @param chunks span ‖ payload, not changed until the result is there */
+  /** 32 bytes each, in order. @param chunks span ‖ payload, not to be changed until the result */
   addresses(chunks: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
-  /** EIP-191 signature by the node's key, 65 bytes. @param digest 32 bytes */
+  /** EIP-191 by the node's key, 65 bytes. @param digest 32 bytes */
   sign(digest: Uint8Array): Promise<Uint8Array>;
-  /** Ends the threads. Running calls still settle. */
+  /** Running calls still settle. */
   stop(): Promise<void>;
 }

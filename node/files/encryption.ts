@@ -1,34 +1,32 @@
 /**
- * Encrypted chunks: each has its own key, and all have the same size, so that the content's length is hidden without
- * the key. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
+ * Encrypted chunks: each has its own key, and all have the same size, which hides the length. `data-formats.md` 2.3.
+ * Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import type { Random } from '../../formats/random.ts';
 
-/** The span is encrypted after the segments of the longest payload. */
+/** The span follows the longest payload's segments. */
 const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;
-/** Bytes of every encrypted chunk. */
 export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
-/** Keys drawn at once: a call of the system's generator costs more than the bytes. */
+/** Drawn at once: a call costs more than the bytes. */
 const KEYS_DRAWN = 64;
 
-/** The source of randomness for encrypted content. */
 export interface Encryption {
   /**
-   * @param plain span and payload of the chunk
-   * @returns its key, 32 bytes, and the `paddingSize` bytes that follow the encrypted payload
+   * @param plain span and payload
+   * @returns key, 32 bytes, and the `paddingSize` bytes after the payload
    */
   readonly secret: (
     plain: Uint8Array,
     paddingSize: number,
   ) => { readonly key: Uint8Array; readonly padding: Uint8Array };
-  /** Obfuscation key of a manifest's node, 32 bytes. */
+  /** 32 bytes. */
   readonly obfuscationKey: () => Uint8Array;
 }
 
-/** A random key per chunk. @returns encryption for `split` */
+/** @returns a random key per chunk */
 export function randomEncryption(random: Random): Encryption {
   let drawn: Uint8Array = new Uint8Array(0);
   const nextKey = (): Uint8Array => {
@@ -43,7 +41,7 @@ export function randomEncryption(random: Random): Encryption {
   };
 }
 
-/** @param plain span and up to 4096 bytes of payload @returns 4104 bytes, and their key */
+/** @param plain span and up to 4096 bytes @returns 4104 bytes, and their key */
 export function encryptChunk(
   plain: Uint8Array,
   encryption: Encryption,
@@ -58,8 +56,8 @@ export function encryptChunk(
 }
 
 /**
- * Span and 4096 bytes; the span says how many of them are content.
- * @param data 4104 bytes @param key any 32 bytes; a wrong one gives other bytes, no error
+ * Span and 4096 bytes, of which the span counts as content. @param data 4104 bytes @param key 32 bytes; a wrong one gives
+ * other bytes, no error
  */
 export function decryptChunk(data: Uint8Array, key: Uint8Array): Uint8Array {
   return transcryptChunk(data, key, data.length);

@@ -1,10 +1,9 @@
 /**
- * A source whose pending `next()` can be abandoned from outside: a body that never sends its next part must not keep
- * an upload alive whose chunks can no longer be stored.
+ * A source whose pending `next()` can be abandoned: a stuck body must not keep an upload alive that can no longer be stored.
  */
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
-  /** The pending and every later `next()` rejects with `reason`. The source is ended as soon as it answers. */
+  /** The pending and later `next()` reject with `reason`; the source ends when it answers. */
   readonly interrupt: (reason: unknown) => void;
 }
 
@@ -14,7 +13,7 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   let giveUp: ((reason: unknown) => void) | undefined;
   const pull = async () => {
     const result = await iterator.next();
-    // No reader is left for this part, nor for errors when the source ends.
+    // No reader is left for this part or for errors.
     if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
     return result;
   };

@@ -1,7 +1,6 @@
 /**
- * Reads a tree of chunks as a byte stream, completely or in part. A read walks down only where the tree overlaps the
- * wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is delivered.
- * Nothing is allocated based on a claimed length. Specification: `data-formats.md` 2.2, 2.3, 3.5 to 3.7.
+ * Reads a tree of chunks as a byte stream. Walks only where the tree overlaps the range, fetches a bounded number of bytes
+ * ahead and forgets delivered leaves. No claimed length is trusted for allocation. `data-formats.md` 2.2, 2.3, 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -22,39 +21,39 @@ import {
   TREE_HEIGHT_MAX,
 } from './tree.ts';
 
-/** Bytes fetched ahead of the consumer, for content up to a size and above it: the public network's values. */
+/** Fetched ahead: the public network's values. */
 const READ_AHEAD_SHORT = 262_144;
 const READ_AHEAD_LONG = 524_288;
 const SHORT_CONTENT_MAX = 10_000_000n;
-/** A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per request. */
+/** Most that a caller gets: memory and open retrievals. */
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
-/** Leaves that have already arrived are delivered together up to this size: fewer, larger writes to a socket. */
+/** Arrived leaves are delivered together up to this size: fewer writes. */
 const PIECE_SIZE_MAX = 65_536;
 
 interface ReadOptions {
-  /** Bytes; 0 or less: one chunk at a time. */
+  /** 0 or less: one chunk at a time. */
   readonly readAhead?: number;
-  /** For a consumer that is done with a piece when it requests the next one: all pieces then share memory. */
+  /** The consumer is done with a piece at the next request, so pieces share memory. */
   readonly reuse?: true;
   readonly signal?: AbortSignal;
 }
 
 export interface JoinedFile {
-  /** Bytes, as claimed by the root chunk. */
+  /** As claimed by the root chunk. */
   readonly length: bigint;
   /**
-   * The bytes from `offset` up to but excluding `end`; `0 <= offset <= end <= length`. Pieces are views of
-   * chunks: they must not be changed, and with `reuse` not kept. Leaving the loop ends the open fetches.
+   * Without `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be changed, nor with `reuse` kept.
+   * Leaving the loop ends the fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */
   read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;
 }
 
 /**
- * Fetches the root chunk. For a single-owner chunk, the content is that of the wrapped chunk.
+ * Fetches the root chunk; a single-owner chunk gives the wrapped one's content.
  * @param reference 32 bytes; 64 with the key of encrypted content
- * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
- * `MALFORMED_TREE` (a wrong key, or a chunk that is no root); whatever else the getter throws
+ * @throws ChunkNotFoundError without a root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`, `MALFORMED_TREE` (a
+ *   wrong key, or no root); whatever else the getter throws
  */
 export async function openFile(
   reference: Uint8Array,
@@ -64,7 +63,7 @@ export async function openFile(
   const { address, key } = decodeReference(reference);
   const root = contentOf(await getRoot(address, getter, options.signal), key);
   const encrypted = key !== undefined;
-  // Before a reader promises its length to anyone.
+  // Before its length is promised.
   if (!isLeaf(root)) childrenOf(root, { level: root.level, encrypted });
   return {
     length: root.span,
@@ -86,10 +85,7 @@ export async function openFile(
   };
 }
 
-/**
- * A root chunk, or the content of a replica of it.
- * @throws ChunkNotFoundError also when there is no peer to ask; whatever else the getter throws
- */
+/** Or a replica's content. @throws ChunkNotFoundError also without a peer to ask; whatever else the getter throws */
 export async function getRoot(
   address: Uint8Array,
   getter: ContentGetter,
@@ -109,30 +105,27 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Bytes to fetch ahead in content of this length, unless its reader says otherwise. */
+/** Unless its reader says otherwise. */
 export function defaultReadAhead(length: bigint): number {
   return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
 }
 
-/**
- * A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one.
- */
+/** A subtree in the range. An intermediate chunk stays before its children, as an empty one. */
 interface Subtree extends Reference {
-  /** Its start in the file, and how many bytes its parent says it covers. */
+  /** In the file; its parent says how many bytes. */
   readonly start: bigint;
   readonly span: bigint;
-  /** Steps below the root. */
   readonly depth: number;
   next: Subtree | undefined;
-  /** The chunks that can recover it, and its place among them. */
+  /** Its recovery, and its place there. */
   readonly siblings: Siblings | undefined;
   readonly place: number;
-  /** Settles, and never rejects, when `outcome` is known. */
+  /** Never rejects. */
   fetched: Promise<void> | undefined;
   outcome: Outcome | undefined;
 }
 
-/** For a root, which is fetched before the read starts. */
+/** A root is fetched before the read. */
 const NOWHERE = { address: new Uint8Array(0), key: undefined, siblings: undefined, place: 0 } as const;
 
 type Outcome =
@@ -145,13 +138,12 @@ interface Range {
   readonly encrypted: boolean;
   readonly offset: bigint;
   readonly end: bigint;
-  /** Bytes to fetch ahead. */
   readonly window: bigint;
 }
 
 /**
- * One read: a list, in file order, of the subtrees not yet delivered. Those that start within the window after the
- * head are being fetched; an intermediate chunk that arrives inserts its children after itself.
+ * The undelivered subtrees in file order. Those within the window after the head are being fetched; an arrived intermediate
+ * chunk inserts its children.
  */
 class Walk {
   readonly #range: Range;
@@ -160,7 +152,7 @@ class Walk {
   readonly #allocate: Allocate;
   readonly #shape: TreeShape;
   #head: Subtree | undefined;
-  /** Everything before it is already being fetched. */
+  /** Before it everything is being fetched. */
   #frontier: Subtree | undefined;
 
   constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal; allocate: Allocate }) {
@@ -189,10 +181,7 @@ class Walk {
     }
   }
 
-  /**
-   * Waits for all wanted siblings of the first leaf, and throws when they cannot be recovered: damage is reported
-   * before the first byte, as an error instead of a truncated answer.
-   */
+  /** Reports unrecoverable siblings before the first byte, as an error instead of a truncated answer. */
   async #settleGroup(first: Subtree): Promise<void> {
     if (first.siblings === undefined) return;
     const group: Subtree[] = [];
@@ -202,7 +191,7 @@ class Walk {
     for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
-  /** Removes arrived leaves from the head, up to the size of a piece. Throws if the head has failed. */
+  /** Up to a piece. Throws if the head has failed. */
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;
@@ -215,7 +204,7 @@ class Walk {
         size += wanted.length;
       }
       this.#head = head.next;
-      // Once in the old generation, it would keep all its successors from being collected with the young one.
+      // From the old generation it would keep its successors alive.
       head.next = undefined;
     }
     return leaves;
@@ -228,7 +217,7 @@ class Walk {
     return payload.subarray(Number(from), Number(to));
   }
 
-  /** Starts fetching the head and everything that starts within the window after it. */
+  /** The head and what starts within the window. */
   #fetchAhead(): void {
     const head = this.#head;
     if (head === undefined) return;
@@ -269,7 +258,7 @@ class Walk {
     this.#frontier = node.next;
   }
 
-  /** Inserts the node's children that overlap the range. */
+  /** Those that overlap the range. */
   #insertChildren(node: Subtree, content: Content): void {
     const rest = node.next;
     let last = node;
@@ -286,7 +275,7 @@ class Walk {
     last.next = rest;
   }
 
-  /** Undefined when there are no parities to recover a lost child from, or recovery is not wanted. */
+  /** Undefined without parities, or without recovery. */
   #siblingsOf({ data, parities }: Children): Siblings | undefined {
     const { recovery } = this.#getter;
     if (parities.length === 0 || recovery === undefined || isOnDemand(recovery)) return undefined;
@@ -311,7 +300,6 @@ function subtree(place: Omit<Subtree, 'next' | 'fetched' | 'outcome'>): Subtree 
   return { ...place, next: undefined, fetched: undefined, outcome: undefined };
 }
 
-/** Allocates the memory of a piece, `size` bytes. */
 type Allocate = (size: number) => Uint8Array;
 
 function together(leaves: readonly Uint8Array[], allocate: Allocate): Uint8Array {
@@ -330,7 +318,7 @@ function ownMemory(size: number): Uint8Array {
   return new Uint8Array(size);
 }
 
-/** Otherwise a gigabyte of pieces becomes garbage, and the C library keeps tens of megabytes of it. */
+/** Otherwise the C library keeps tens of megabytes of garbage per gigabyte. */
 function sharedMemory(): Allocate {
   let memory: Uint8Array | undefined;
   return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);

@@ -1,4 +1,4 @@
-/** Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter. */
+/** Manifest nodes as files: read by the joiner, written by the splitter. */
 import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
@@ -11,12 +11,12 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** Nodes on the way to a path; further ones are read in separate turns of the event loop. */
+/** Further nodes take separate turns. */
 const NODES_AT_ONCE = 8;
 
 /**
- * Reads the root node; the other nodes follow when a path leads to them.
- * @throws ManifestError when the content is not a manifest; ChunkNotFoundError when there is none; JoinError
+ * Other nodes follow when a path leads to them.
+ * @throws ManifestError when the content is no manifest; ChunkNotFoundError when there is none; JoinError
  */
 export function openManifest(
   reference: Uint8Array,
@@ -34,10 +34,7 @@ export function openManifest(
   });
 }
 
-/**
- * @returns the manifest's reference, 32 or 64 bytes like those in it
- * @throws ManifestError `METADATA_TOO_LARGE`; what the putter throws
- */
+/** @returns reference, 32 or 64 bytes @throws ManifestError `METADATA_TOO_LARGE`; what the putter throws */
 export function saveManifest(
   manifest: Manifest,
   putter: ChunkPutter,

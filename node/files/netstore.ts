@@ -1,13 +1,12 @@
-/** Chunks from wherever they are: the local store first, then the network. */
+/** The local store first, then the network. */
 import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
 export interface Netstore {
   /**
-   * @param options.cache keep chunks that the network delivered, for repeated reads. Without, a single-owner chunk of
-   * which the cache alone has a copy is asked of the network, where its owner may have put a later one; the copy is
-   * the answer when the network has none
+   * @param options.cache keep delivered chunks. Without, a single-owner chunk that only the cache has is asked of the
+   *   network, which may have a later one; the copy is the answer when it has none
    * @returns a getter that throws ChunkNotFoundError, RetrievalError, or the signal's reason
    */
   getter(options: { readonly cache: boolean }): ChunkGetter;

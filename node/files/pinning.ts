@@ -1,16 +1,12 @@
-/** Pinning of content that is already on the network: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
+/** Of network content: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
 import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';
 
-/** Chunks fetched at once: the network's number. */
+/** The network's number. */
 const CONCURRENCY = 100;
 
-/**
- * Fetches everything below a root and keeps it. The root is pinned when it resolves, and nothing is kept when it
- * rejects.
- * @throws what `traverse` throws; StoreError
- */
+/** Pinned when it resolves; nothing is kept when it rejects. @throws what `traverse` throws; StoreError */
 export async function pinContent(
   reference: Uint8Array,
   { getter, pins, signal }: { getter: ContentGetter; pins: Pins; signal: AbortSignal },

@@ -1,7 +1,6 @@
 /**
- * Cuts a byte stream into a tree of content-addressed chunks. Uses memory for one chunk buffer per level (with
- * redundancy, the chunks of one run per level) plus the leaves that workers hash and the chunks that the putter has
- * not yet taken, whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
+ * Cuts a stream into a tree of chunks. Memory: a chunk buffer per level (with redundancy a run), leaves with workers, chunks
+ * not taken. `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData, cacWithAddress } from '../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
@@ -20,31 +19,23 @@ import {
 } from './redundancy/redundancy.ts';
 import { makeReplicas } from './redundancy/replicas.ts';
 
-/**
- * Leaves given to the putter and not taken, plus a chunk per level that the last completes: as many as a node pushes
- * at once, half a megabyte.
- */
+/** As many as a node pushes at once, half a megabyte. */
 const IN_FLIGHT_CHUNKS = 128;
 /**
- * Leaves hashed by workers at once, while as many are being cut: with the copies for the workers, less than half a
- * megabyte more. Buffers of twice the size cost a node 20 to 40 MiB. Only while leaves come fast, so that none waits
- * long for the others.
+ * By workers, while as many are cut. Twice the size costs a node 20 to 40 MiB. Only while leaves come fast, so that none
+ * waits long.
  */
 const HASHED_AT_ONCE = 32;
 
-/** How content is stored. */
 export interface SplitOptions {
-  /** Absent: the chunks are stored as they are. */
+  /** Absent: not encrypted. */
   readonly encryption?: Encryption | undefined;
-  /** Default 0: no parities, no replicas. */
+  /** 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
-  /** Awaited before each file of a collection and each node of a manifest, so that other work gets its turn. */
+  /** Awaited before each file and manifest node: others get their turn. */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Hash the leaves of content that is not encrypted, when `offer` says so. Absent: the caller's thread hashes
-   * everything.
-   */
+  /** Hash unencrypted leaves when `offer` says so. Absent: the caller's thread hashes. */
   readonly workers?:
     | {
         offer(operations: number): boolean;
@@ -53,19 +44,17 @@ export interface SplitOptions {
     | undefined;
 }
 
-/** Reference: 32 bytes, 64 if encrypted. `length`: bytes of content. */
 export interface SplitResult {
-  /** Address of the root chunk, 32 bytes; for encrypted content, followed by its key. */
+  /** Root address, 32 bytes; then the key of encrypted content. */
   readonly reference: Uint8Array;
   readonly length: bigint;
-  /** Every chunk given to the putter, duplicates included. */
+  /** Duplicates included. */
   readonly chunks: number;
 }
 
 /**
- * Stores the stream. The bytes of a yielded part are copied before the next part is requested. Rejects with the first
- * error of the source, the putter or the signal, after every open put has ended. Vectors:
- * test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
+ * A part is copied before the next is requested. Rejects with the first error of source, putter or signal, after every open
+ * put. Vectors: test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -82,7 +71,7 @@ export async function split(
     if (!inFlight.hasRoom) await inFlight.room();
     tree.add(leaf, address);
   };
-  // The tree makes another chunk of a leaf that is encrypted.
+  // Encryption changes a leaf's chunk.
   const hashed =
     workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
   const onAbort = () => inFlight.fail(signal?.reason);
@@ -112,12 +101,11 @@ export async function split(
   }
 }
 
-/** Content that is already in memory, in the form that `split` reads. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }
 
-/** Cuts the stream into the data of leaves: span ‖ payload. */
+/** Span ‖ payload. */
 class Leaves {
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
@@ -130,7 +118,7 @@ class Leaves {
     return this.#filled === CHUNK_PAYLOAD_SIZE;
   }
 
-  /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
+  /** Up to the leaf's end. @returns how many */
   write(part: Uint8Array, offset: number): number {
     const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
     this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);
@@ -138,7 +126,7 @@ class Leaves {
     return taken;
   }
 
-  /** The current leaf, filled or not; the next one begins. */
+  /** Filled or not; the next one begins. */
   take(): Uint8Array {
     const leaf = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
     leaf.set(encodeSpan(BigInt(this.#filled)));
@@ -155,7 +143,7 @@ interface Hashing {
 
 type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
 
-/** Leaves on their way to the tree, in order: some are being hashed by workers while the next ones are cut. */
+/** In order: workers hash some while the next are cut. */
 class LeavesHashedAhead {
   readonly #workers: NonNullable<SplitOptions['workers']>;
   readonly #add: AddLeaf;
@@ -167,19 +155,17 @@ class LeavesHashedAhead {
     this.#add = add;
   }
 
-  /** Whether leaves are on their way. */
   get isBusy(): boolean {
     return this.#cut.length > 0 || this.#hashing !== undefined;
   }
 
-  /** @param isTaken by the workers; if not, it goes with those before it, and all are awaited */
+  /** @param isTaken by the workers; if not, all are awaited */
   async add(leaf: Uint8Array, isTaken: boolean): Promise<void> {
     this.#cut.push(leaf);
     if (!isTaken) await this.flush();
     else if (this.#cut.length === HASHED_AT_ONCE) await this.#hash();
   }
 
-  /** Adds everything that is on its way. */
   async flush(): Promise<void> {
     if (this.#cut.length > 0) await this.#hash();
     const last = this.#hashing;
@@ -187,12 +173,12 @@ class LeavesHashedAhead {
     await this.#addHashed(last);
   }
 
-  /** Hands over what is cut, and adds what was handed over before. */
+  /** And adds what was handed over before. */
   async #hash(): Promise<void> {
     const before = this.#hashing;
     const leaves = this.#cut;
     this.#cut = [];
-    // Read later, or never if the split fails before.
+    // Never read if the split fails.
     const hashed = Promise.allSettled([this.#workers.addresses(leaves)]);
     this.#hashing = { leaves, hashed };
     await this.#addHashed(before);
@@ -207,30 +193,24 @@ class LeavesHashedAhead {
   }
 }
 
-/** A run of references being filled. */
 interface Level {
-  /** Span (written when the run is wrapped) and references, the buffer of the future chunk. */
+  /** Span (written at the wrap) and references. */
   data: Uint8Array;
   count: number;
-  /** Sum of the children's spans. */
   span: bigint;
-  /** The newest child, which moves up unwrapped if it stays the only one. */
+  /** The newest; moves up unwrapped if it stays alone. */
   last: Child | undefined;
-  /** The children's bytes as stored; filled only with redundancy. */
+  /** As stored; only with redundancy. */
   shards: Uint8Array[];
 }
 
-/** A chunk as the level above it sees it. */
 interface Child {
   readonly reference: Uint8Array;
   readonly span: bigint;
   readonly stored: Chunk;
 }
 
-/**
- * The tree under construction: one open run per level above the leaves. A span is below 2^64, so there are never more
- * than the eight levels that a tree may have.
- */
+/** One open run per level above the leaves. A span is below 2^64, so eight levels suffice. */
 class Tree {
   chunks = 0;
   readonly #emit: (chunk: Chunk) => void;
@@ -252,7 +232,7 @@ class Tree {
     return this.#levels.length === 0;
   }
 
-  /** @param leaf span and payload; kept unless it is encrypted @param address of the leaf, if it is known */
+  /** @param leaf kept unless encrypted @param address if known */
   add(leaf: Uint8Array, address?: Uint8Array): void {
     const span = BigInt(leaf.length - SPAN_SIZE);
     this.#add(
@@ -261,14 +241,14 @@ class Tree {
     );
   }
 
-  /** Closes the tree. @returns the root, whose replicas have also been emitted */
+  /** @returns the root, whose replicas have also been emitted */
   finish(): Child {
     const root = this.#wrapUp();
     for (const replica of makeReplicas(root.stored, this.#shape.level)) this.#take(replica);
     return root;
   }
 
-  /** Wraps the open runs, level by level. A run of a single reference is not wrapped: it moves up as it is. */
+  /** Level by level. A single reference moves up unwrapped. */
   #wrapUp(): Child {
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
@@ -290,7 +270,7 @@ class Tree {
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** Turns the open run of a level, with its parities, into a chunk and hands that to the level above. */
+  /** With its parities, for the level above. */
   #wrap(height: number): void {
     const { data, count, span, shards } = this.#levels[height] as Level;
     let length = SPAN_SIZE + count * this.#referenceSize;
@@ -308,7 +288,7 @@ class Tree {
     this.#add(height + 1, chunk);
   }
 
-  /** Makes and emits a chunk. @param plain span and payload; kept unless encrypted */
+  /** @param plain kept unless encrypted */
   #close(plain: Uint8Array, span: bigint): Child {
     if (this.#encryption === undefined) return this.#child(cacFromData(plain), span);
     const { data, key } = encryptChunk(plain, this.#encryption);

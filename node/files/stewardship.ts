@@ -1,4 +1,4 @@
-/** Checks whether content can be retrieved from the network, and re-uploads it: `node-behaviour.md` 4.3. */
+/** Checks and re-uploads content: `node-behaviour.md` 4.3. */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -7,33 +7,30 @@ import { isMissing, traverse } from './traversal.ts';
 import { isMalformed } from './tree.ts';
 import type { Uploader } from './upload.ts';
 
-/** Chunks requested at once. A check is patient, so it leaves most of the node's capacity to others. */
+/** A check is patient: the node's capacity is for others. */
 const CHECKS_AT_ONCE = 16;
-/** Chunks fetched at once for an upload, which itself has as many in flight. */
+/** The upload has as many in flight. */
 const FETCHES_AT_ONCE = 16;
 
 export interface Stewardship {
   /**
-   * Asks the network for every chunk, even those that this node has.
-   * @returns false when a chunk is not found, there is no peer to ask, or the chunks are no file @throws any other
-   * error of fetching a chunk
+   * Asks the network even for own chunks. @returns false when a chunk is missing, there is no peer to ask, or the chunks are
+   * no file @throws any other error of fetching
    */
   isRetrievable(reference: Uint8Array, signal: AbortSignal): Promise<boolean>;
   /**
-   * Stamps every chunk anew and pushes it; resolves when every one has its receipt. Fetches those that this
-   * node lacks.
+   * Stamps and pushes every chunk anew; resolves with all receipts. Fetches missing ones.
    * @throws PostageError of the batch, before anything is fetched; what `traverse` throws
    */
   reupload(
     reference: Uint8Array,
     options: { batchId: Uint8Array; getter: ContentGetter; signal: AbortSignal },
   ): Promise<void>;
-  /** Batch with which this node last stamped the root chunk. */
+  /** That last stamped the root chunk here. */
   batchOf(reference: Uint8Array): Uint8Array | undefined;
 }
 
 interface StewardshipDeps {
-  /** Fetches only from the network. */
   readonly network: ChunkGetter;
   readonly uploader: Uploader;
   readonly postage: Pick<Postage, 'lastBatch'>;
@@ -67,8 +64,7 @@ export function createStewardship({ network, uploader, postage, store }: Steward
     },
     batchOf(reference) {
       const address = reference.subarray(0, ADDRESS_SIZE);
-      // Without the chunk, a single-owner chunk's identity is unknown; then it is treated as
-      // content-addressed.
+      // A missing single-owner chunk's identity is unknown: taken for content-addressed.
       return postage.lastBatch(store.chunks.get(address)?.identity ?? address);
     },
   };

@@ -1,7 +1,6 @@
 /**
- * Visits every chunk below a reference: for bytes, data and parities; for a manifest, its nodes and the files that it
- * names; for a single-owner chunk, only itself. `node-behaviour.md` 4.4, `data-formats.md` 10.2. Replicas of roots
- * are not included.
+ * Visits every chunk below a reference: of bytes, data and parities; of a manifest, nodes and files; of a single-owner
+ * chunk, only itself; no replicas. `node-behaviour.md` 4.4, `data-formats.md` 10.2.
  */
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../formats/chunk/chunk.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -23,23 +22,17 @@ import {
 } from './tree.ts';
 
 interface TraverseOptions {
-  /** Chunks fetched and visited at once. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /**
-   * Called with every chunk, in no particular order; repeated chunks may come repeatedly. The first failure ends the
-   * traversal.
-   */
+  /** In any order, perhaps repeatedly. The first failure ends the traversal. */
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** Continues past chunks that no node has, and so leaves out everything below them. The getter knows which ones. */
+  /** Leaves out missing chunks and all below; the getter knows which. */
   readonly skipMissing?: boolean;
 }
 
 /**
- * A lost chunk is recovered if the getter and its parities allow that.
- * @param reference 32 bytes; 64 with the key of encrypted content
- * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for a manifest with broken
- * nodes
+ * Recovers lost chunks if getter and parities allow it. @param reference 32 bytes; 64 with the key of encrypted content
+ * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for broken nodes
  */
 export async function traverse(
   reference: Uint8Array,
@@ -71,7 +64,7 @@ export async function traverse(
   await walk.done();
 }
 
-/** Whether an error says that the network does not have a chunk, or that there is no peer to ask. */
+/** No node has the chunk, or there is no peer to ask. */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   if (error.code === 'CHUNK_UNAVAILABLE') return isMissing(error.cause);
@@ -89,7 +82,7 @@ async function isManifest(
   return isNode(Buffer.concat(await Array.fromAsync(start)));
 }
 
-/** Zeros mean that a path carries only metadata. */
+/** Zeros: only metadata. */
 async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDeps['maySkip']): Promise<void> {
   for await (const { storedAt, value } of manifest.nodes(maySkip)) {
     if (storedAt !== undefined) await walk.add(storedAt);
@@ -97,10 +90,10 @@ async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDep
   }
 }
 
-/** Two nodes of a manifest, as large as they can be. */
+/** Two of the largest manifest nodes. */
 const KEPT_CHUNKS_MAX = 1024;
 
-/** What kind a content is costs no second fetch: one getter keeps chunks for the other. */
+/** To find the kind of content costs no second fetch. */
 function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
   const kept = new Map<string, Chunk>();
   return {
@@ -110,7 +103,7 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
         const key = toHex(address);
         const chunk = kept.get(key) ?? (await getter.get(address, signal));
         kept.set(key, chunk);
-        // Chunks of a tree that is then not walked, because it already was, would stay.
+        // Chunks of trees not walked again would stay.
         if (kept.size > KEPT_CHUNKS_MAX) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
         return chunk;
       },
@@ -127,15 +120,13 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
   };
 }
 
-/** A chunk to be visited. */
 interface Place extends Reference {
-  /** As stated by its parent; undefined for a root and for parities, whose content is not read. */
+  /** By its parent; undefined for a root and for unread parities. */
   readonly span: bigint | undefined;
-  /** Of the whole tree; undefined for a root. */
+  /** Undefined for a root. */
   readonly shape: TreeShape | undefined;
   readonly depth: number;
   readonly isParity: boolean;
-  /** Its means of recovery. */
   readonly siblings?: { readonly group: () => Siblings; readonly place: number } | undefined;
 }
 
@@ -146,19 +137,19 @@ interface WalkDeps {
   readonly getter: ContentGetter;
   readonly signal: AbortSignal;
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** Whether the walk continues after this failure. */
+  /** After this failure. */
   readonly maySkip: (error: unknown) => boolean;
   /** Called once. */
   readonly onFailure: (reason: unknown) => void;
 }
 
-/** Walks trees with a bounded number of concurrent steps, newest place first, so that few places wait. */
+/** Bounded concurrency, newest place first, so that few wait. */
 class TreeWalk {
   readonly #deps: WalkDeps;
   readonly #waiting: Place[] = [];
-  /** Intermediate chunks seen, so that a few that refer to each other do not make an endless tree. */
+  /** Chunks that refer to each other make no endless tree. */
   readonly #seen = new Set<string>();
-  /** References of whole trees: a manifest may name one file as often as it likes. */
+  /** A manifest may name one file often. */
   readonly #begun = new Set<string>();
   #running = 0;
   #failure: { readonly reason: unknown } | undefined;
@@ -168,7 +159,7 @@ class TreeWalk {
     this.#deps = deps;
   }
 
-  /** Starts a tree, unless already started; waits while places of other trees wait. For one caller at a time. */
+  /** Once per tree; waits while others' places wait. One caller at a time. */
   async add(reference: Uint8Array): Promise<void> {
     const key = toHex(reference);
     if (this.#begun.has(key)) return;
@@ -179,7 +170,6 @@ class TreeWalk {
     this.#start();
   }
 
-  /** @returns undefined for failed work that may be skipped */
   async unlessSkipped<T>(work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;
@@ -195,7 +185,7 @@ class TreeWalk {
     this.#deps.onFailure(reason);
   }
 
-  /** Waits for everything that runs. @throws the first failure */
+  /** @throws the first failure */
   async done(): Promise<void> {
     while (this.#running > 0) await this.#change();
     if (this.#failure !== undefined) throw this.#failure.reason;
@@ -293,7 +283,7 @@ class TreeWalk {
   }
 }
 
-/** @throws JoinError `MALFORMED_TREE` for a chunk that does not fit its place in the parent */
+/** @throws JoinError `MALFORMED_TREE` unless it fits its parent */
 function checkPlace({ span, depth }: Place, content: Content): void {
   if (span !== undefined && content.span !== span)
     throw malformed(`span ${content.span} where the parent leaves ${span}`);

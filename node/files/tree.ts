@@ -1,7 +1,4 @@
-/**
- * Decodes one chunk of a file's tree: its span, its redundancy level and, for an intermediate chunk, where its
- * children are and how many bytes each covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
- */
+/** One chunk of a file's tree: span, redundancy level, and children. `data-formats.md` 2.2, 2.3, 3.3 and 3.4. */
 
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
@@ -19,20 +16,18 @@ import {
 } from './redundancy/redundancy.ts';
 
 /**
- * `REFERENCE_INVALID`: the reference has neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do
- * not fit together, as is always the case with a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could not be
- * fetched (the cause says why).
+ * `REFERENCE_INVALID`: neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do not fit, as with a wrong
+ * key. `CHUNK_UNAVAILABLE`: could not be fetched (see the cause).
  */
 export type JoinErrorCode = 'REFERENCE_INVALID' | 'MALFORMED_TREE' | 'CHUNK_UNAVAILABLE';
 
 export class JoinError extends CodedError<JoinErrorCode> {}
 
-/** Levels of intermediate chunks that a tree may have above its leaves. */
+/** Above the leaves. */
 export const TREE_HEIGHT_MAX = 8;
 
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** Where a chunk is, and the key that opens it when it is encrypted. */
 export interface Reference {
   /** 32 bytes. */
   readonly address: Uint8Array;
@@ -41,15 +36,14 @@ export interface Reference {
 }
 
 export interface Content {
-  /** Bytes of the file under this chunk. */
+  /** Of the file. */
   readonly span: bigint;
-  /** The level in the span, 0 if none. */
+  /** 0 if none. */
   readonly level: RedundancyLevel;
-  /** Decrypted. */
   readonly payload: Uint8Array;
 }
 
-/** A child as its parent describes it. */
+/** As its parent says. */
 export interface Child extends Reference {
   readonly span: bigint;
 }
@@ -62,11 +56,7 @@ export function decodeReference(bytes: Uint8Array): Reference {
   return { address: bytes.subarray(0, ADDRESS_SIZE), key: bytes.subarray(ADDRESS_SIZE) };
 }
 
-/**
- * Of a single-owner chunk: the wrapped chunk's.
- * @param key of an encrypted chunk
- * @throws JoinError `MALFORMED_TREE` for content of no tree, mostly a wrong key
- */
+/** Of a single-owner chunk: the wrapped one's. @throws JoinError `MALFORMED_TREE`, mostly for a wrong key */
 export function contentOf(chunk: Chunk, key?: Uint8Array): Content {
   const data = chunk.kind === 'soc' ? socParts(chunk.data).wrapped : chunk.data;
   if (key === undefined) return { ...spanOf(data), payload: data.subarray(SPAN_SIZE) };
@@ -80,22 +70,18 @@ export function contentOf(chunk: Chunk, key?: Uint8Array): Content {
   return { span, level, payload: plain.subarray(SPAN_SIZE, SPAN_SIZE + size) };
 }
 
-/** A leaf may be longer than its span: recovered chunks come padded with zeros. */
+/** May exceed its span: recovered chunks are padded with zeros. */
 export function isLeaf(content: Content): boolean {
   return content.span <= content.payload.length;
 }
 
-/** What an intermediate chunk refers to. */
 export interface Children {
-  /** In order. */
   readonly data: readonly Child[];
-  /** Addresses of the parity chunks. */
   readonly parities: readonly Uint8Array[];
 }
 
 /**
- * Children of an intermediate chunk. Every data child but the last covers the same number of bytes.
- * @param shape of the whole tree
+ * Every data child but the last covers the same number of bytes. @param shape of the whole tree
  * @throws JoinError `MALFORMED_TREE`
  */
 export function childrenOf(content: Content, shape: TreeShape): Children {
@@ -132,7 +118,7 @@ function slices(
   return Array.from({ length: count }, (_, i) => bytes.subarray(from + i * width, from + (i + 1) * width));
 }
 
-/** Whether an error says that chunks are there, but are no file. */
+/** The chunks are no file. */
 export function isMalformed(error: unknown): boolean {
   return error instanceof JoinError && error.code === 'MALFORMED_TREE';
 }
@@ -147,13 +133,13 @@ function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
   return { span: decodeSpan(span), level: level as RedundancyLevel };
 }
 
-/** Size of the references of an intermediate chunk over a subtree. */
+/** Of its references. */
 function payloadSize(span: bigint, shape: TreeShape): number {
   const { data, parities } = referenceCounts(span, shape);
   return data * referenceSize(shape) + parities * ADDRESS_SIZE;
 }
 
-/** Bytes of references before the zero padding that copies of a chunk may have. */
+/** Without the zero padding of copies. */
 function effectiveSize(payload: Uint8Array): number {
   if (payload.length % ADDRESS_SIZE !== 0) throw malformed(`intermediate payload of ${payload.length} bytes`);
   let end = payload.length;

@@ -1,7 +1,6 @@
 /**
- * One upload: chunks are stamped in the order in which they come, and each then either waits in the local store until
- * the upload is done (deferred) or is pushed at once (direct). Specification: `http-api-completion.md` 5,
- * `node-behaviour.md` 2.2.
+ * One upload: chunks are stamped in order, then wait in the store (deferred) or are pushed at once (direct).
+ * `http-api-completion.md` 5, `node-behaviour.md` 2.2.
  */
 import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../../formats/chunk/chunk.ts';
@@ -13,13 +12,13 @@ import { type Postage, PostageError, type Stampable, type UploadStamper } from '
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
 import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 
-/** Chunks of one direct upload handed to the pusher, which itself pushes as many across all uploads of the node. */
+/** The pusher takes as many from all uploads. */
 const DIRECT_IN_FLIGHT = 128;
 
 const DEFERRED = { detail: 'deferred' };
 const DIRECT = { detail: 'direct' };
 
-/** `TAG_NOT_FOUND`: the upload names a tag that this node does not have. */
+/** `TAG_NOT_FOUND`: this node lacks the tag. */
 export class UploadError extends Error {
   readonly code = 'TAG_NOT_FOUND';
   readonly tagUid: number;
@@ -33,35 +32,34 @@ export class UploadError extends Error {
 
 interface BeginOptions {
   readonly batchId: Uint8Array;
-  /** A ready stamp of that batch, for an upload of the one chunk that it was made for. */
+  /** For the one chunk that it was made for. */
   readonly stamp?: Stamp;
-  /** 0 or absent: a new tag. Direct uploads have no tag and ignore it. */
+  /** 0 or absent: new. Direct uploads have none. */
   readonly tagUid?: number;
   readonly deferred: boolean;
-  /** Keeps the content under its root. Pinned content is stored, so it is not pushed before the end. */
+  /** Pinned content is stored, so it is pushed at the end. */
   readonly pin?: boolean;
-  /** Ends direct pushes when it aborts. */
+  /** Aborts direct pushes. */
   readonly signal: AbortSignal;
 }
 
-/** After a failed `put` or `done`, and when the content itself turns out unusable, only `cleanup` may be called. */
+/** After a failed `put` or `done`, or with unusable content, only `cleanup` may be called. */
 export interface Upload extends ChunkPutter {
-  /** Undefined for a direct upload. */
   readonly tagUid: number | undefined;
   /**
-   * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt. Either way, the
-   * stamps are on disk. Rejects with what kept one from it.
-   * @param reference root of the content, 32 or 64 bytes, shown by the tag; needed for content that is pinned
+   * Deferred: all is durable and handed to the pusher. Direct: every chunk has its receipt. Stamps are on disk. Rejects with
+   * what kept one from it.
+   * @param reference root, 32 or 64 bytes, for the tag; needed for pinned content
    */
   done(reference?: Uint8Array): Promise<void>;
-  /** Undoes what is stored, stops running pushes. */
+  /** Stops running pushes. */
   cleanup(): Promise<void>;
 }
 
 export interface Uploader {
   /**
-   * Checks the tag, then the batch; both before any body is read.
-   * @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED`
+   * Checks tag, then batch, before the body. @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`,
+   * `BATCH_NOT_USABLE`, `BATCH_EXPIRED`
    */
   begin(options: BeginOptions): Promise<Upload>;
 }
@@ -71,7 +69,7 @@ export interface UploaderDeps {
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
-  /** Called with the tag of an upload that is pushed when it is done. */
+  /** Tags of uploads that are pushed when done. */
   readonly onWaiting?: (tagUid: number) => void;
 }
 
@@ -84,7 +82,7 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
       const saved = async () => {
         await postage.saved(batchId);
-        // Chunks of an expired batch leave the queue unpushed: what they were part of must not be acknowledged.
+        // Chunks of an expired batch leave the queue unpushed: such content must not be acknowledged.
         if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) return;
         throw new PostageError('BATCH_EXPIRED', 'the batch has expired during the upload');
       };
@@ -99,8 +97,8 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
 }
 
 /**
- * Nothing is acknowledged whose batch is gone, or whose stamps are in memory alone: after a crash their slots would
- * be given to other chunks, and storers would drop the first ones for them.
+ * Nothing is acknowledged whose batch is gone, or whose stamps are in memory alone: after a crash their slots would go to
+ * other chunks, and storers would drop the first.
  */
 function acknowledged(upload: Upload, saved: () => Promise<void>): Upload {
   return {
@@ -140,7 +138,7 @@ function deferredUpload(
   };
 }
 
-/** The root is pinned last, so that pinned content is always uploaded, whatever happens in between. */
+/** Last, so that pinned content is always uploaded. */
 function pinned(upload: Upload, session: PinSession): Upload {
   return {
     tagUid: upload.tagUid,
@@ -160,7 +158,7 @@ function pinned(upload: Upload, session: PinSession): Upload {
   };
 }
 
-/** `put` resolves as soon as the chunk is being pushed; the first failed push ends the others. */
+/** `put` resolves at the push; the first failure ends the others. */
 function directUpload(
   options: { stamper: UploadStamper; signal: AbortSignal },
   { pusher, events }: Pick<UploaderDeps, 'pusher' | 'events'>,

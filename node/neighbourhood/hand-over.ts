@@ -1,13 +1,12 @@
 /**
- * Releases chunks that lie below the storage radius, but none that would be lost by it. An entry leaves the
- * reserve when responsible nodes are known to hold it:
+ * Releases chunks below the storage radius once responsible nodes are known to hold them:
  *
  *   1 compare   peers of its neighbourhood list what they hold (pull syncing, without any chunk): what two of
  *               them have, or one if there is only one, may leave here
  *   2 push      what they do not have is pushed like an upload; the receipt of a deeper storer lets it leave
  *
- * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no
- * node takes stays, and is tried again. None of this is persisted: after a crash the lists are compared anew.
+ * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no node takes is
+ * tried again. After a crash the lists are compared anew.
  */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -26,26 +25,20 @@ import type { Topology } from '../topology/topology.ts';
 import { HAND_OVER_METRICS } from './metrics.ts';
 import { siblingPrefix } from './rules.ts';
 
-/**
- * Other holders that an entry must have before it leaves, where there are that many: one of them may leave
- * for good.
- */
+/** Holders needed where there are that many: one of them may leave for good. */
 const HOLDERS = 2;
-/**
- * Entries in memory that wait for a second holder to be seen: some megabytes. Beyond this the oldest are
- * pushed.
- */
+/** Entries waiting for a second holder, some megabytes. Beyond it the oldest are pushed. */
 const SEEN_MAX = 32_768;
-/** With fewer entries in a bin they are pushed at once: comparing reads the whole lists of its peers. */
+/** Fewer entries of a bin are pushed: comparing reads its peers' whole lists. */
 const COMPARED_MIN = 32;
-/** Longest wait for a page of a list, milliseconds: a peer that has nothing to list does not answer. */
+/** A peer with nothing to list does not answer. */
 const PAGE_MS = 5_000;
-/** Longest comparison with the peers of one bin, milliseconds: a malicious list may have no end. */
+/** A malicious list may have no end. */
 const COMPARED_MS = 60_000;
-/** Entries of a bin pushed at once, and in one run. */
+/** Of a bin. */
 const PUSHES_AT_ONCE = 8;
 const PUSHES_MAX = 256;
-/** Failed pushes in a row that end a bin's turn: the next ones would fail for the same reason. */
+/** In a row; the next pushes would fail for the same reason. */
 const FAILURES_MAX = 16;
 
 export interface HandOverDeps {
@@ -61,9 +54,8 @@ export interface HandOverDeps {
   readonly metrics: Metrics;
 }
 
-/** Entries below the radius, by the neighbourhood that they belong to. */
 export interface Leftover {
-  /** First bits of their addresses, as `0` and `1`. */
+  /** First address bits, as `0` and `1`. */
   readonly neighbourhood: string;
   /** Per stamp. */
   readonly chunks: number;
@@ -71,13 +63,12 @@ export interface Leftover {
 
 export interface HandOver {
   /**
-   * Releases `count` entries. The radius may grow meanwhile.
-   * @returns how many have left; fewer when no more are known to be held elsewhere, or at the signal
+   * The radius may grow meanwhile. @returns how many have left; fewer when no more are known to be held elsewhere, or at the
+   * signal
    */
   release(count: number, signal: AbortSignal): Promise<number>;
-  /** What is still here, largest neighbourhood first. */
+  /** Largest neighbourhood first. */
   leftovers(): Leftover[];
-  /** Why the last push failed; undefined if it succeeded. */
   readonly refusal: string | undefined;
 }
 
@@ -85,20 +76,18 @@ export function createHandOver(deps: HandOverDeps): HandOver {
   return new ReserveHandOver(deps);
 }
 
-/** Pages of a list to read: those that the peer can fill at once, or its end too. */
+/** Those that the peer can fill at once, or its end too. */
 type Pages = 'full' | 'all';
 
 interface Run {
   readonly bin: number;
   readonly pages: Pages;
-  /** Overlays of the peers being compared. */
   readonly peers: ReadonlySet<string>;
   readonly signal: AbortSignal;
-  /** Entries that may still leave; shared by all comparisons of a bin. */
+  /** Entries that may still leave, of all comparisons of a bin. */
   readonly budget: { left: number };
 }
 
-/** How far the lists of a peer have been compared. */
 interface Compared {
   readonly epoch: bigint;
   /** Bin → the next bin id to ask for. */
@@ -108,18 +97,17 @@ interface Compared {
 class ReserveHandOver implements HandOver {
   readonly #deps: HandOverDeps;
   readonly #metrics: MetricsOf<typeof HAND_OVER_METRICS>;
-  /** By overlay. */
   readonly #compared = new Map<string, Compared>();
-  /** Entry → overlay of the peer that has it, for entries that need another holder. */
+  /** Entry → overlay of its only known holder. */
   readonly #seen = new Map<string, string>();
-  /** Bin → bin id from which the next push is chosen, so that failing entries do not block the rest. */
+  /** Bin → bin id of the next push, so that failing entries do not block the rest. */
   readonly #pushFrom = new Map<number, bigint>();
   #refusal: string | undefined;
 
   constructor(deps: HandOverDeps) {
     this.#deps = deps;
     this.#metrics = deps.metrics.register(HAND_OVER_METRICS);
-    // A changed radius puts other entries below it, for which these lists have not been compared.
+    // The lists were not compared for the entries of another radius.
     deps.reserve.onRadius(() => this.#forget());
   }
 
@@ -129,10 +117,10 @@ class ReserveHandOver implements HandOver {
 
   async release(count: number, signal: AbortSignal): Promise<number> {
     const bins = this.#binsBelow().filter((bin) => this.#entriesOf(bin) >= COMPARED_MIN);
-    // The end of a growing list takes seconds: it is read only when the rest was not enough.
+    // The end of a growing list takes seconds: read only if needed.
     let released = await this.#compareAll(bins, 'full', count, signal);
     released += await this.#compareAll(bins, 'all', count - released, signal);
-    // Chunks that other nodes are about to get by pull syncing need not be pushed to them.
+    // Others may get the rest by pull syncing.
     if (released > 0) return released;
     released = await this.#push(count, signal);
     if (released > 0) return released;
@@ -181,7 +169,7 @@ class ReserveHandOver implements HandOver {
 
   // ── compare ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Peers of a bin share one bit more with its chunks than this node does, or more. */
+  /** Peers of a bin share at least one bit more with its chunks than this node. */
   async #compare(
     { bin, pages, count }: { bin: number; pages: Pages; count: number },
     signal: AbortSignal,
@@ -215,7 +203,7 @@ class ReserveHandOver implements HandOver {
     const known = this.#compared.get(peer.overlayHex);
     const compared = known?.epoch === epoch ? known : { epoch, next: new Map<number, bigint>() };
     this.#compared.set(peer.overlayHex, compared);
-    // A peer is responsible only for what lies within its own radius.
+    // The peer's responsibility ends at its own radius.
     const from = Math.max(bin + 1, storageRadius);
     const bins = cursors.map((cursor, number) => ({ number, cursor })).filter(({ number }) => number >= from);
     await Promise.all(
@@ -224,7 +212,7 @@ class ReserveHandOver implements HandOver {
         for (let start = compared.next.get(number) ?? 1n; start <= last && run.budget.left > 0; ) {
           const page = await this.#page(peer, { number, start }, signal);
           if (page === undefined) return;
-          // The rest of the page is left for the next time.
+          // The rest of the page waits.
           if (!(await this.#releaseHeld(page.entries, run))) return;
           start = page.topmost + 1n;
           compared.next.set(number, start);
@@ -233,7 +221,7 @@ class ReserveHandOver implements HandOver {
     );
   }
 
-  /** @returns undefined when the peer has nothing more, or is still collecting it */
+  /** @returns undefined when the peer has nothing more, or is still collecting */
   async #page(
     peer: Peer,
     { number, start }: { number: number; start: bigint },
@@ -250,7 +238,7 @@ class ReserveHandOver implements HandOver {
     }
   }
 
-  /** @returns false when the budget was too small for all that might have left */
+  /** @returns false when the budget was too small */
   async #releaseHeld(
     entries: readonly ReserveEntry[],
     { peer, bin, peers, budget }: Run & { readonly peer: Peer },
@@ -259,7 +247,7 @@ class ReserveHandOver implements HandOver {
     const leaving: ReserveEntry[] = [];
     let whole = true;
     for (const entry of entries) {
-      // The bins are the peer's claim; the addresses are checked.
+      // The peer claims the bins; addresses are checked.
       if (proximityOrder(overlay, entry.address) !== bin) continue;
       whole = budget.left > 0;
       if (!whole) break;
@@ -278,7 +266,7 @@ class ReserveHandOver implements HandOver {
     return whole;
   }
 
-  /** Whether another peer that is still there has been seen to hold the entry; remembers this one if not. */
+  /** Remembers this peer if no other connected holder is known. */
   #hasAnother(key: string, { peerId, peers }: { peerId: string; peers: ReadonlySet<string> }): boolean {
     const before = this.#seen.get(key);
     if (before !== undefined && before !== peerId && peers.has(before)) return true;
@@ -325,7 +313,7 @@ class ReserveHandOver implements HandOver {
     return released;
   }
 
-  /** @returns whether it may leave: a deeper storer has it now */
+  /** @returns whether a deeper storer has it */
   async #pushOne(bin: number, item: ReserveItem, signal: AbortSignal): Promise<boolean> {
     const { pushsync, reserve, log } = this.#deps;
     const held = reserve.load(item.address, item.batchId, item.stampHash);
@@ -339,7 +327,7 @@ class ReserveHandOver implements HandOver {
       this.#refusal = 'no deeper node takes it';
     } catch (err) {
       if (signal.aborted) return false;
-      // No node need keep a chunk that the owner of its batch has replaced.
+      // The owner of its batch has replaced the chunk.
       if (err instanceof PushsyncError && err.code === 'SUPERSEDED' && this.#mayBeReplaced(item)) return true;
       this.#refusal = err instanceof Error ? err.message : String(err);
       log.debug({ err, bin }, 'chunk not handed over');
@@ -348,13 +336,13 @@ class ReserveHandOver implements HandOver {
     return false;
   }
 
-  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  /** A peer is wrong that says an immutable batch's index was reused. */
   #mayBeReplaced({ batchId }: ReserveEntry): boolean {
     return this.#deps.batches.get(batchId)?.immutable === false;
   }
 }
 
-/** Half of the address and part of the stamp's hash distinguish entries, and take little memory. */
+/** Half an address and part of a stamp's hash: little memory. */
 function entryKey({ address, stampHash }: ReserveEntry): string {
   return Buffer.concat([address.subarray(0, 16), stampHash.subarray(0, 8)]).toString('latin1');
 }

@@ -1,6 +1,6 @@
 /**
- * Which bin ids of one bin of a peer have been pulled: ranges, both ends included, ascending and disjoint. Persisted
- * as text, `start;from,to;from,to…` in base 36. `p2p-protocols.md` 7.3.
+ * Pulled bin ids of one bin of a peer: ranges, both ends included, ascending and disjoint. Stored as
+ * `start;from,to;from,to…` in base 36. `p2p-protocols.md` 7.3.
  */
 
 interface Range {
@@ -8,10 +8,8 @@ interface Range {
   readonly to: bigint;
 }
 
-/** Bin ids begin here. */
 const FIRST = 1n;
 const RADIX = 36;
-/** 13 digits hold 64 bits. */
 const TEXT = /^1(?:;[0-9a-z]{1,13},[0-9a-z]{1,13})*$/;
 
 export class Intervals {
@@ -25,7 +23,7 @@ export class Intervals {
     return new Intervals([]);
   }
 
-  /** Undefined for a text that we did not write. */
+  /** Undefined for other texts. */
   static decode(text: string): Intervals | undefined {
     if (!TEXT.test(text)) return undefined;
     const intervals = Intervals.none();
@@ -41,7 +39,7 @@ export class Intervals {
     return [FIRST.toString(RADIX), ...ranges].join(';');
   }
 
-  /** Ranges that touch become one. */
+  /** Joins touching ranges. */
   add(from: bigint, to: bigint): void {
     const lower = from < FIRST ? FIRST : from;
     if (to < lower) return;
@@ -55,12 +53,11 @@ export class Intervals {
     this.#ranges = [...before, merged, ...after];
   }
 
-  /** The highest id that has been pulled, 0 for none. */
+  /** 0 for none. */
   last(): bigint {
     return this.#ranges.at(-1)?.to ?? 0n;
   }
 
-  /** The lowest id that has not been pulled. */
   next(): bigint {
     const first = this.#ranges[0];
     return first === undefined || first.from > FIRST ? FIRST : first.to + 1n;

@@ -9,7 +9,7 @@ export const WARMUP_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** `node-behaviour.md` 12, group localstore, as far as it concerns the reserve. */
+/** `node-behaviour.md` 12, group localstore. */
 export const RESERVE_METRICS = {
   size: { kind: 'gauge', name: 'localstore_reserve_size', help: 'Chunks in the reserve, per stamp.' },
   withinRadius: {

@@ -1,4 +1,4 @@
-/** What a node reports about itself in the status protocol and at `GET /status` (`p2p-protocols.md` 4.5). */
+/** For the status protocol and `GET /status` (`p2p-protocols.md` 4.5). */
 import type { Postage } from '../postage/ports.ts';
 import type { StatusSnapshot } from '../protocols/status/status.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -11,7 +11,7 @@ interface OwnStatusSources {
   readonly postage: Postage;
   readonly puller: Puller;
   readonly fullNode: boolean;
-  /** Whether it stores and forwards for others. */
+  /** For others. */
   readonly serving: boolean;
   readonly reachable: boolean;
   readonly capacityDoubling: number;
@@ -48,13 +48,13 @@ function reserveStatus({ store, topology, puller, capacityDoubling }: OwnStatusS
     reserveSizeWithinRadius: BigInt(store.reserve.sizeWithinRadius()),
     pullsyncRate: puller.rate(),
     storageRadius: radius,
-    // The node counts itself as part of its neighbourhood.
+    // The node itself counts.
     neighborhoodSize: BigInt(topology.neighbours().length + 1),
     committedDepth: radius + capacityDoubling,
   };
 }
 
-/** A radius of zero, within which every peer is a neighbour. */
+/** Radius zero: every peer is a neighbour. */
 function withoutReserve(topology: Topology): ReserveStatus {
   return {
     reserveSize: 0n,

@@ -1,8 +1,6 @@
 /**
- * Pulling from one connected peer: a historical worker for every bin we need, up to its state when we met,
- * and a live worker for what comes from then on. A peer that announces news in its bins has a live worker
- * only while there is something to pull; with others, which answer once, every live worker waits for the next
- * entry.
+ * Pulls from one peer: per bin a historical worker, up to its state when we met, and a live worker from then on. A peer that
+ * announces news has live workers only while there is something to pull; with others each waits for the next entry.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -20,25 +18,24 @@ import type { PullRate } from './pull-rate.ts';
 import { backOffMs, FAR_UNREAD_MAX, type PulledBins } from './pull-rules.ts';
 
 /**
- * Pauses before a page with refusals that may be outdated is asked for again, milliseconds: a node is seldom cut off
- * from its chain for longer than all of them. The chunks of a batch that is gone are refused every time.
+ * Pauses before a page with perhaps outdated refusals is repeated: a node is seldom cut off from its chain for longer.
+ * Chunks of a batch that is gone are refused every time.
  */
 const AGAIN_MS = [5_000, 60_000, 600_000];
-/** A peer that has evicted the entries of such a page, and has none behind them, waits for new ones. */
+/** A peer that has evicted such a page, with nothing behind it, waits for new entries. */
 const AGAIN_OFFER_MS = 30_000;
-/** Such pages of a bin that wait at once; further ones count as pulled, so that bad chunks hold up nothing. */
+/** Such pages per bin; further ones count as pulled, so that bad chunks hold up nothing. */
 const AGAIN_MAX = 64;
 
 export interface PullPeerDeps {
   readonly pullsync: Pullsync;
   readonly progress: PullProgress;
-  /** For all peers together. */
   readonly limit: RateLimit;
   readonly rate: PullRate;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof PULLER_METRICS>;
-  /** Notified of every historical worker, and at its end whether it has pulled everything. */
+  /** Told of each historical worker, and at its end whether it pulled everything. */
   readonly history: { begun(): void; ended(whole: boolean): void };
 }
 
@@ -46,23 +43,21 @@ type Kind = 'historical' | 'live';
 
 interface Bin {
   readonly number: number;
-  /** Highest bin id when we met. */
+  /** When we met. */
   readonly cursor: bigint;
-  /** Where the live worker continues. */
   live: bigint;
-  /** What this session has read, whatever became of it. */
+  /** In this session, whatever became of it. */
   readonly read: Intervals;
-  /** What counts as pulled, also in later sessions. */
+  /** Also in later sessions. */
   readonly pulled: Intervals;
   readonly ending: AbortController;
   readonly running: Map<Kind, Promise<void>>;
   readonly again: Map<DoubtfulPage, Promise<void>>;
 }
 
-/** A page to be asked for again. */
 interface DoubtfulPage {
   readonly from: bigint;
-  /** Grows while the page waits for the first time. */
+  /** Until it is asked for. */
   to: bigint;
   asked: boolean;
 }
@@ -72,17 +67,16 @@ export class PullPeer {
   readonly #deps: PullPeerDeps;
   readonly #ending = new AbortController();
   readonly #bins = new Map<number, Bin>();
-  /** Work of bins that are no longer pulled. */
+  /** Of bins no longer pulled. */
   readonly #leaving = new Set<Promise<unknown>>();
-  /** Pages are asked for again one after the other. */
+  /** Pages are repeated one by one. */
   readonly #againSlot = new Slots(1);
   #listening: Promise<void> | undefined;
-  /** Ends when the peer is to be asked about other bins. */
+  /** Ends when other bins are wanted. */
   #asking: AbortController | undefined;
-  /** Cursors when we met. */
   #cursorsWhenMet: readonly bigint[] | undefined;
   #cursors: Cursors | undefined;
-  /** False for a peer that does not announce news. */
+  /** False for a peer that answers at once. */
   #announcesNews = true;
   #wantedBins: PulledBins | undefined;
 
@@ -91,7 +85,7 @@ export class PullPeer {
     this.#deps = deps;
   }
 
-  /** From now on pulls only these bins. Bins whose workers have ended early are started again. */
+  /** Only these bins; starts early ended workers again. */
   pull(bins: PulledBins | undefined): void {
     if (this.#ending.signal.aborted) return;
     this.#setWantedBins(bins);
@@ -99,14 +93,13 @@ export class PullPeer {
     this.#apply();
   }
 
-  /** Resolves when nothing is being pulled from this peer. */
+  /** Resolves when nothing is pulled from this peer. */
   async pause(): Promise<void> {
     this.#setWantedBins(undefined);
     this.#apply();
     await Promise.all(this.#leaving);
   }
 
-  /** Stops for good. */
   async stop(): Promise<void> {
     const reason = new StreamError('STREAM_RESET', 'pulling from the peer has ended');
     this.#ending.abort(reason);
@@ -163,13 +156,13 @@ export class PullPeer {
     const { from, to } = isPulled ? bins : { from: met.length, to: -1 };
     for (const bin of this.#bins.values()) if (bin.number < from || bin.number > to) this.#end(bin);
     for (let number = from; number <= to; number++) {
-      // Most bins of a peer that announces news never get anything.
+      // Most bins of a peer with news stay empty.
       if (this.#announcesNews && this.#top(number) === 0n) continue;
       this.#work(this.#bins.get(number) ?? this.#begin(number, met[number] ?? 0n));
     }
   }
 
-  /** Whether reading on in a far peer's list costs more than it may bring. */
+  /** Reading a far peer's list may cost more than it brings. */
   #isTooMuch({ from: number }: PulledBins): boolean {
     const read = this.#bins.get(number)?.read ?? this.#deps.progress.intervals(this.#peer.overlayHex, number);
     return this.#top(number) - read.next() >= FAR_UNREAD_MAX;
@@ -204,12 +197,12 @@ export class PullPeer {
     if (this.#isLive(bin)) this.#start(bin, 'live');
   }
 
-  /** Whether there is something to pull beyond the cursor, or to wait for. */
+  /** Something lies beyond the cursor, or is waited for. */
   #isLive(bin: Bin): boolean {
     return bin.cursor < BIN_ID_MAX && (!this.#announcesNews || bin.live <= this.#top(bin.number));
   }
 
-  /** Highest bin id, as far as we know. */
+  /** As far as we know. */
   #top(bin: number): bigint {
     return this.#cursors?.cursors[bin] ?? 0n;
   }
@@ -224,13 +217,13 @@ export class PullPeer {
       metrics.worker.dec();
       if (kind === 'historical') history.ended(bin.read.next() > bin.cursor);
       bin.running.delete(kind);
-      // Entries that came between the worker's last read and its end would otherwise wait for the next news.
+      // Entries after the last read would wait for the next news.
       if (done && !bin.ending.signal.aborted) this.#work(bin);
     };
     bin.running.set(kind, run());
   }
 
-  /** @returns whether nothing is left; false when the peer or the bin ended first */
+  /** @returns false when the peer or the bin ended first */
   async #run(bin: Bin, kind: Kind, signal: AbortSignal): Promise<boolean> {
     const { metrics, log } = this.#deps;
     for (let failures = 0; !signal.aborted; ) {
@@ -259,7 +252,7 @@ export class PullPeer {
     return false;
   }
 
-  /** @returns `useful` unless the peer had nothing, or nothing valid */
+  /** @returns `useful` unless the peer had nothing valid */
   async #page(
     { bin, kind, start }: { bin: Bin; kind: Kind; start: bigint },
     signal: AbortSignal,
@@ -271,9 +264,9 @@ export class PullPeer {
     if (advanced) {
       bin.read.add(start, topmost);
       const waits = errors.some(mayBeOutdated) && this.#askLater(bin, { from: start, to: topmost });
-      // Of a far peer no gap is kept: what follows it would count as unread.
+      // No gap is kept of a far peer: what follows it would count as unread.
       if (!waits || this.#wantedBins?.isFar === true) await this.#enter(bin, { from: start, to: topmost });
-      // A page with nothing new counts as one chunk; otherwise a peer could keep us busy with such pages.
+      // An old page counts as one chunk; otherwise such pages could keep us busy.
       await limit.take(Math.max(1, count), signal);
     }
     return { topmost, useful: advanced && (count > 0 || errors.length === 0) };
@@ -305,7 +298,7 @@ export class PullPeer {
     await this.#deps.progress.save(this.#peer.overlayHex, bin.number, bin.pulled);
   }
 
-  /** @returns false when too many pages wait already */
+  /** @returns false when too many pages wait */
   #askLater(bin: Bin, { from, to }: { from: bigint; to: bigint }): boolean {
     const last = [...bin.again.keys()].at(-1);
     // New entries come in small pages.
@@ -342,7 +335,7 @@ export class PullPeer {
         if (signal.aborted || hasLeft(err)) return;
         metrics.errors.inc();
         log.debug({ err, peer: this.#peer.overlayHex, bin: bin.number }, 'pull failed');
-        // The next session asks for it again.
+        // For the next session.
         if (pauseMs === AGAIN_MS.at(-1)) return;
       } finally {
         this.#againSlot.release();
@@ -351,7 +344,7 @@ export class PullPeer {
     await this.#enter(bin, page);
   }
 
-  /** Asks for the page again. @returns whether there are still refusals that may be outdated */
+  /** @returns whether perhaps outdated refusals remain */
   async #isRefused(bin: Bin, { from, to }: DoubtfulPage, signal: AbortSignal): Promise<boolean> {
     let refused = false;
     for (let start = from; start <= to; ) {
@@ -374,16 +367,14 @@ export class PullPeer {
   }
 }
 
-/**
- * Whether the bin ids of a reserve started anew, or some are being reused because it lost its last entries.
- */
+/** Bin ids started anew, or are reused because the last entries were lost. */
 function isAnew(now: Cursors, before: Cursors): boolean {
   return (
     now.epoch !== before.epoch || now.cursors.some((cursor, bin) => cursor < (before.cursors[bin] ?? 0n))
   );
 }
 
-/** The batch is unknown, or its depth may have grown: the chain may be ahead of what was read of it. */
+/** The batch is unknown or may have grown: the chain may be ahead of what was read. */
 function mayBeOutdated(error: Error): boolean {
   return error instanceof PostageError && (error.code === 'BATCH_NOT_FOUND' || error.passing);
 }

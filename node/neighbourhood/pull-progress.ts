@@ -1,7 +1,6 @@
 /**
- * What has been pulled from which peer, so that a restart continues where it stopped. Keys:
- * `interval/<overlay>/<bin>`, `epoch/<overlay>`, and `radius`, the storage radius for which the intervals
- * hold: bins below it were left out.
+ * What has been pulled from whom, for restarts. Keys: `interval/<overlay>/<bin>`, `epoch/<overlay>`, and `radius`, for which
+ * the intervals hold.
  */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 import { fromHex } from '../../formats/crypto/hex.ts';
@@ -12,34 +11,31 @@ import { Intervals } from './intervals.ts';
 const INTERVAL = 'interval/';
 const EPOCH = 'epoch/';
 const RADIUS = 'radius';
-/** A neighbour that is away for a while may leave the address book, and would then have to offer everything again. */
+/** A neighbour may leave the address book while away, and would have to offer everything again. */
 const PEERS_KEPT = 1_000;
 
 export class PullProgress {
   readonly #state: KeyValueStore;
   readonly #overlay: Uint8Array;
 
-  /** @param state of subsystem `puller` @param overlay of this node */
   constructor(state: KeyValueStore, overlay: Uint8Array) {
     this.#state = state;
     this.#overlay = overlay;
   }
 
-  /** An unreadable record counts as empty, which costs only offers of chunks that are already here. */
+  /** An unreadable record counts as empty: the peer offers known chunks again. */
   intervals(overlayHex: string, bin: number): Intervals {
     const record = this.#state.get(intervalKey(overlayHex, bin));
     const known = record === undefined ? undefined : Intervals.decode(Buffer.from(record).toString());
     return known ?? Intervals.none();
   }
 
-  /** Durable when it resolves. */
   async save(overlayHex: string, bin: number, intervals: Intervals): Promise<void> {
     await this.#state.put(intervalKey(overlayHex, bin), Buffer.from(intervals.encode()));
   }
 
   /**
-   * A peer with a new reserve numbers its chunks anew, so nothing pulled from it before counts. Nor does a
-   * bin with more pulled than exists: the peer lost its last entries, and reuses their ids.
+   * With a new reserve nothing pulled before counts. Nor does a bin with more pulled than exists: its last ids are reused.
    */
   async meet(overlayHex: string, { epoch, cursors }: Cursors): Promise<void> {
     const text = String(epoch);
@@ -53,8 +49,8 @@ export class PullProgress {
   }
 
   /**
-   * The storage radius has changed. With a smaller one this node is responsible for chunks that it has left out or
-   * evicted: neighbours must offer their bins below the old radius again, all other peers everything.
+   * With a smaller radius this node is responsible for chunks left out or evicted: neighbours must offer bins below the old
+   * radius again, others everything.
    */
   async adopt(radius: number): Promise<void> {
     const before = this.#radius();
@@ -67,7 +63,7 @@ export class PullProgress {
     ]);
   }
 
-  /** Forgets other peers once there are many: an overlay costs nothing, and many strangers may come only once. */
+  /** Forgets others once there are many: an overlay costs nothing. */
   async retain(isKept: (overlayHex: string) => boolean): Promise<void> {
     const met = [...this.#state.entries(EPOCH)];
     if (met.length < PEERS_KEPT) return;
@@ -76,12 +72,12 @@ export class PullProgress {
     if (changes.length > 0) await this.#state.batch(changes);
   }
 
-  /** Whether `adopt` will forget intervals: until then nothing may be pulled. */
+  /** `adopt` will forget intervals: until then nothing may be pulled. */
   isStale(radius: number): boolean {
     return radius < this.#radius();
   }
 
-  /** Radius of the last `adopt`; at the very beginning nothing has been left out. */
+  /** Of the last `adopt`; at first nothing is left out. */
   #radius(): number {
     const stored = this.#state.get(RADIUS);
     return stored === undefined ? 0 : Number(Buffer.from(stored).toString());

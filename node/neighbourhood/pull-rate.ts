@@ -1,18 +1,17 @@
 import type { Clock } from '../../formats/clock.ts';
 
 /**
- * Chunks per second over about the last window: the count of the running window, plus the part of the
- * previous one that is still within reach. Windows are aligned to the unix epoch as it was at the start. `p2p-protocols.md` 7.3.
- * From then on time is monotonic: a clock that is set would end all windows at once, and a rate of 0 says that there is
- * nothing left to pull.
- * After the last chunk it stays above 0 for at least one window, and is 0 after two.
+ * Chunks per second over about the last window: the running window's count, plus the reachable part of the one before.
+ * Windows are aligned to the unix epoch at the start (`p2p-protocols.md` 7.3), then monotonic: a set clock would end all
+ * windows, and a rate of 0 says that nothing is left to pull. After the last chunk it stays above 0 for at least one window,
+ * and is 0 after two.
  */
 export class PullRate {
   readonly #windowMs: number;
   readonly #clock: Clock;
-  /** Between the wall clock and the monotonic one, ms. */
+  /** Between wall clock and monotonic one, ms. */
   readonly #epoch: number;
-  /** Number of the running window since the unix epoch. */
+  /** Since the unix epoch. */
   #window = 0;
   #current = 0;
   #previous = 0;
@@ -33,7 +32,7 @@ export class PullRate {
     return (this.#current + (1 - elapsed) * this.#previous) / (this.#windowMs / 1000);
   }
 
-  /** @returns elapsed part of the running window, 0..1 */
+  /** @returns elapsed part of the window, 0..1 */
   #turn(): number {
     const now = this.#epoch + this.#clock.monotonic();
     const window = Math.floor(now / this.#windowMs);

@@ -1,8 +1,6 @@
 /**
- * Brings every chunk that this node is responsible for from the peers that have it: from neighbours all bins from the
- * storage radius on, and one bin from each peer outside; far ones are pulled only within a testbed. What was there
- * when the peer connected (historical) and what arrives from then on (live) are pulled concurrently; progress is
- * persisted. `p2p-protocols.md` 7.3.
+ * Brings every chunk that this node is responsible for from the peers that have it. What was there when a peer connected
+ * (historical) and what arrives later (live) are pulled concurrently; progress is persisted. `p2p-protocols.md` 7.3.
  */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -20,16 +18,15 @@ import { PullRate } from './pull-rate.ts';
 import { binsToPull, PULLING, RECALCULATE_MS } from './pull-rules.ts';
 
 export interface PullerOptions {
-  /** Window of `rate`, milliseconds. */
   readonly rateWindowMs: number;
 }
 
 export interface PullerDeps {
   readonly host: Pick<Host, 'overlay' | 'onConnected' | 'onDisconnected'>;
   readonly topology: Pick<Topology, 'peers'>;
-  /** Whether this node was started with a record of the peer: they belong to one testbed. */
+  /** Started with its record: of the same testbed. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** Whether the peer is in the address book, which is limited. */
+  /** In the bounded address book. */
   readonly isKnown: (overlayHex: string) => boolean;
   readonly pullsync: Pullsync;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
@@ -42,19 +39,18 @@ export interface PullerDeps {
 
 export interface Puller {
   start(): void;
-  /** Resolves when nothing is being pulled. */
   stop(): Promise<void>;
-  /** Historical chunks per second over about one window. */
+  /** Historical chunks per second over a window. */
   rate(): number;
 }
 
-/** Tracks peers from now on, so it must be created before the host starts. */
+/** Create it before the host starts: it tracks peers. */
 export function createPuller(options: PullerOptions, deps: PullerDeps): Puller {
   return new ReservePuller(options, deps);
 }
 
 const MS_PER_MINUTE = 60_000;
-/** Ends a pause between two rounds. One object for all: an error for each peer would cost more than the round. */
+/** Shared: an error per peer would cost more than the round. */
 const NEWS = new Error('something has changed');
 
 class ReservePuller implements Puller {
@@ -63,16 +59,15 @@ class ReservePuller implements Puller {
   readonly #peerDeps: PullPeerDeps;
   readonly #rate: PullRate;
   readonly #peers = new Map<Peer, PullPeer>();
-  /** Overlay → the end of its last session, which a new one of the same overlay waits for. */
+  /** Overlay → end of its last session, which a new one awaits. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   readonly #stopped = new AbortController();
-  /** Ends the pause between two rounds. */
   #wake = new AbortController();
   #managing: Promise<void> = Promise.resolve();
-  /** Monotonic; undefined before the start, and once everything older has been pulled. */
+  /** Monotonic; undefined before the start, and once everything older is pulled. */
   #syncingSince: number | undefined;
   #historical = 0;
-  /** When strangers are forgotten next, monotonic. */
+  /** Monotonic. */
   #forgetAt = 0;
 
   constructor(options: PullerOptions, deps: PullerDeps) {
@@ -123,7 +118,7 @@ class ReservePuller implements Puller {
   }
 
   #connected(peer: Peer): void {
-    // An earlier listener may have disconnected it.
+    // By an earlier listener.
     if (peer.closed.aborted || this.#stopped.signal.aborted) return;
     if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));
@@ -146,7 +141,7 @@ class ReservePuller implements Puller {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
-      // Any event from here on triggers another round.
+      // Later events trigger another round.
       this.#wake = new AbortController();
       try {
         await this.#recalculate();
@@ -179,7 +174,7 @@ class ReservePuller implements Puller {
     await this.#forgetStrangers();
   }
 
-  /** Peers that are neither connected nor in the address book; without a record they cannot be dialled. */
+  /** Neither connected nor in the address book: they cannot be dialled. */
   async #forgetStrangers(): Promise<void> {
     const { clock, isKnown } = this.#deps;
     if (clock.monotonic() < this.#forgetAt) return;

@@ -1,7 +1,4 @@
-/**
- * Restores stored chunks whose bytes are damaged: each is requested from the network once it is found, and the store
- * writes it again. Content that no other node has stays damaged until it is uploaded again.
- */
+/** Restores damaged chunks: the network is asked, and the store writes them again. What no other node has stays damaged. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -9,11 +6,11 @@ import type { Logger } from '../env/logger.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
-/** Pause before the first round, milliseconds: a reader that came across the damage fetches the chunk itself. */
+/** Before the first round: a reader fetches the chunk itself. */
 const FIRST_PAUSE_MS = 1_000;
-/** Pause before chunks that no node had are tried again, milliseconds. */
+/** Before chunks that no node had are tried again. */
 const PAUSE_MS = 300_000;
-/** Chunks per round; they are requested one at a time, so that a broken disk does not cause a flood of requests. */
+/** One at a time: a broken disk must cause no flood of requests. */
 const ROUND_MAX = 1_024;
 
 export interface RepairDeps {
@@ -56,7 +53,7 @@ class DamageRepair implements Repair {
     await this.#round;
   }
 
-  /** Unless one starts sooner. */
+  /** Unless a round starts sooner. */
   #roundIn(pauseMs: number): void {
     const { clock } = this.#deps;
     const at = clock.monotonic() + pauseMs;
@@ -64,7 +61,7 @@ class DamageRepair implements Repair {
     this.#next?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#next = undefined;
-      // Damage found during a round is left to the next one.
+      // Left to the next round.
       if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
       else this.#round = this.#all().finally(() => (this.#round = undefined));
     });
@@ -92,7 +89,7 @@ class DamageRepair implements Repair {
   async #bring(address: Uint8Array): Promise<boolean> {
     const { retrieval, log } = this.#deps;
     try {
-      // Retrieval hands what it finds to the store.
+      // Retrieval hands it to the store.
       await retrieval.retrieve(address, { signal: this.#stopping.signal });
       return true;
     } catch (err) {

@@ -1,17 +1,15 @@
 /**
- * Decides when chunks leave the reserve and how far the node's responsibility reaches. `node-behaviour.md` 2.5.
+ * Decides when chunks leave the reserve and how far the responsibility reaches. `node-behaviour.md` 2.5.
  *
  *   the network's radius is known  a node without one of its own starts with it
  *   a batch has expired            every chunk of it leaves
  *   the neighbourhood is too large the radius grows by one, unless the half left out would have no node
- *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`); those that no
- *                                  node takes stay
+ *   the reserve is full            chunks below the radius are handed over (`hand-over.ts`)
  *   every so often                 the radius shrinks by one if the reserve stays too empty, or if the
  *                                  sibling neighbourhood has lost its nodes and there is room for its chunks
  *
- * One thing at a time, in this order. Expired batches are not recorded anywhere: they are those in the
- * reserve that postage does not know, searched for at the start and whenever there may be one. So a crash
- * loses track of none, nor of a chunk that came while its batch expired.
+ * One thing at a time, in this order. Expired batches are those in the reserve that postage does not know, searched for at
+ * the start and whenever there may be one: a crash loses track of none.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -23,31 +21,24 @@ import type { HandOver, Leftover } from './hand-over.ts';
 import { RESERVE_METRICS } from './metrics.ts';
 import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts';
 
-/**
- * Extra room that a hand-over makes beyond the excess, so that not every new chunk requires asking other
- * nodes.
- */
+/** Beyond the excess, so that not every new chunk asks other nodes. */
 const ROOM_MADE_MAX = 1000;
 const ROOM_MADE_PART = 0.1;
-/** Fraction of the capacity up to which chunks may still await hand-over when the radius grows. */
+/** Of the capacity: chunks that await hand-over while the radius grows. */
 const LEFTOVERS_MAX = 1;
-/** Pause after a run that could not release anything, milliseconds; doubles up to the longest. */
+/** After a run that released nothing; doubles. */
 const STUCK_PAUSE_MIN_MS = 250;
 const STUCK_PAUSE_MAX_MS = 32_000;
-/** The pause at which this is reported, once: shorter ones are no trouble. */
+/** The pause that is reported, once. */
 const STUCK_TOLD_MS = 8_000;
-/**
- * Consecutive checks at which the sibling neighbourhood must be empty before its chunks are this node's: a
- * restart is shorter.
- */
+/** Checks at which the sibling neighbourhood must be empty: longer than a restart. */
 const UNCOVERED_CHECKS = 3;
-/** Batches checked between two turns of other work. */
+/** Between two turns of other work. */
 const BATCHES_PER_TURN = 64;
 
 export interface ReserveWorkerOptions {
-  /** Milliseconds between two checks of an unchanged reserve. */
+  /** Between checks of an unchanged reserve. */
   readonly wakeUpMs: number;
-  /** Smallest storage radius. */
   readonly minimumRadius: number;
 }
 
@@ -60,11 +51,10 @@ export interface ReserveWorkerDeps {
   };
   readonly handOver: HandOver;
   readonly topology: Pick<Topology, 'peers' | 'onChange'>;
-  /** Of this node, 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Historical chunks per second that come from the peers now. */
+  /** Historical chunks per second. */
   readonly pullRate: () => number;
-  /** Called once, when the radius is good enough to ask peers by. */
+  /** Once, when the radius is good enough to ask peers by. */
   readonly onSettled: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -72,26 +62,24 @@ export interface ReserveWorkerDeps {
 }
 
 export interface ReserveWorker {
-  /** Call it once postage knows every batch: chunks of unknown ones leave at once. */
+  /** After postage knows every batch: unknown ones' chunks leave at once. */
   start(): void;
-  /** Called whenever the network's radius is known; only the first call counts. */
+  /** Only the first call counts. */
   networkRadius(radius: number): void;
-  /** Waits at most for the open transaction. */
+  /** For the open transaction at most. */
   stop(): Promise<void>;
   congestion(): Congestion;
 }
 
-/** What keeps the reserve from taking more, and what it cannot release. */
+/** Why the reserve takes no more, and what it cannot release. */
 export interface Congestion {
-  /** The neighbourhood's own chunks fill the reserve, and the radius cannot grow. */
+  /** The neighbourhood's own chunks fill it, and the radius cannot grow. */
   readonly full: boolean;
-  /**
-   * The missing node that would let the radius grow: first bits of its overlay; undefined when there is one.
-   */
+  /** First bits of the node that the radius needs to grow; undefined when there is one. */
   readonly missing: string | undefined;
-  /** Chunks below the radius, while the reserve is over capacity and no node takes them. */
+  /** Below the radius, while the reserve is over capacity. */
   readonly leftovers: readonly Leftover[];
-  /** Why no node takes them, if so. */
+  /** Why no node takes them. */
   readonly refusal: string | undefined;
 }
 
@@ -106,16 +94,15 @@ class Worker implements ReserveWorker {
   readonly #due = { settle: false, sweep: true, unreserve: true, radius: false };
   readonly #ends: (() => void)[] = [];
   #networkRadius: number | undefined;
-  /** The start radius is known but not yet persisted. */
+  /** Known but not persisted. */
   #settling = false;
   #timer: Disposable | undefined;
-  /** Set after a run that could not release anything: nothing is tried again until this timer fires. */
+  /** After a run that released nothing: no retry until then. */
   #stuck: { readonly timer: Disposable } | undefined;
   #stuckPauseMs = STUCK_PAUSE_MIN_MS;
-  /** Something has changed since the last hand-over began. */
+  /** Since the last hand-over began. */
   #retryAsked = false;
   #uncoveredChecks = 0;
-  /** Interrupts the running hand-over. */
   #interruption = new AbortController();
   #woken = Promise.withResolvers<void>();
   #stopped = false;
@@ -138,10 +125,10 @@ class Worker implements ReserveWorker {
       }),
       reserve.onOverflow(() => this.#growIfNeeded()),
       reserve.onRadius(() => this.#show()),
-      // A new peer may take what no other has taken.
+      // It may take what no other has taken.
       topology.onChange(() => this.#retry()),
       postage.onExpired(() => {
-        // Expired chunks go first; afterwards there may be nothing left to hand over.
+        // Expired chunks go first; there may be nothing left to hand over.
         this.#interruption.abort();
         this.#wake({ sweep: true });
       }),
@@ -191,7 +178,7 @@ class Worker implements ReserveWorker {
       try {
         await work();
       } catch (err) {
-        // Retried on the next event; a full disk would refuse again in a tight loop.
+        // Waits for the next event: a full disk would refuse again.
         this.#deps.log.error({ err }, 'reserve worker failed');
       }
       this.#show();
@@ -230,7 +217,6 @@ class Worker implements ReserveWorker {
     onSettled();
   }
 
-  /** Removes the chunks of batches that no longer exist. */
   async #sweep(): Promise<void> {
     const { postage, log } = this.#deps;
     let missing = 0;
@@ -251,7 +237,7 @@ class Worker implements ReserveWorker {
     this.#retry();
   }
 
-  /** Brings the reserve below its capacity, growing the radius where the neighbourhood itself is too large. */
+  /** Grows the radius where the neighbourhood is too large. */
   async #unreserve(): Promise<void> {
     const { reserve, handOver } = this.#deps;
     if (!this.#isFull()) return;
@@ -270,19 +256,19 @@ class Worker implements ReserveWorker {
     } finally {
       this.#metrics.evicted.inc(released);
       if (released > 0) this.#stuckPauseMs = STUCK_PAUSE_MIN_MS;
-      // Chunks that have come meanwhile are no reason to retry at once.
+      // New chunks are no reason to retry at once.
       const again = released > 0 || this.#due.sweep || this.#retryAsked;
       this.#due.unreserve = this.#isFull() && again;
       if (this.#isFull() && !again && !this.#stopped) this.#rest();
     }
   }
 
-  /** At once, because every chunk that comes before is refused; even while chunks are being handed over. */
+  /** At once, even during a hand-over: chunks that come before are refused. */
   #growIfNeeded(): void {
     const { reserve, log } = this.#deps;
     const radius = reserve.radius();
     const leftovers = reserve.size() - reserve.sizeWithinRadius();
-    // Each growth adds to them; the disk must never hold more than two and a half times the capacity.
+    // Each growth adds to them; the disk may hold two and a half times the capacity.
     const mayAdd = leftovers <= reserve.capacity() * LEFTOVERS_MAX;
     if (!this.#overflows() || !mayAdd || radius >= this.#covered()) return;
     log.info({ radius: radius + 1, chunks: reserve.size() }, 'storage radius has grown');
@@ -293,7 +279,7 @@ class Worker implements ReserveWorker {
     this.#retry();
   }
 
-  /** Nothing could be released: the obstacle may be gone after a pause. */
+  /** The obstacle may be gone after a pause. */
   #rest(): void {
     const { clock, handOver, log, reserve } = this.#deps;
     const { refusal } = handOver;
@@ -318,7 +304,7 @@ class Worker implements ReserveWorker {
     const capacity = reserve.capacity();
     const withinRadius = reserve.sizeWithinRadius();
     const withinSmaller = reserve.sizeFrom(radius - 1);
-    // Without any peers it is this node that has lost the others.
+    // Without peers it is this node that lost the others.
     const uncovered = radius > this.#covered() && topology.peers().length > 0;
     this.#uncoveredChecks = uncovered ? this.#uncoveredChecks + 1 : 0;
     const takesOver = this.#uncoveredChecks >= UNCOVERED_CHECKS && withinSmaller < capacity;
@@ -355,7 +341,6 @@ class Worker implements ReserveWorker {
     return this.#deps.reserve.size() >= this.#deps.reserve.capacity();
   }
 
-  /** The neighbourhood's own chunks leave no room. */
   #overflows(): boolean {
     return this.#deps.reserve.overflows();
   }

@@ -1,9 +1,7 @@
 /**
- * How healthy the peers are, and which radius the network has, both from their answers to status requests.
- * `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
- * Rounds start at the end of the warm-up and become rarer; while peers still arrive, the next one waits. A peer that
- * connects in between is asked at once and judged by the norms of the last round, so that a returning node is not
- * avoided for minutes; as long as there are no norms, it starts a round.
+ * How healthy peers are, and the network's radius, by status requests. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
+ * Rounds start after the warm-up and become rarer; while peers arrive, the next one waits. A new peer is asked at once and
+ * judged by the last norms, so that a returning node is not avoided; without norms it starts a round.
  */
 
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
@@ -16,19 +14,19 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** The pause between rounds doubles up to this multiple of the first one… */
+/** Of the first pause, up to which it doubles… */
 const PAUSE_GROWTH_MAX = 60;
-/** … and no further than this, milliseconds. */
+/** … but no further. */
 const PAUSE_MAX_MS = 300_000;
-/** Peers count as no longer arriving after this many first pauses without one. */
+/** First pauses without arrivals. */
 const QUIET_PAUSES = 5;
-/** A round waits for that at most this many first pauses. */
+/** First pauses that a round waits at most. */
 const PATIENCE_PAUSES = 30;
-/** Mode of the peers that are rated; others serve no one. */
+/** Others serve no one. */
 const RATED_MODE = 'full';
 
 export interface SaludOptions {
-  /** Pause after the first round, milliseconds. */
+  /** After the first round. */
   readonly pauseMs: number;
 }
 
@@ -36,9 +34,9 @@ export interface SaludDeps {
   readonly status: Pick<Status, 'request'>;
   readonly host: Pick<Host, 'onConnected'>;
   readonly topology: Pick<Topology, 'peers' | 'neighbours' | 'rated'>;
-  /** Of this node; undefined when it has none. */
+  /** Undefined without any. */
   readonly committedDepth: () => number | undefined;
-  /** Chunks of the own reserve within the radius. */
+  /** Within the radius. */
   readonly reserveSize: () => number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -46,16 +44,15 @@ export interface SaludDeps {
 }
 
 export interface Salud {
-  /** Call it after the warm-up. */
   start(): void;
   stop(): Promise<void>;
-  /** Most frequent committed depth of the full peers; undefined before one has answered. */
+  /** Of the full peers, most frequent; undefined before an answer. */
   networkRadius(): number | undefined;
-  /** False while the neighbours agree with the network on a radius that is not this node's. */
+  /** False while neighbours and network agree on another radius. */
   isHealthy(): boolean;
-  /** Called when the radius first becomes known, and when it changes. */
+  /** Also when it first becomes known. */
   onNetworkRadius(listener: (radius: number) => void): void;
-  /** The radius of this node has changed, so that of its peers is about to change: rounds follow closely again. */
+  /** Rounds follow closely again: the peers' radii will change too. */
   radiusChanged(): void;
 }
 
@@ -77,9 +74,9 @@ class PeerHealth implements Salud {
   #radiusChange = Promise.withResolvers<void>();
   #norms: Norms | undefined;
   #selfHealthy = true;
-  /** Arrival of the last full peer, monotonic. */
+  /** Of a full peer, monotonic. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
-  /** All running work, one after another. */
+  /** One after another. */
   #work: Promise<void> | undefined;
   #loop: Promise<void> | undefined;
 
@@ -153,10 +150,7 @@ class PeerHealth implements Salud {
     );
   }
 
-  /**
-   * Waits while peers arrive: all of them have just been asked, and nodes that start together would otherwise ask
-   * each other again in every round.
-   */
+  /** All of them have just been asked; nodes that start together would ask each other every round. */
   async #arrivals(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { pauseMs } = this.#options;
@@ -169,7 +163,6 @@ class PeerHealth implements Salud {
     }
   }
 
-  /** Nothing here rejects. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const before = this.#work;
     const next = (async () => {
@@ -203,10 +196,10 @@ class PeerHealth implements Salud {
     if (answer !== undefined) this.#rate(answer, this.#norms);
   }
 
-  /** @returns undefined when it did not answer, or is not rated */
+  /** @returns undefined without an answer, or when not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
-    // A peer that leaves ends the stream as well.
+    // Its leaving ends the stream.
     const { signal } = this.#stopped;
     const startedAt = clock.monotonic();
     try {
@@ -237,7 +230,7 @@ class PeerHealth implements Salud {
     });
   }
 
-  /** If the neighbours agree with the network but not with this node, its radius is wrong. */
+  /** The neighbours agree with the network but not with this node. */
   #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
     const own = this.#deps.committedDepth();
     if (own === undefined) return;

@@ -1,24 +1,22 @@
 /**
- * Whether the node has found its place: in the first minutes peers arrive by the dozen, and any judgement would rest
- * on those that happen to be there. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
- * It starts with the first peer and ends when new peers have become rare, or after a time limit. Rarity is checked
- * only when another peer arrives; a node that never has a peer warms up for ever.
+ * Whether the node has found its place: at first peers arrive by the dozen, and any judgement would rest on the first.
+ * `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5. Starts with the first peer, and ends when arrivals have become rare,
+ * which is checked at arrivals, or after a time limit.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { WARMUP_METRICS } from './metrics.ts';
 
-/** Arrivals are counted per period of this length, milliseconds. */
+/** Arrivals are counted per period. */
 const PERIOD_MS = 2000;
-/** Periods that are compared. */
 const COMPARED_PERIODS = 5;
-/** Periods that must pass before any are compared: the first ones say nothing. */
+/** The first ones say nothing. */
 const PERIODS_MIN = 7;
-/** Arrivals count as steady below this sample standard deviation per period. */
+/** Sample standard deviation per period below which arrivals are steady. */
 const DEVIATION_MAX = 3;
 
 export interface WarmUpOptions {
-  /** Longest warm-up from the first peer, ms; 0: it ends with that peer. */
+  /** From the first peer; 0: ends with it. */
   readonly timeMs: number;
 }
 
@@ -28,12 +26,12 @@ export interface WarmUpDeps {
 }
 
 export interface WarmUp {
-  /** A full peer is connected, dialled by either side. */
+  /** Dialled by either side. */
   connected(): void;
   isOver(): boolean;
-  /** Once at the end, or at once if over. */
+  /** At once if over. */
   onOver(listener: () => void): void;
-  /** Leaves no timer behind; a warm-up that was not over never will be. */
+  /** If not over, it never will be. */
   stop(): void;
 }
 
@@ -48,10 +46,10 @@ class ArrivalRate implements WarmUp {
   #listeners: (() => void)[] = [];
   #state: 'idle' | 'counting' | 'over' | 'stopped' = 'idle';
   #limit: Disposable | undefined;
-  /** Monotonic start of the running period. */
+  /** Monotonic. */
   #periodStart = 0;
   #arrivals = 0;
-  /** Arrivals in the last completed periods, oldest first. */
+  /** Completed periods, oldest first. */
   #ended: number[] = [];
 
   constructor(options: WarmUpOptions, deps: WarmUpDeps) {
@@ -112,7 +110,7 @@ class ArrivalRate implements WarmUp {
   }
 }
 
-/** @param arrivals per completed period, oldest first */
+/** @param arrivals oldest first */
 function isSteady(arrivals: readonly number[]): boolean {
   if (arrivals.length < PERIODS_MIN) return false;
   const compared = arrivals.slice(-COMPARED_PERIODS);

@@ -1,26 +1,21 @@
-/**
- * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
- * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
- */
+/** The methods of `contracts.md` 11.1: results are checked field by field. Reads refer to the latest block. */
 import { hexBytes, malformed, quantity } from '../../formats/ethereum/hex.ts';
 import { isObject, type JsonObject, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
-/** What sending transactions needs in addition to the reads of `Chain`. */
 export interface SendingChain extends Chain {
-  /** Timestamp of a block, unix seconds. */
+  /** Unix seconds. */
   timestamp(block: number, signal?: AbortSignal): Promise<bigint>;
   /** Undefined on a chain without EIP-1559. */
   baseFee(signal?: AbortSignal): Promise<bigint | undefined>;
   suggestedTip(signal?: AbortSignal): Promise<bigint>;
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
-  /** @returns the hash that the endpoint computed */
+  /** @returns the endpoint's hash */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
-  /** Number of mined transactions of the account as of a block. */
+  /** As of a block. */
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
-  /** Undefined while the transaction is pending, and for an unknown hash. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
-  /** Whether the transaction is in the pool, mined, or unknown. */
+  /** In the pool, mined, or neither. */
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }
 

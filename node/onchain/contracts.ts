@@ -1,6 +1,5 @@
 /**
- * Bindings of the two contracts that a storage node uses, the token and PostageStamp: only the functions and events
- * it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
+ * The token and PostageStamp: what a node needs of them. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
  */
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
@@ -50,7 +49,7 @@ const selector = {
   paused: selectorOf(FUNCTIONS.paused),
 };
 
-/** First topics of the events that a listener asks for, in the order of `EVENTS`. */
+/** In the order of `EVENTS`. */
 export const POSTAGE_TOPICS: readonly string[] = Object.values(EVENTS).map((event) => topicOf(event));
 
 type Reader = Pick<Chain, 'call'>;
@@ -67,8 +66,8 @@ export async function tokenBalance(
 }
 
 /**
- * Least gas limit of an approval: it costs 17,100 more than estimated when the allowance that was there has been used
- * up by the time that it is mined, for example by a purchase that a reorganisation has undone.
+ * An approval costs 17,100 more than estimated when the earlier allowance has been used up meanwhile, for example by a
+ * purchase that a reorganisation has undone.
  */
 export const APPROVAL_GAS_MIN = 100_000n;
 
@@ -98,12 +97,10 @@ export function encodeCreateBatch(batch: CreateBatch): string {
   return encodeCall(selector.createBatch, owner, amountPerChunk, depth, bucketDepth, nonce, immutable);
 }
 
-/** @param id 32 bytes */
 export function encodeTopUp(id: Uint8Array, amountPerChunk: bigint): string {
   return encodeCall(selector.topUp, id, amountPerChunk);
 }
 
-/** @param id 32 bytes */
 export function encodeIncreaseDepth(id: Uint8Array, depth: number): string {
   return encodeCall(selector.increaseDepth, id, depth);
 }
@@ -111,11 +108,11 @@ export function encodeIncreaseDepth(id: Uint8Array, depth: number): string {
 interface BatchOnChain {
   readonly owner: Uint8Array;
   readonly depth: number;
-  /** What is left of its balance per chunk; nothing of one that has expired. */
+  /** Balance per chunk; nothing of an expired batch. */
   readonly remaining: bigint;
 }
 
-/** A batch as the contract has it at the head of the chain; undefined when there is none. @param id 32 bytes */
+/** At the head of the chain. @param id 32 bytes */
 export async function batchOnChain(
   chain: Reader,
   contract: string,
@@ -134,7 +131,7 @@ export async function batchOnChain(
   return { owner, depth: words.small(1), remaining: left > 0n ? left : 0n };
 }
 
-/** Id that the contract gives to a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */
+/** @param sender 20 bytes, calls `createBatch` @param nonce 32 bytes */
 export function batchIdOf(sender: Uint8Array, nonce: Uint8Array): Uint8Array {
   return keccak256(encodeWord(sender), nonce);
 }
@@ -152,7 +149,7 @@ export async function expiredBatchesExist(
   return readWords(result, 'expiredBatchesExist').bool(0);
 }
 
-/** @returns base units of the token per chunk and block */
+/** @returns base units per chunk and block */
 export async function lastPrice(chain: Reader, contract: string, signal?: AbortSignal): Promise<bigint> {
   return readWords(await chain.call({ to: contract, data: selector.lastPrice }, signal), 'lastPrice').uint(0);
 }
@@ -166,9 +163,7 @@ export async function minimumValidityBlocks(
   return readWords(result, 'minimumValidityBlocks').uint(0);
 }
 
-/**
- * @returns the token that the contract accepts, `0x` and 40 lower-case hex; undefined when there is no such contract
- */
+/** @returns `0x` and 40 lower-case hex; undefined without a contract */
 export async function postageToken(
   chain: Reader,
   contract: string,
@@ -181,7 +176,7 @@ export async function postageToken(
     if (error instanceof ChainError && error.code === 'REVERTED') return undefined;
     throw error;
   }
-  // An address without code answers nothing at all.
+  // There is no code at the address.
   return result === '0x' ? undefined : toAddress(readWords(result, 'bzzToken').address(0));
 }
 
@@ -217,7 +212,7 @@ export type PostageEvent =
   | { readonly kind: 'PriceUpdate'; readonly price: bigint }
   | { readonly kind: 'Paused' };
 
-/** @returns undefined for an event that a node does not follow @throws ChainError RPC_ERROR for one cut short */
+/** @returns undefined for another event @throws ChainError RPC_ERROR for one cut short */
 export function decodePostageEvent(entry: LogEntry): PostageEvent | undefined {
   return DECODERS.get(entry.topics[0] ?? '')?.(entry);
 }
@@ -260,14 +255,14 @@ function priceUpdate(entry: LogEntry): PostageEvent {
   return { kind: 'PriceUpdate', price: readWords(entry.data, 'PriceUpdate').uint(0) };
 }
 
-/** The one indexed argument, 32 bytes. */
+/** 32 bytes. */
 function indexed(entry: LogEntry, name: string): Uint8Array {
   const value = entry.topics[1];
   if (value === undefined) throw malformed(`${name}: indexed argument is missing`);
   return readWords(value, name).bytes32(0);
 }
 
-/** `0x` and 40 lower-case hex. @param bytes 20 */
+/** Lower case. @param bytes 20 */
 export function toAddress(bytes: Uint8Array): string {
   return hexText(bytes);
 }

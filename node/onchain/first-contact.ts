@@ -1,7 +1,6 @@
 /**
- * Queries of the chain at start. They wait for an endpoint that starts together with the node, and also for one that
- * gives no valid answer: a truncated answer, or one of another type, may come from a restarting proxy, and says
- * nothing about the chain.
+ * Waits for an endpoint that starts with the node, or gives no valid answer: a truncated one may come from a restarting
+ * proxy.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -9,13 +8,13 @@ import { ChainError, type ChainErrorCode } from '../../formats/ethereum/chain-er
 import type { Logger } from '../env/logger.ts';
 import { type Chain } from './ports.ts';
 
-/** How long each query is repeated; later outages are waited out where they occur. */
+/** For each query; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;
-/** First pause, doubled up to the longest. */
+/** Doubles up to the longest. */
 const PAUSE_MIN_MS = 250;
 const PAUSE_MAX_MS = 1_000;
 
-/** Codes of answers that say nothing about the query. */
+/** They say nothing about the query. */
 const NO_ANSWER: ReadonlySet<ChainErrorCode> = new Set(['RPC_UNREACHABLE', 'RPC_ERROR']);
 
 interface AskDeps {
@@ -23,7 +22,7 @@ interface AskDeps {
   readonly log: Logger;
 }
 
-/** @returns the chain's id @throws ChainError of the last attempt, the signal's reason */
+/** @throws ChainError of the last attempt, the signal's reason */
 export function firstContact(
   { chain, ...deps }: AskDeps & { readonly chain: Pick<Chain, 'chainId'> },
   signal: AbortSignal,
@@ -32,8 +31,8 @@ export function firstContact(
 }
 
 /**
- * @param what the query, as named in the log and the error
- * @param ask may be called again after a ChainError `RPC_UNREACHABLE` or `RPC_ERROR`
+ * @param what the query's name in log and error @param ask may be called again after a ChainError `RPC_UNREACHABLE` or
+ *   `RPC_ERROR`
  * @throws ChainError of the last attempt, any other error of `ask`, the signal's reason
  */
 export async function askAtStart<T>(

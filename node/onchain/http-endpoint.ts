@@ -1,7 +1,6 @@
 /**
- * A JSON-RPC endpoint over HTTP. A node queries its chain once per block, and that request is most of its cost at
- * rest: by `node:http` instead of our own socket and answer reader fifty nodes at rest take 2.2 % of a core more, a
- * seventh of what they take. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
+ * JSON-RPC over HTTP. One request per block is most of an idle node's cost: with `node:http` fifty idle nodes take 2.2 % of
+ * a core more, a seventh of their total. Modules are loaded by name, `node:tls` only when needed.
  */
 import type { Socket } from 'node:net';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
@@ -11,19 +10,16 @@ import { Slots } from '../env/turns/slots.ts';
 import type { ChainEndpoint } from './rpc.ts';
 
 const TOO_MANY_REQUESTS = 429;
-/** Connections to the endpoint: enough for the node's few concurrent readers; the rest wait for one. */
+/** Further readers wait. */
 const CONNECTIONS_MAX = 8;
-/** Longest answer read, bytes. A page of logs with 10,000 events has about 8 MB. */
+/** A page of logs with 10,000 events has about 8 MB. */
 const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
-/**
- * Milliseconds after which an idle connection is probed, so that one that a firewall has forgotten is closed before a
- * request waits on it.
- */
+/** Idle connections are probed, so that one forgotten by a firewall is closed before a request waits on it. */
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * @param endpoint http:// or https:// URL; user and password become basic authorisation
- * @throws TypeError for anything else
+ * @param endpoint user and password become basic authorisation
+ * @throws TypeError unless http:// or https://
  */
 export function httpEndpoint(endpoint: string): ChainEndpoint {
   return new HttpEndpoint(endpointUrl(endpoint));
@@ -40,10 +36,10 @@ function endpointUrl(endpoint: string): URL {
 class HttpEndpoint implements ChainEndpoint {
   readonly shown: string;
   readonly #url: URL;
-  /** Head of each request, up to the length of its body. */
+  /** Up to the body's length. */
   readonly #head: string;
   readonly #slots = new Slots(CONNECTIONS_MAX);
-  /** Open connections that carry no request; the last one is the youngest. */
+  /** The youngest last. */
   readonly #idle: Socket[] = [];
 
   constructor(url: URL) {
@@ -53,8 +49,7 @@ class HttpEndpoint implements ChainEndpoint {
   }
 
   /**
-   * The endpoint may close an idle connection just as it is used again: such a request is sent once more. All methods
-   * used here may safely arrive twice; a transaction sent again keeps its hash.
+   * Repeated once, in case an idle connection was just closed. All methods may arrive twice; a transaction keeps its hash.
    */
   async post(body: string, signal: AbortSignal): Promise<string> {
     await this.#slots.acquire(signal);
@@ -84,8 +79,7 @@ class HttpEndpoint implements ChainEndpoint {
       if (at !== -1) this.#idle.splice(at, 1);
       socket.destroy();
     };
-    // An idle connection that receives something, such as a timeout notice, cannot carry the answer to the next
-    // request.
+    // An idle connection that receives something cannot carry the next answer.
     const stray = () => {
       if (this.#idle.includes(socket)) leave();
     };
@@ -97,7 +91,7 @@ class HttpEndpoint implements ChainEndpoint {
     const host = hostname.replace(/^\[|\]$/g, '');
     if (protocol === 'https:') {
       const { connect } = process.getBuiltinModule('node:tls');
-      // TLS server names are for host names, not addresses.
+      // TLS server names exclude addresses.
       const named = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
       return connect({ host, port: Number(port || 443), ALPNProtocols: ['http/1.1'], ...named });
     }
@@ -118,18 +112,18 @@ class HttpEndpoint implements ChainEndpoint {
         busy,
       });
     }
-    // An HTTP error status with a JSON body is an answer too: some endpoints send 4xx with an error object.
+    // Some endpoints send 4xx with an error object.
     return text;
   }
 
-  /** Sends a request and reads its answer. The socket is idle afterwards, or gone. */
+  /** The socket is idle afterwards, or gone. */
   #exchange(socket: Socket, body: string, signal: AbortSignal): Promise<HttpAnswer> {
     const reader = new HttpAnswerReader(ANSWER_SIZE_MAX);
     return new Promise((resolve, reject) => {
       const done = (answer: HttpAnswer) => {
         settle();
         if (answer.reusable && !socket.destroyed) {
-          // An idle socket does not keep the process alive.
+          // An idle socket keeps no process alive.
           socket.setKeepAlive(true, KEEP_ALIVE_MS).unref();
           this.#idle.push(socket);
         } else socket.destroy();

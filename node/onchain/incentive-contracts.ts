@@ -1,5 +1,5 @@
 /**
- * Bindings of StakeRegistry and Redistribution: only the functions that a node uses. `contracts.md` 6 and 7. Vectors:
+ * StakeRegistry and Redistribution: what a node needs of them. `contracts.md` 6 and 7. Vectors:
  * test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -34,11 +34,11 @@ const gameSelector = selectorsOf(GAME_FUNCTIONS);
 
 type Reader = Pick<Chain, 'call'>;
 
-/** What the registry knows about an owner; all zero for one that has staked nothing. */
+/** All zero without a stake. */
 export interface Stake {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Base units of the token. */
+  /** Base units. */
   readonly amount: bigint;
   /** In the future while the stake is frozen. */
   readonly lastUpdatedBlock: bigint;
@@ -62,7 +62,7 @@ export async function stakeOf(
   };
 }
 
-/** Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its caller */
+/** Beyond the stake required at the current price. @param owner 20 bytes: the contract answers its caller */
 export async function withdrawableStake(
   chain: Reader,
   registry: string,
@@ -77,7 +77,7 @@ export async function stakingPaused(chain: Reader, registry: string, signal?: Ab
   return readWords(await chain.call({ to: registry, data: stakeSelector.paused }, signal), 'paused').bool(0);
 }
 
-/** @param nonce of the overlay, 32 bytes @param amount added; zero changes only overlay and height */
+/** @param nonce of the overlay, 32 bytes @param amount zero changes only overlay and height */
 export function encodeManageStake(nonce: Uint8Array, amount: bigint, height: number): string {
   return encodeCall(stakeSelector.manageStake, nonce, amount, height);
 }
@@ -86,8 +86,7 @@ export const WITHDRAW_STAKE = stakeSelector.withdrawFromStake;
 export const MIGRATE_STAKE = stakeSelector.migrateStake;
 
 /**
- * In the claim phase, that of the next round.
- * @returns 32 bytes
+ * In the claim phase, the next round's. @returns 32 bytes
  * @throws ChainError REVERTED after the first reveal, until the claim phase
  */
 export async function currentRoundAnchor(
@@ -99,7 +98,7 @@ export async function currentRoundAnchor(
   return readWords(result, 'currentRoundAnchor').bytes32(0);
 }
 
-/** @param owner 20 bytes @throws ChainError REVERTED for an owner without a stake, or with a recent one */
+/** @param owner 20 bytes @throws ChainError REVERTED without a stake, or with a recent one */
 export async function isParticipating(
   chain: Reader,
   game: string,
@@ -110,7 +109,7 @@ export async function isParticipating(
   return readWords(await chain.call({ to: game, data }, signal), 'isParticipatingInUpcomingRound').bool(0);
 }
 
-/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win, or no longer anything */
+/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win */
 export async function isWinner(
   chain: Reader,
   game: string,
@@ -131,7 +130,7 @@ export function encodeReveal(depth: number, hash: Uint8Array, key: Uint8Array): 
   return encodeCall(gameSelector.reveal, depth, hash, key);
 }
 
-/** Named as in the contract. Byte fields have 32 bytes unless stated otherwise. */
+/** Named as in the contract. 32 bytes unless stated. */
 export interface InclusionProof {
   /** Of the chunk's address in the commitment. */
   readonly proofSegments: readonly Uint8Array[];
@@ -140,7 +139,7 @@ export interface InclusionProof {
   readonly proofSegments2: readonly Uint8Array[];
   readonly proveSegment2: Uint8Array;
   readonly chunkSpan: bigint;
-  /** Of the same segment, transformed by the first anchor. */
+  /** The same segment, transformed by the first anchor. */
   readonly proofSegments3: readonly Uint8Array[];
   readonly postageProof: {
     /** 65 bytes. */
@@ -149,7 +148,7 @@ export interface InclusionProof {
     readonly index: bigint;
     readonly timeStamp: bigint;
   };
-  /** One for a single-owner chunk, else none. */
+  /** One for a single-owner chunk. */
   readonly socProof: readonly SocProof[];
 }
 
@@ -162,7 +161,6 @@ export interface SocProof {
   readonly chunkAddr: Uint8Array;
 }
 
-/** Two random elements and the last one. */
 export type InclusionProofs = readonly [proof1: InclusionProof, proof2: InclusionProof, last: InclusionProof];
 
 export function encodeClaim(proofs: InclusionProofs): string {

@@ -1,7 +1,4 @@
-/**
- * The chain's JSON-RPC endpoint: a deadline per call, and a retry when the endpoint is busy. Transport of requests
- * and answers belongs to the platform (`http-endpoint.ts`).
- */
+/** A deadline per call, and retries at a busy endpoint (`http-endpoint.ts` carries requests). */
 
 import type { Clock } from '../../formats/clock.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
@@ -12,32 +9,20 @@ import { createChain, type SendingChain } from './chain.ts';
 import { Head } from './head.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 
-/**
- * Deadline of a call, milliseconds. A local chain answers in milliseconds, a public endpoint in a second or two; a
- * page of 5,000 blocks of logs takes longest.
- */
+/** A public endpoint answers in a second or two; 5,000 blocks of logs take longest. */
 const CALL_TIMEOUT_MS = 15_000;
-/**
- * A call refused by a busy endpoint is repeated, so that an operation of many calls does not fail at the first
- * refusal. Three pauses of 0.7 s in total: longer than a burst, shorter than the patience of a waiting caller.
- */
+/** Pauses of 0.7 s in total: longer than a burst, shorter than a caller's patience. */
 const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;
-/**
- * Here the code of a busy endpoint may mean that a page has too many events, which a pause does not reduce.
- */
+/** Its "busy" may mean too many events, which a pause does not reduce. */
 const NEVER_REPEATED = 'eth_getLogs';
 
-/** The way to a chain. */
 export interface ChainEndpoint {
-  /** Its address as shown in errors. */
+  /** Shown in errors. */
   readonly shown: string;
-  /**
-   * Sends the text of one JSON-RPC request. @returns the text of its answer
-   * @throws ChainError, any other error when the endpoint cannot be reached; the signal's reason
-   */
+  /** @returns the answer's text @throws ChainError, any other error when it cannot be reached; the signal's reason */
   post(request: string, signal: AbortSignal): Promise<string>;
-  /** Closes idle connections; later requests open new ones. */
+  /** Later requests open new connections. */
   close(): void;
 }
 
@@ -48,11 +33,11 @@ interface RpcDeps {
 }
 
 export interface Rpc extends SendingChain {
-  /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
+  /** @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
-  /** The head of the chain at the last poll. */
+  /** At the last poll. */
   readonly head: Head;
-  /** Closes idle connections; later calls open new ones. */
+  /** Later calls open new connections. */
   close(): void;
 }
 
@@ -104,7 +89,7 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
   };
 }
 
-/** Methods that a node does not use have no counter of their own. */
+/** Unused methods have no counter. */
 function callKey(method: string, params: readonly unknown[]): keyof typeof CALL_METRICS {
   const key = params[1] === 'pending' ? `${method}_pending` : method;
   return key as keyof typeof CALL_METRICS;

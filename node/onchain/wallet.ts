@@ -1,18 +1,17 @@
-/** The node's chain account: its holdings, and transfers to addresses that the operator allows. */
+/** Holdings, and transfers to addresses that the operator allows. */
 import { encodeTransfer, toAddress, tokenBalance } from './contracts.ts';
 import type { Chain, TransactionRequest, Transactions } from './ports.ts';
 
-/** Gas limit of a token transfer, whatever a request says. */
+/** Whatever a request says. */
 const TOKEN_TRANSFER_GAS = 90_000n;
-/** Gas limit of a transfer of native coin to any kind of account, unless a request sets one. */
+/** For any kind of account, unless a request sets one. */
 const NATIVE_TRANSFER_GAS = 300_000n;
 
 interface WalletOptions {
-  /** `0x` and 40 lower-case hex. */
   readonly token: string;
   /** 20 bytes. */
   readonly account: Uint8Array;
-  /** Where withdrawals may go, `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex. */
   readonly withdrawalAddresses: readonly string[];
 }
 
@@ -29,7 +28,6 @@ type Transfer = (to: Uint8Array, amount: bigint, gas: GasTerms, signal: AbortSig
 export interface Wallet {
   /** Base units. */
   readonly tokenBalance: (signal: AbortSignal) => Promise<bigint>;
-  /** Base units. */
   readonly nativeBalance: (signal: AbortSignal) => Promise<bigint>;
   /** @param address 20 bytes */
   readonly mayReceive: (address: Uint8Array) => boolean;

@@ -1,8 +1,8 @@
 /**
- * Mirror of the postage contract: every live batch of the network, and how much has been paid per chunk since
- * genesis. Events change it page by page; the changes are handed out as one set of records, so that a page is on disk
- * completely or not at all. A failed page forces the process to stop, so memory is changed in place.
- * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
+ * Mirror of the postage contract: every live batch, and what has been paid per chunk since genesis. Events change it page by
+ * page, each one set of records, so a page is on disk completely or not at all. A failed page stops the process, so memory
+ * changes in place. `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario),
+ * postage.json.
  */
 import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -14,43 +14,39 @@ import type { Batch, BatchStore, ChainState } from './ports.ts';
 import { batchSize, settledTotal, theoreticalRadius, toldCommitment, unsettledChanges } from './rules.ts';
 
 const BATCH = 'batch/';
-/** Batch id → its value. */
 const DOUBTFUL = 'doubtful/';
 const CHAIN_STATE = 'chainstate';
 const PRICE_CHANGES = 'pricechanges';
 /** id 32, value 32, start 8, owner 20, bucket depth, depth, immutable. */
 const RECORD_SIZE = 95;
-/** block, total amount, price, hash of the block: one word each. */
+/** block, total amount, price, hash: one word each. */
 const CHAIN_STATE_SIZE = 128;
-/** As above, without the hash. */
+/** Without the hash. */
 const PRICE_CHANGE_SIZE = 96;
 const WORD_SIZE = 32;
 
-/** Where the records of a mirror are read from. */
 type Records = Pick<KeyValueStore, 'get' | 'entries'>;
 
-/** The records of a mirror that starts at the start block. */
 export const NO_RECORDS: Records = { get: () => undefined, entries: () => [] };
 
-/** An applied block. The state is valid as long as the chain has it. */
+/** Valid as long as the chain has the block. */
 export interface Anchor {
   readonly block: number;
-  /** `0x` and 64 hex; `0x`, which no block has, in records of an earlier form. */
+  /** `0x` and 64 hex; `0x` in earlier records. */
   readonly hash: string;
 }
 
-/** A batch with the amount paid for it. */
 export interface MirroredBatch extends Batch {
-  /** Per chunk: creation and top-ups. A dilution does not change it. */
+  /** Per chunk: creation and top-ups, unchanged by dilutions. */
   readonly amount: bigint;
 }
 
 interface BatchMirrorOptions {
-  /** Events are read from the block after it. */
+  /** Events follow after it. */
   readonly startBlock: number;
-  /** Chunks; the radius is relative to it. */
+  /** The radius is relative to it. */
   readonly reserveCapacity: number;
-  /** Newest blocks of the chain that are not read yet. */
+  /** Newest, not read yet. */
   readonly tailBlocks: number;
 }
 
@@ -60,13 +56,13 @@ export class BatchMirror implements BatchStore {
   #chain: ChainState = { block: 0, totalAmount: 0n, currentPrice: 0n };
   #anchor: Anchor | undefined;
   #commitment = 0n;
-  /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
+  /** Saves work in blocks without expiry. */
   #lowestValue: bigint | undefined;
-  /** Batches (hex) that only unsettled prices have used up, and their values. */
+  /** By hex id: used up only by unsettled prices; their values. */
   readonly #doubtful = new Map<string, bigint>();
-  /** The states before the newest price changes, oldest first; some may be settled. */
+  /** Before them, oldest first; some may be settled. */
   #priceChanges: readonly ChainState[] = [];
-  /** Record key → current content of records that the open page changed. */
+  /** By key, of the open page. */
   readonly #changed = new Map<string, KeyValueChange>();
   #chainChanged = false;
   #expired: string[] = [];
@@ -76,7 +72,6 @@ export class BatchMirror implements BatchStore {
     this.load(records);
   }
 
-  /** Loads the records into the mirror, as if it were new. */
   load(records: Records): void {
     this.#batches.clear();
     this.#doubtful.clear();
@@ -109,12 +104,11 @@ export class BatchMirror implements BatchStore {
     return [...this.#batches.values()];
   }
 
-  /** Whether the batch has expired, but would live on a branch without the newest blocks. */
+  /** Expired, but alive on a branch without the newest blocks. */
   isDoubtful(id: Uint8Array): boolean {
     return this.#doubtful.has(toHex(id));
   }
 
-  /** Of all batches, including the doubtful ones, hex. */
   ids(): string[] {
     return [...this.#batches.keys(), ...this.#doubtful.keys()];
   }
@@ -123,7 +117,7 @@ export class BatchMirror implements BatchStore {
     return this.#chain;
   }
 
-  /** The end of the last page; undefined before the first page. */
+  /** Undefined before the first page. */
   anchor(): Anchor | undefined {
     return this.#anchor;
   }
@@ -137,8 +131,8 @@ export class BatchMirror implements BatchStore {
   }
 
   /**
-   * The price so far applies up to and including `block`; then batches that are used up expire.
-   * @throws PostageSyncError EVENTS_INCONSISTENT when blocks run backwards
+   * Up to and including `block`; then used-up batches expire. @throws PostageSyncError EVENTS_INCONSISTENT when blocks run
+   * backwards
    */
   advance(block: number): void {
     const { block: before, totalAmount, currentPrice } = this.#chain;
@@ -151,23 +145,23 @@ export class BatchMirror implements BatchStore {
     this.#expire();
   }
 
-  /** The end of a page: everything up to this block is applied. */
+  /** Everything up to this block is applied. */
   close(anchor: Anchor): void {
     this.advance(anchor.block);
     this.#anchor = anchor;
     this.#chainChanged = true;
   }
 
-  /** Whether batches have expired beyond doubt since changes were last taken. */
+  /** Beyond doubt, since changes were last taken. */
   hasExpired(): boolean {
     return this.#expired.length > 0;
   }
 
-  /** @returns false when the batch is too small to outlast the next block and was left out */
+  /** @returns false for a batch too small to outlast the next block */
   create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
-    // After an expiry its owner may buy a batch of the same id.
+    // Its owner may buy the same id again.
     this.#forgetDoubtful(toHex(batch.id));
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
@@ -193,7 +187,7 @@ export class BatchMirror implements BatchStore {
     this.#chainChanged = true;
   }
 
-  /** Changes since the last call, to be written as one batch, and the batches that expired beyond doubt (hex). */
+  /** Since the last call, to be written as one; with batches expired beyond doubt (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
     const changes = [...this.#changed.values()];
     if (this.#chainChanged) {
@@ -207,7 +201,7 @@ export class BatchMirror implements BatchStore {
     return taken;
   }
 
-  /** Changes that turn the given records into this mirror's. */
+  /** From the given records to this mirror's. */
   difference(records: Records): KeyValueChange[] {
     const removed: KeyValueChange[] = [];
     for (const [key] of records.entries(BATCH)) {
@@ -284,7 +278,7 @@ function inconsistent(message: string): PostageSyncError {
   return new PostageSyncError('EVENTS_INCONSISTENT', message);
 }
 
-/** The batch followed by the amount. */
+/** Then the amount. */
 function putBatch(batch: MirroredBatch): KeyValueChange {
   const value = new Uint8Array(RECORD_SIZE + WORD_SIZE);
   value.set(encodeBatch(batch));
@@ -311,7 +305,7 @@ export function encodeBatch(batch: Batch): Uint8Array {
   return bytes;
 }
 
-/** @param bytes 95, as written by `encodeBatch` */
+/** @param bytes 95 */
 export function decodeBatch(bytes: Uint8Array): Batch {
   const view = new DataView(bytes.buffer, bytes.byteOffset, RECORD_SIZE);
   return {
@@ -355,7 +349,7 @@ function decodeChainState(bytes: Uint8Array): ChainState {
   };
 }
 
-/** Zero where an earlier form of the record lacks the field. */
+/** Zero where earlier records lack it. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
   return fromBigEndian(bytes.subarray(offset, offset + WORD_SIZE));
 }

@@ -7,5 +7,5 @@ type PostageSyncErrorCode =
   | 'CHAIN_RESET'
   | 'EVENTS_INCONSISTENT';
 
-/** The mirror of the contract cannot continue; the node must stop. `node-behaviour.md` 3.1. */
+/** The node must stop. `node-behaviour.md` 3.1. */
 export class PostageSyncError extends CodedError<PostageSyncErrorCode> {}

@@ -1,7 +1,6 @@
 /**
- * Purchases under way: which batch a transaction will create, and the label requested for it. Written before the
- * transaction, so that a batch whose purchase outlives the process, or its caller, gets its label when its creation
- * is read. A record is removed when an issuer takes the label, or when its transaction was never sent.
+ * Purchases under way: batch and label of a transaction, written before it, so that the batch gets its label even after a
+ * crash. Removed when an issuer takes the label, or the transaction was never sent.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Transactions } from '../onchain/ports.ts';
@@ -47,20 +46,19 @@ export class Intents {
     await this.#deps.state.put(INTENT + id, Buffer.from(JSON.stringify(intent)));
   }
 
-  /** The batch has its issuer. @returns changes to write with it */
+  /** @returns changes to write with the issuer */
   take(batchId: Uint8Array): KeyValueChange[] {
     const id = toHex(batchId);
     return this.#intents.delete(id) ? [{ remove: INTENT + id }] : [];
   }
 
-  /** Forgets purchases that will never complete. */
   async removeStale(): Promise<void> {
     const stale = [...this.#intents].filter(([, { hash }]) => this.#cannotComplete(hash)).map(([id]) => id);
     for (const id of stale) this.#intents.delete(id);
     if (stale.length > 0) await this.#deps.state.batch(stale.map((id) => ({ remove: INTENT + id })));
   }
 
-  /** A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation. */
+  /** A pending transaction will be sent, and a replaced one may be mined after a reorganisation. */
   #cannotComplete(hash: string): boolean {
     const sent = this.#deps.transactions.find(hash);
     return (

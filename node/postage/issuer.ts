@@ -1,8 +1,7 @@
 /**
- * One own batch, from which stamps are issued: how many slots of each bucket are used, and which chunk has which.
- * Counters live in memory; each stamp queues one write of its slot and the counter. Writes commit in the order in
- * which they were queued, and the chunk's own write comes later, so a slot is never issued twice, no matter when the
- * process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
+ * One own batch: used slots per bucket, and which chunk has which. Each stamp queues one write of slot and counter, before
+ * the chunk's own write, so a slot is never issued twice, whenever the process dies. `node-behaviour.md` 3.3,
+ * `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -18,18 +17,17 @@ import { slotsPerBucket } from './rules.ts';
 const INDEX_SIZE = 8;
 const TIMESTAMP_SIZE = 8;
 const COUNT_SIZE = 4;
-/** Hex digits of a bucket number in a key. */
 const BUCKET_DIGITS = 8;
-/** Records removed per transaction when a batch has expired: other writers get their turn in between. */
+/** Per transaction: other writers get their turn. */
 const DROP_PAGE = 1000;
 
-/** The record of an own batch, without its counters. */
+/** Without counters. */
 export type IssuerRecord = Omit<Issuer, 'utilization' | 'displaced'>;
 
 export interface IssuerDeps {
   readonly state: KeyValueStore;
   readonly signer: Pick<Signer, 'sign'>;
-  /** Absent: the node's own thread signs. */
+  /** Absent: the main thread signs. */
   readonly workers?: Pick<Workers, 'offer' | 'sign'> | undefined;
   readonly clock: Pick<Clock, 'nowNs'>;
   readonly log: Logger;
@@ -39,18 +37,18 @@ export class BatchIssuer implements Issuer, UploadStamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
   readonly #keys: Readonly<Record<'item' | 'count' | 'utilization' | 'displaced', string>>;
-  /** Slots handed out per bucket; read from the store when the first stamp is requested. */
+  /** Read at the first stamp. */
   #counts: Uint32Array | undefined;
-  /** Buckets of a mutable batch that have started again → slots that chunks had by then; loaded with the counts. */
+  /** Restarted buckets of a mutable batch → slots that chunks had by then. */
   readonly #marks = new Map<number, number>();
   #displaced: number;
   #utilization: number;
-  /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
+  /** Bounded by the writes that uploads keep open. */
   readonly #uncommitted = new Map<string, Uint8Array>();
-  /** The last write; those before it are committed when it is. */
+  /** Earlier ones are committed with it. */
   #written: Promise<void> = Promise.resolve();
   #failure: unknown;
-  /** Keys of records that a failing disk has not taken; bounded as above, because no stamp follows a failure. */
+  /** Refused by a failing disk; bounded, because no stamp follows a failure. */
   readonly #unwritten = new Set<string>();
   #retrying = false;
 
@@ -96,7 +94,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return this.#displaced;
   }
 
-  /** Called after a top-up, a dilution, or when the purchase gives its label. The caller writes the record. */
+  /** By top-up, dilution, or purchase. The caller writes the record. */
   update(record: IssuerRecord): void {
     this.#record = record;
   }
@@ -118,7 +116,6 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { ...unsigned, signature: await workers.sign(digestOf(chunk, unsigned)) };
   }
 
-  /** Takes the chunk's slot. */
   #unsigned(chunk: Stampable): Omit<Stamp, 'signature'> {
     if (this.#failure !== undefined) {
       if (isDiskFailure(this.#failure)) void this.#retry();
@@ -138,19 +135,19 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { batchId, index, timestamp: slot.subarray(INDEX_SIZE) };
   }
 
-  /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
+  /** Nanoseconds since 1970. */
   stampedAt(identity: Uint8Array): bigint | undefined {
     const slot = this.#slot(this.#keys.item + toHex(identity));
     return slot && timestampOf(slot);
   }
 
-  /** Resolves when every stamp issued so far is on disk; rejects with the error of one that could not be written. */
+  /** Rejects with the error of a stamp that could not be written. */
   async saved(): Promise<void> {
     await this.#written;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Forgets which chunk has which slot, page by page; counters stay readable. For expired batches. */
+  /** Page by page; counters stay. For expired batches. */
   async dropItems(): Promise<void> {
     for (;;) {
       const page: KeyValueChange[] = [];
@@ -162,18 +159,13 @@ export class BatchIssuer implements Issuer, UploadStamper {
     }
   }
 
-  /**
-   * Index and timestamp that the chunk already has. A bucket never counted has none, which saves the look-up.
-   */
+  /** An uncounted bucket has none: saves the look-up. */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
     return this.#slot(item);
   }
 
-  /**
-   * A chunk's next stamp is newer than its last, even when the clock was set back since: storers refuse an older one,
-   * and the chunk would wait until the clock has caught up.
-   */
+  /** Newer than the chunk's last stamp, even if the clock was set back: storers refuse an older one. */
   #timestampAfter(used: Uint8Array | undefined): bigint {
     const now = this.#deps.clock.nowNs();
     const next = used === undefined ? now : timestampOf(used) + 1n;
@@ -199,10 +191,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return stampIndex(bucket, position);
   }
 
-  /** The stamp takes the slot of an older chunk, which storers then drop. */
+  /** Storers then drop the older chunk. */
   #displace(): KeyValueChange {
     const displaced = ++this.#displaced;
-    // Every upload of a full batch displaces chunks: the first is told, then every power of ten.
+    // The first displacement is told, then every power of ten.
     if (Number.isInteger(Math.log10(displaced))) {
       const batch = toHex(this.batchId);
       this.#deps.log.warn(
@@ -213,7 +205,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { put: this.#keys.displaced, value: uint32(displaced) };
   }
 
-  /** The count, and the mark of a bucket that has started again. */
+  /** With the mark of a restarted bucket. */
   #countValue(bucket: number): Uint8Array {
     const count = uint32(this.#loadedCounts()[bucket] ?? 0);
     const mark = this.#marks.get(bucket);
@@ -230,20 +222,17 @@ export class BatchIssuer implements Issuer, UploadStamper {
     this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
-        // The disk and memory now disagree about the counters: no further stamp from this batch until they agree.
+        // Disk and memory disagree: no stamp until they agree.
         this.#failure = error;
         for (const change of changes) this.#unwritten.add('put' in change ? change.put : change.remove);
-        // The store reports its disk failure itself.
+        // The store reports it.
         if (isDiskFailure(error)) return;
         this.#deps.log.error({ batch: toHex(this.batchId), err: error }, 'stamp could not be written');
       },
     );
   }
 
-  /**
-   * Writes the records that the disk has not taken, as they are in memory; no further stamp is issued until it
-   * succeeds.
-   */
+  /** Writes them as in memory; until then no stamp is issued. */
   async #retry(): Promise<void> {
     if (this.#retrying) return;
     this.#retrying = true;

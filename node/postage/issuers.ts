@@ -1,4 +1,4 @@
-/** The node's own batches by id. The caller writes records together with their cause, as one batch. */
+/** Own batches. The caller writes records with their cause, as one. */
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
@@ -10,7 +10,7 @@ import { BUCKET_DEPTH_MAX } from './rules.ts';
 const ISSUER = 'issuer/';
 
 interface IssuersDeps extends IssuerDeps {
-  /** Label of a batch found on the chain without a record of its purchase. */
+  /** Of a batch without a purchase record. */
   readonly foundLabel: string;
   readonly signer: Pick<Signer, 'sign' | 'address'>;
   readonly intents: Intents;
@@ -37,9 +37,8 @@ export class Issuers {
   }
 
   /**
-   * The purchase and the event of the same batch arrive in any order: the first creates the issuer, the purchase
-   * gives the label.
-   * @returns changes to write
+   * Purchase and event come in any order: the first creates the issuer, the purchase gives the label. @returns changes to
+   * write
    */
   add(record: IssuerRecord): KeyValueChange[] {
     const known = this.get(record.batchId);
@@ -48,22 +47,17 @@ export class Issuers {
       this.#issuers.set(toHex(record.batchId), new BatchIssuer(record, this.#deps));
       return [putRecord(record), ...taken];
     }
-    // A label given since the creation was read stays.
+    // A later label stays.
     return known.label === this.#deps.foundLabel
       ? [...this.#update(known, { label: record.label }), ...taken]
       : taken;
   }
 
-  /** Whether stamps of the batch can be issued here. */
   isOwn({ owner, bucketDepth }: MirroredBatch): boolean {
     return bucketDepth <= BUCKET_DEPTH_MAX && equalBytes(owner, this.#deps.signer.address);
   }
 
-  /**
-   * Own batches as the chain has them now: one without an issuer gets one, the others get their current terms. Issued
-   * stamps stay.
-   * @returns changes to write
-   */
+  /** New ones get an issuer, others their current terms; stamps stay. @returns changes to write */
   follow(batches: readonly MirroredBatch[]): KeyValueChange[] {
     return batches.flatMap((batch) => {
       const { id: batchId, amount, depth, bucketDepth, start: blockNumber, immutable } = batch;

@@ -1,9 +1,7 @@
 /**
- * The mirror of the contract with its records: pages of events go in, each as one transaction, and the newest are
- * undone when the chain has replaced their blocks. If the chain has replaced more than is remembered, a second mirror
- * is built from the start block beside the first, which serves until the second has caught up; only then do the
- * records change, all at once. So every crash leaves a consistent state, after which the chain is read the same way
- * again.
+ * The mirror with its records: each page of events is a transaction, and the newest are undone when the chain replaces their
+ * blocks. Beyond what is remembered, a second mirror is built from the start block while the first serves; then the records
+ * change at once. So every crash leaves a consistent state.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -18,8 +16,8 @@ import { batchSize } from './rules.ts';
 
 const VANISHED = 'vanished/';
 /**
- * Blocks that a batch removed by a reorganisation is waited for: its transaction is usually mined again within a few,
- * and a sender gives it up after twelve.
+ * How long a batch removed by a reorganisation is awaited: it is usually mined again within a few, and given up by its
+ * sender after twelve.
  */
 export const VANISHED_GRACE_BLOCKS = 64;
 
@@ -29,27 +27,23 @@ interface LedgerOptions {
   readonly tailBlocks: number;
 }
 
-/**
- * Pages in a row without events that are kept in memory and become one: most blocks of a test chain are empty. What a
- * crash takes of them is read from the chain again.
- */
+/** Empty pages kept in memory as one: most blocks of a test chain are empty. A crash costs only reading them again. */
 export const QUIET_PAGES = 8;
 
 interface LedgerDeps {
   readonly state: KeyValueStore;
-  /** Whether records wait for the disk to accept them, so that even a page without events has to try. */
+  /** Records wait for the disk, so that empty pages try too. */
   readonly mustWrite: () => boolean;
   readonly isOwn: (batch: MirroredBatch) => boolean;
-  /** Called with the changed own batches in their new state. @returns changes to write in the same transaction */
+  /** @returns changes to write in the same transaction */
   readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
   readonly clock: Pick<Clock, 'nowNs'>;
-  /** Called for every applied event; `ignored`: a creation that is too small. `tookNs`: how long it took. */
+  /** `ignored`: a creation that is too small. */
   readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored', tookNs: bigint) => void;
 }
 
-/** The end of a page. */
 export interface PageEnd extends Anchor {
-  /** More pages are waiting after it. */
+  /** After it. */
   readonly full: boolean;
 }
 
@@ -58,11 +52,11 @@ export class Ledger {
   readonly #deps: LedgerDeps;
   readonly #mirror: BatchMirror;
   readonly #history: PageHistory;
-  /** Batch id → height of the state that last had the batch. */
+  /** Batch id → last height with it. */
   readonly #vanished = new Map<string, number>();
-  /** Pages that are only in memory, and the end of the state on disk before them. */
+  /** In memory, and the end of the disk's state. */
   #quiet: { readonly pages: number; readonly saved: Anchor | undefined } | undefined;
-  /** Set while everything is read again: the result so far. `own`: batches of this node, including used-up ones. */
+  /** While everything is read again. `own`: includes used-up batches. */
   #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
 
   constructor(options: LedgerOptions, deps: LedgerDeps) {
@@ -83,22 +77,21 @@ export class Ledger {
     return this.#mirror.get(id);
   }
 
-  /** Whether a recent reorganisation has removed its creation, or the next one may undo its expiry. */
+  /** A reorganisation removed its creation, or may undo its expiry. */
   awaited(id: Uint8Array): boolean {
     return this.#vanished.has(toHex(id)) || this.#mirror.isDoubtful(id);
   }
 
-  /** Last applied block. */
   lastBlock(): number {
     return this.#open().chainState().block;
   }
 
-  /** End of the current state; undefined: before the first page. */
+  /** Undefined before the first page. */
   applied(): Anchor | undefined {
     return this.#open().anchor();
   }
 
-  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
+  /** Newest first, of the current and restorable states; undefined before the first page. */
   anchors(): (Anchor | undefined)[] {
     const open = this.#open();
     if (open !== this.#mirror) return [open.anchor()];
@@ -106,7 +99,7 @@ export class Ledger {
     return [open.anchor(), ...saved, ...this.#history.anchors()];
   }
 
-  /** @returns batches that no longer exist, used up beyond doubt or waited for in vain, hex */
+  /** @returns batches used up beyond doubt or awaited in vain, hex */
   async apply(events: readonly PlacedEvent[], end: PageEnd): Promise<string[]> {
     const mirror = this.#open();
     const before = mirror.anchor();
@@ -131,13 +124,12 @@ export class Ledger {
     return [...expired, ...review.givenUp];
   }
 
-  /** Writes what is only in memory. */
   async save(): Promise<void> {
     const end = this.#mirror.anchor();
     if (this.#quiet !== undefined && end !== undefined) await this.#write({ ...end, full: false }, []);
   }
 
-  /** Everything since the last write becomes one page. @returns batches that have expired beyond doubt, hex */
+  /** As one page. @returns batches expired beyond doubt, hex */
   async #write(end: PageEnd, also: readonly KeyValueChange[]): Promise<string[]> {
     const { changes, expired } = this.#mirror.takeChanges();
     const undo = end.full
@@ -148,7 +140,6 @@ export class Ledger {
     return expired;
   }
 
-  /** Undoes this many pages. */
   async revert(pages: number): Promise<void> {
     const before = this.#mirror.ids();
     const height = this.#mirror.chainState().block;
@@ -163,12 +154,12 @@ export class Ledger {
     ]);
   }
 
-  /** Reads everything again from the start block; until that is done, the known state stays. */
+  /** From the start block; the known state stays until then. */
   reset(): void {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }
 
-  /** The mirror that pages go into. */
+  /** That pages go into. */
   #open(): BatchMirror {
     return this.#rebuilt?.mirror ?? this.#mirror;
   }
@@ -181,7 +172,6 @@ export class Ledger {
     onEvent(event, applied ? 'applied' : 'ignored', clock.nowNs() - startedAt);
   }
 
-  /** The rebuilt mirror replaces the other one. */
   async #replace(rebuilt: BatchMirror, own: readonly MirroredBatch[]): Promise<void> {
     const { state, follow } = this.#deps;
     const height = this.#mirror.chainState().block;
@@ -205,7 +195,7 @@ export class Ledger {
     });
   }
 
-  /** Stops waiting for batches that are back, and for those waited for long enough. */
+  /** Those that are back, or awaited for long enough. */
   #review(): { readonly changes: KeyValueChange[]; readonly givenUp: string[] } {
     const changes: KeyValueChange[] = [];
     const givenUp: string[] = [];
@@ -221,7 +211,7 @@ export class Ledger {
   }
 }
 
-/** @returns false when the event changes nothing */
+/** @returns false when nothing changes */
 function change(mirror: BatchMirror, { block, event }: PlacedEvent): boolean {
   switch (event.kind) {
     case 'BatchCreated': {
@@ -241,7 +231,7 @@ function change(mirror: BatchMirror, { block, event }: PlacedEvent): boolean {
   }
 }
 
-/** The records as they are once the changes are written. */
+/** With the changes written. */
 function overlaid(
   state: KeyValueStore,
   changes: readonly KeyValueChange[],

@@ -1,7 +1,6 @@
 /**
- * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page by page,
- * and hands each page over. Ends only with a fatal error or when stopped. `node-behaviour.md` 3.1, `contracts.md`
- * 11.3.
+ * Reads the postage contract's logs page by page, from blocks that are old enough. Ends with a fatal error or when stopped.
+ * `node-behaviour.md` 3.1, `contracts.md` 11.3.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -21,31 +20,25 @@ import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Pace } from './pace.ts';
 
-/** Blocks per request for logs, as many as public endpoints answer without complaint. */
+/** Public endpoints answer as many without complaint. */
 export const PAGE_BLOCKS = 5000;
-/**
- * Milliseconds without a new block after which the node must stop: it would accept stamps of batches that have
- * expired.
- */
+/** Without a new block the node must stop: it would accept stamps of expired batches. */
 const STALL_MS = 10 * 60_000;
-/**
- * A head below the last block read may be a lagging endpoint's: it is asked this often before the start
- * fails.
- */
+/** A lagging endpoint's head is asked again before the start fails. */
 const RESET_PROBES = 3;
-/** An empty contract may be a truncated answer: it is asked for this often before the start is refused. */
+/** An empty contract may be a truncated answer. */
 const CONTRACT_PROBES = 3;
 const CONTRACT_PAUSE_MS = 250;
 
 export interface ListenerOptions {
-  /** `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex, like `token`. */
   readonly contract: string;
-  /** The token that the contract takes, as above. */
+  /** Taken by the contract. */
   readonly token: string;
   readonly startBlock: number;
-  /** Number of newest blocks not yet read, as protection against reorganisations. */
+  /** Not read yet, against reorganisations. */
   readonly tailBlocks: number;
-  /** The upper end of a page is rounded down to a multiple of this. */
+  /** A page's end is rounded down to a multiple. */
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
 }
@@ -60,24 +53,20 @@ export interface PlacedEvent {
 export interface ListenerDeps {
   readonly chain: Pick<Chain, 'header' | 'logs' | 'call'>;
   readonly clock: Clock;
-  /** Pace of the polls. */
+  /** Of polls. */
   readonly pace: Pick<Pace, 'found' | 'nothing' | 'pause'>;
   readonly log: Logger;
-  /** Last applied block. */
   readonly lastBlock: () => number;
-  /** End of the current state: the first of `anchors`. */
+  /** The first of `anchors`. */
   readonly applied: () => Anchor | undefined;
-  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
+  /** Newest first, of the current and restorable states; undefined before the first page. */
   readonly anchors: () => readonly (Anchor | undefined)[];
-  /** Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is fatal. */
+  /** Durably, the end included; `full`: more pages wait. An error is fatal. */
   readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;
-  /**
-   * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is fatal.
-   */
+  /** All when undefined: the chain has replaced their blocks. An error is fatal. */
   readonly revert: (pages: number | undefined) => Promise<void>;
-  /** Everything that is old enough has been applied. */
+  /** What is old enough is applied. */
   readonly caughtUp: () => void;
-  /** A request to the chain ended. */
   readonly counted: (outcome: 'answered' | 'failed') => void;
 }
 
@@ -102,8 +91,7 @@ export async function followPostage(
     } else pace.nothing();
     if (polled.kind === 'reorganised') {
       await deps.revert(polled.pages);
-      // Replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in a
-      // loop.
+      // At once, but not in a loop for an unsteady endpoint.
       const again = wentBack;
       wentBack = true;
       if (!again) continue;
@@ -116,14 +104,13 @@ export async function followPostage(
 }
 
 type NextPage =
-  /** `full`: more pages are waiting after it. */
+  /** `full`: more pages wait. */
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
-  /** Everything old enough has been read before. */
+  /** Read before. */
   | { readonly kind: 'nothing-new' }
-  /** The chain is too short, or shorter than the part already read. */
+  /** Too short, or shorter than what was read. */
   | { readonly kind: 'wait' };
 
-/** Which blocks are read next. Pure. */
 export function nextPage(
   { startBlock, tailBlocks, batchFactor }: Pick<ListenerOptions, 'startBlock' | 'tailBlocks' | 'batchFactor'>,
   lastBlock: number,
@@ -144,15 +131,15 @@ type PollResult =
       readonly kind: 'page';
       readonly events: readonly PlacedEvent[];
       readonly end: Anchor & { readonly full: boolean };
-      /** Its blocks contain no postage events. */
+      /** Without postage events. */
       readonly empty: boolean;
     }
-  /** `pages`: as `goBack` takes them. */
+  /** `pages` as for `goBack`. */
   | { readonly kind: 'reorganised'; readonly pages: number | undefined }
   | { readonly kind: 'nothing-new' }
   | { readonly kind: 'wait' };
 
-/** @returns polls the chain once per call; a poll that fails finds nothing and is repeated after the pause */
+/** @returns polls once per call; a failed poll finds nothing */
 function poller(
   options: ListenerOptions,
   deps: ListenerDeps,
@@ -162,7 +149,7 @@ function poller(
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
-  /** Hash of a head at which there was nothing to do. */
+  /** With nothing to do. */
   let quietHead: string | undefined;
   return async () => {
     try {
@@ -180,7 +167,7 @@ function poller(
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
       if (!checked && clock.monotonic() >= firstContactUntil) throw error;
-      // Once per outage: the pause between two polls may be short.
+      // Once per outage.
       if (!away) log.warn({ err: error }, 'postage events cannot be read, trying again');
       away = true;
       return { kind: 'wait' };
@@ -189,9 +176,8 @@ function poller(
 }
 
 /**
- * A block without transactions right after the last applied one needs no logs; most blocks of a test chain
- * are like this. Logs do not say to which branch of the chain they belong. So a page counts only if, after
- * they were read, the chain still has the page's last block and the last applied one.
+ * An empty block right after the last applied one needs no logs, as most of a test chain. Logs do not name their branch, so
+ * a page counts only if afterwards the chain still has its last block and the last applied one.
  */
 async function readNext(
   options: ListenerOptions,
@@ -203,7 +189,7 @@ async function readNext(
   const page = nextPage(options, deps.lastBlock(), head.number);
   const applied = deps.applied();
   if (page.kind !== 'page') {
-    // The block in question is the one just seen.
+    // It is the one just seen.
     if (applied?.hash === head.hash) return page;
     const stale = await stalePages(deps, head.number, signal);
     return stale === 0 ? page : reorganised(stale, deps);
@@ -220,7 +206,7 @@ async function readNext(
   return { kind: 'page', events, end: { block: page.to, hash: end.hash, full: page.full }, empty: false };
 }
 
-/** @returns how many pages have blocks that the chain has replaced; more than there are: all states do */
+/** @returns how many pages the chain has replaced; more than there are: all states */
 async function stalePages(
   { chain, anchors }: ListenerDeps,
   height: number,
@@ -229,7 +215,7 @@ async function stalePages(
   let replaced = false;
   for (const [pages, anchor] of anchors().entries()) {
     if (anchor === undefined) return replaced ? pages : 0;
-    // A shortened chain says nothing about blocks that it does not have.
+    // A shortened chain says nothing about missing blocks.
     if (anchor.block > height) continue;
     const header = await chain.header(anchor.block, signal);
     if (header === undefined)
@@ -250,10 +236,7 @@ async function latest(chain: Pick<Chain, 'header'>, signal: AbortSignal): Promis
   return head;
 }
 
-/**
- * @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored
- * state
- */
+/** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the state */
 async function checkStart(
   { contract, token, pollIntervalMs }: ListenerOptions,
   { chain, clock, lastBlock, anchors }: ListenerDeps,
@@ -268,7 +251,7 @@ async function checkStart(
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;
-    // If a remembered block can be compared, a normal poll deals with a shorter chain.
+    // A poll deals with a shorter chain if it can compare a block.
     if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
       return;
     if (probe === RESET_PROBES) {
@@ -281,7 +264,7 @@ async function checkStart(
   }
 }
 
-/** In chain order. Logs of other kinds are skipped. @throws PostageSyncError CONTRACT_PAUSED */
+/** In chain order. @throws PostageSyncError CONTRACT_PAUSED */
 async function readEvents(
   { contract }: ListenerOptions,
   { chain }: ListenerDeps,

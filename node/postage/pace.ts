@@ -1,22 +1,18 @@
-/**
- * How long to wait before the chain is polled again. While transactions come, polls follow each other closely. On a
- * chain with empty blocks the next poll is when the next block is due; if that does not come, polls become rarer.
- */
+/** When to poll again: often while transactions come; with empty blocks when the next is due; then more rarely. */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Number of close polls without news before polls follow the blocks. */
+/** Close polls without news before they follow blocks. */
 const CLOSE_POLLS = 20;
 /**
- * Fraction of the time between two blocks. Polls come slightly earlier from block to block, until one comes too early
- * and the one after the next short pause is in step again: with 0.95 every second block cost two polls, with 0.99 one
- * of ten does.
+ * Of the time between blocks. Polls drift earlier until one comes too early and the next short pause is in step: with 0.95
+ * every second block cost two polls, with 0.99 one of ten does.
  */
 const DUE = 0.99;
-/** Polls are never further apart than this many close pauses: a test chain's blocks may come out of turn. */
+/** Close pauses: a test chain's blocks may come out of turn. */
 const PAUSES_MAX = 10;
 
 export interface PaceOptions {
-  /** Between polls that follow each other closely, milliseconds. */
+  /** Between close polls. */
   readonly pollIntervalMs: number;
   readonly blockTimeMs: number;
 }
@@ -25,9 +21,8 @@ export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
   #closePolls = CLOSE_POLLS;
-  /** Polls in a row that found nothing. */
+  /** In a row without finding anything. */
   #misses = 0;
-  /** Ends the running pause. */
   #pauseEnd = new AbortController();
 
   constructor(options: PaceOptions, clock: Pick<Clock, 'sleep'>) {
@@ -35,7 +30,7 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** A poll has found something, or `empty` blocks. */
+  /** Perhaps only `empty` blocks. */
   found({ empty }: { readonly empty: boolean }): void {
     if (empty) this.#closePolls--;
     else this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
@@ -47,7 +42,7 @@ export class Pace {
     this.#misses++;
   }
 
-  /** Something is about to happen: from now on polls follow each other closely. */
+  /** Something is about to happen. */
   hurry(): void {
     this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
     this.#pauseEnd.abort();

@@ -1,24 +1,18 @@
-/**
- * The changes of the newest pages, so that they can be undone when the chain replaces their blocks. One record per
- * page holds the previous content of its keys; it is written and removed together with the page.
- */
+/** Undoes the newest pages when the chain replaces their blocks. A record per page holds its keys' previous content. */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { Anchor } from './batch-store.ts';
 
 const UNDO = 'undo/';
-/** Digits of a block number in a key: keys sort like blocks. */
+/** Keys sort like blocks. */
 const BLOCK_DIGITS = 12;
-/**
- * Blocks whose pages are remembered: twice what the chains in use replace at most (two epochs of 32 blocks, after
- * which a block is final). After a deeper reorganisation everything is read again from the start.
- */
+/** Twice what chains in use replace at most (two epochs of 32 blocks). Beyond, everything is read again. */
 export const UNDO_BLOCKS = 128;
 
 interface StoredUndo {
-  /** State before the page; null before the first one. */
+  /** Null before the first page. */
   readonly anchor: Anchor | null;
-  /** Key and its previous content in hex; null: none. */
+  /** Previous content in hex; null: none. */
   readonly before: readonly (readonly [key: string, value: string | null])[];
 }
 
@@ -39,15 +33,12 @@ export class PageHistory {
     }
   }
 
-  /** Ends of the states that can be restored, newest first; undefined: before the first page. */
+  /** Newest first, restorable; undefined before the first page. */
   anchors(): (Anchor | undefined)[] {
     return this.#pages.map(({ anchor }) => anchor).reverse();
   }
 
-  /**
-   * Remembers a page. @param changes the page's writes @param before end of the state that it changes
-   * @returns changes to write with it
-   */
+  /** @param before end of the state that it changes @returns changes to write with it */
   record(block: number, changes: readonly KeyValueChange[], before: Anchor | undefined): KeyValueChange[] {
     const stored: StoredUndo = {
       anchor: before ?? null,
@@ -68,7 +59,7 @@ export class PageHistory {
     ];
   }
 
-  /** Forgets the newest pages. @returns what restores the state before them */
+  /** @returns what restores the state before the newest pages */
   revert(pages: number): KeyValueChange[] {
     const taken = this.#pages.splice(this.#pages.length - pages, pages);
     const restored = new Map<string, KeyValueChange>();
@@ -83,7 +74,7 @@ export class PageHistory {
     return [...restored.values()];
   }
 
-  /** Forgets everything. @returns changes to write */
+  /** @returns changes to write */
   clear(): KeyValueChange[] {
     return this.#pages.splice(0).map(({ block }) => ({ remove: undoKey(block) }));
   }

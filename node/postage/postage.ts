@@ -1,7 +1,6 @@
 /**
- * The postage service of a node: follows the contract, knows the network's batches, issues stamps from the node's
- * own, checks those of others, buys batches. All its records lie in one subsystem of the store, so that a page of
- * events, with the chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
+ * A node's postage: follows the contract, knows all batches, stamps from own ones, checks stamps, buys batches. One
+ * subsystem of the store, so that a page of events with all its effects is one transaction. `node-behaviour.md` 3.
  */
 import type { Stamp } from '../../formats/chunk/stamp.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -48,19 +47,19 @@ const COUNTER_OF = {
 } as const;
 
 export interface PostageOptions {
-  /** PostageStamp and the token, `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex. */
   readonly contract: string;
   readonly token: string;
-  /** Events are read from the block after it. */
+  /** Events follow after it. */
   readonly startBlock: number;
-  /** Label of an own batch found on the chain without a record of its purchase. */
+  /** Of a batch without a purchase record. */
   readonly foundLabel: string;
-  /** Age from which an own batch may stamp, blocks. */
+  /** Before an own batch stamps. */
   readonly usableBlocks: number;
   readonly tailBlocks: number;
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
-  /** Configured, not measured; lifetimes are computed with it. */
+  /** Configured; for lifetimes. */
   readonly blockTimeMs: number;
   /** Chunks. */
   readonly reserveCapacity: number;
@@ -75,20 +74,17 @@ interface PostageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The mirror of the contract cannot continue: the node must stop. Called at most once. */
+  /** The mirror cannot continue: the node must stop. Once at most. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export interface PostageService extends Postage {
-  /**
-   * Starts following the contract. Resolves when everything old enough has been applied for the first time; rejects
-   * with the error passed to `onFatal`, or when stopped before.
-   */
+  /** Resolves when everything old enough is applied; rejects with the error of `onFatal`, or when stopped before. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
+  /** Used-up ones, in the contract. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
-  /** Called when batches that have left `batches` will not come back. @returns ends the calls */
+  /** For batches that will not come back. @returns ends the calls */
   onExpired(listener: () => void): () => void;
 }
 
@@ -106,7 +102,7 @@ class ContractPostage implements PostageService {
   readonly #purchases: Purchases;
   readonly #pace: Pace;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
-  /** The label of before is a stored one only when no other is being written. */
+  /** The old label is a stored one only if no other is being written. */
   readonly #relabels = new Lock();
   readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
@@ -167,7 +163,7 @@ class ContractPostage implements PostageService {
     return seen && !this.#exists(issuer);
   }
 
-  /** The id says who paid for the batch; its owner may differ between two branches of the chain. */
+  /** The id says who paid; the owner may differ between branches. */
   #exists({ batchId }: Issuer): boolean {
     const batch = this.#ledger.get(batchId);
     return batch !== undefined && this.#issuers.isOwn(batch);
@@ -318,7 +314,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** One page: all its effects become one transaction. */
+  /** All effects of a page are one transaction. */
   async #apply(events: readonly PlacedEvent[], end: PageEnd): Promise<void> {
     const { clock } = this.#deps;
     const startedAt = clock.nowNs();
@@ -335,7 +331,7 @@ class ContractPostage implements PostageService {
     this.#setGauges();
   }
 
-  /** The chain has replaced blocks whose events were applied. */
+  /** Their events were applied. */
   async #revert(pages: number | undefined): Promise<void> {
     const { log } = this.#deps;
     const from = this.batches.chainState().block;
@@ -372,7 +368,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** Records that a failing disk keeps are dropped at the next start. */
+  /** What a failing disk keeps is dropped at the next start. */
   async #dropItems(issuer: Pick<BatchIssuer, 'dropItems'>): Promise<void> {
     try {
       await issuer.dropItems();
@@ -382,7 +378,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** The store reports the disk failure itself. */
+  /** The store reports the failure. */
   #noteUnwritten(err: unknown): void {
     this.#deps.log.debug({ err }, 'batch changes are kept in memory only');
   }

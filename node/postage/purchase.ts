@@ -1,7 +1,6 @@
 /**
- * Operations that cost tokens: buying, topping up and diluting a batch. Checks, expiry of old batches, allowance, the
- * call itself; each transaction is awaited, up to a limit. One operation at a time. `node-behaviour.md` 3.4,
- * `contracts.md` 4.5.
+ * Buying, topping up and diluting: checks, expiry of old batches, allowance, the call; each transaction is awaited, up to a
+ * limit. One operation at a time. `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -40,15 +39,15 @@ import {
 } from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
-/** Batches expired per transaction: as many as fit in a block of the public chain. */
+/** Per transaction: fit in a block of the public chain. */
 const EXPIRE_PAGE = 25;
-/** Expiry transactions per purchase: 2,500 batches. The rest is left for others to clean up. */
+/** Per purchase: 2,500 batches. Others clean up the rest. */
 const EXPIRE_ROUNDS = 100;
-/** Part of a batch's nonce, so that the same account history gives the same batch ids. */
+/** The same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
 interface PurchaseOptions {
-  /** PostageStamp and the token, `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex. */
   readonly contract: string;
   readonly token: string;
 }
@@ -67,19 +66,19 @@ interface Purchased {
   readonly blockNumber: number;
 }
 
-/** Each throws PostageError as `Postage` says, and ChainError. */
+/** Each throws PostageError as in `Postage`, and ChainError. */
 export interface Purchases {
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<Purchased>;
-  /** @returns hash of the transaction */
+  /** @returns transaction hash */
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
-  /** @returns hash of the transaction */
+  /** @returns transaction hash */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
-  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
+  /** Used-up ones, in the contract. @throws ChainError */
   expire(signal: AbortSignal): Promise<void>;
 }
 
 export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): Purchases {
-  // Two at once would take the same account nonce into the id of their batch, and each other's allowance.
+  // Two would share a nonce in their batch id, and allowances.
   const lock = new Lock();
   const oneAtATime =
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
@@ -145,7 +144,7 @@ async function topUp({ batchId, amount }: TopUpRequest, context: Context): Promi
 async function dilute({ batchId, depth }: DilutionRequest, context: Context): Promise<string> {
   const { contract, signer } = context;
   const batch = await liveBatch(batchId, context);
-  // Checked here, a refusal by the contract costs nothing.
+  // A refusal here costs nothing.
   if (!equalBytes(batch.owner, signer.address)) throw new PostageError('BATCH_NOT_FOUND', 'not an own batch');
   if (depth <= batch.depth || depth > DEPTH_MAX) {
     throw new PostageError('DEPTH_INVALID', `new depth ${depth} should be greater than ${batch.depth}`);
@@ -162,7 +161,7 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
   return receipt.transactionHash;
 }
 
-/** As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price. */
+/** From the contract: the copy may lag, and depth determines the price. */
 async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Context) {
   const batch = await batchOnChain(chain, contract, batchId, signal);
   if (batch === undefined) {
@@ -173,10 +172,7 @@ async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Conte
   return batch;
 }
 
-/**
- * The contract refuses a change that leaves a batch less than the shortest time, once the transaction is
- * paid.
- */
+/** The contract refuses less than the shortest time only once it is paid. */
 async function checkRemaining(remaining: bigint, { chain, contract, signal }: Context): Promise<void> {
   const [price, validity] = await Promise.all([
     lastPrice(chain, contract, signal),
@@ -185,7 +181,7 @@ async function checkRemaining(remaining: bigint, { chain, contract, signal }: Co
   if (remaining < price * validity) throw new PostageError('INSUFFICIENT_VALIDITY', 'insufficient validity');
 }
 
-/** In the order in which the reference reports errors. */
+/** In the reference's order of errors. */
 async function check({ amount, depth }: PurchaseRequest, context: Context): Promise<void> {
   const { chain, contract, token, signer, signal } = context;
   if (depth <= BUCKET_DEPTH || depth > DEPTH_MAX) throw new PostageError('DEPTH_INVALID', 'invalid depth');
@@ -212,8 +208,8 @@ async function expireOld(context: Context): Promise<void> {
 }
 
 /**
- * Always, as Bee does: what seems to be left of an earlier allowance may belong to an operation that a reorganisation
- * has undone and that is about to be mined again, before this one.
+ * Always, as Bee does: an earlier allowance may belong to an operation undone by a reorganisation and about to be mined
+ * again.
  */
 async function allow(total: bigint, context: Context): Promise<void> {
   const { token, contract } = context;
@@ -229,10 +225,7 @@ function execute(
   return transactions.execute({ ...call, ...gas }, signal);
 }
 
-/**
- * The id follows from the account's transactions so far; if a purchase with that id was already under way, the next
- * one is taken.
- */
+/** From the account's transactions so far; the next one if a purchase with it is under way. */
 async function newBatch({
   chain,
   signer: { address },
@@ -250,7 +243,7 @@ async function newBatch({
 
 type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];
 
-/** @throws ChainError RPC_ERROR when the receipt does not show the requested result */
+/** @throws ChainError RPC_ERROR unless the receipt shows the result */
 function assertDone(
   receipt: Receipt,
   { kind, batchId }: { readonly kind: BatchEventKind; readonly batchId: Uint8Array },

@@ -1,41 +1,38 @@
-/** Pure arithmetic of batches. `node-behaviour.md` 3.2, `data-formats.md` 6. */
+/** `node-behaviour.md` 3.2, `data-formats.md` 6. */
 import type { Batch, ChainState } from './ports.ts';
 
-/** Every batch of the network has 2^16 buckets. */
+/** 2^16 buckets. */
 export const BUCKET_DEPTH = 16;
-/**
- * Counters of an own batch take 4 bytes per bucket: anyone may create a batch for this node, with any bucket depth.
- */
+/** 4 bytes per bucket; anyone may create a batch for this node. */
 export const BUCKET_DEPTH_MAX = 20;
-/** The contract counts depth in 8 bits. */
+/** 8 bits in the contract. */
 export const DEPTH_MAX = 255;
 /**
- * Newest blocks of the chain whose price changes may be taken back: as many as have to pass before the node gives up
- * a transaction that another one has replaced. With more, it would keep for long what other nodes have dropped.
+ * Price changes that may be taken back: as many blocks as pass before a replaced transaction is given up. With more, the
+ * node would keep what others have dropped.
  */
 export const UNSETTLED_BLOCKS = 12;
 
-/** A stamp has 32 bits for the position in its bucket. */
+/** 32 bits of a stamp. */
 const SLOTS_MAX = 2 ** 32;
-/** What the status protocol can carry, and readers of the HTTP API take: 64 bits. */
+/** 64 bits: the status protocol and API readers. */
 const COMMITMENT_MAX = 2n ** 64n - 1n;
 
-/** Stamps per bucket, for mutable and immutable batches alike. */
+/** Mutable or not. */
 export function slotsPerBucket(batch: { readonly depth: number; readonly bucketDepth: number }): number {
   return Math.min(SLOTS_MAX, 2 ** (batch.depth - batch.bucketDepth));
 }
 
-/** What a node tells of the chunks of all batches: anyone may buy a batch that is larger than any network. */
+/** Anyone may buy a batch larger than any network. */
 export function toldCommitment(chunks: bigint): bigint {
   return chunks < COMMITMENT_MAX ? chunks : COMMITMENT_MAX;
 }
 
-/** Chunks that a batch was sold for. */
 export function batchSize(depth: number): bigint {
   return 1n << BigInt(depth);
 }
 
-/** ceil(log2(commitment / capacity)), 0 when it fits. Both in chunks. */
+/** 0 when it fits. Both in chunks. */
 export function theoreticalRadius(commitment: bigint, capacity: number): number {
   let radius = 0;
   for (let room = BigInt(capacity); room < commitment; room <<= 1n) radius++;
@@ -43,8 +40,7 @@ export function theoreticalRadius(commitment: bigint, capacity: number): number 
 }
 
 /**
- * Seconds until the batch is used up at the current price, rounded down, at most `Number.MAX_SAFE_INTEGER`: readers
- * of JSON take it as a whole number. -1 when nothing is charged.
+ * At the current price, rounded down, at most `Number.MAX_SAFE_INTEGER`, for readers of JSON. -1 when nothing is charged.
  */
 export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, blockTimeMs: number): number {
   if (chain.currentPrice === 0n) return -1;
@@ -53,9 +49,8 @@ export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, bloc
 }
 
 /**
- * The price changes that a reorganisation may take back. Only they let it undo an expiry: without them a batch is
- * used up at the same height on every branch.
- * @param changes states before them @param tailBlocks newest blocks of the chain, which are not read
+ * Those that a reorganisation may take back, and with them an expiry: otherwise a batch is used up at the same height on
+ * every branch. @param changes states before them @param tailBlocks not read
  */
 export function unsettledChanges(
   changes: readonly ChainState[],
@@ -65,7 +60,7 @@ export function unsettledChanges(
   return changes.filter(({ block }) => block > now.block - UNSETTLED_BLOCKS + tailBlocks);
 }
 
-/** What is paid per chunk up to this height even when newest blocks lose their price changes. Parameters as above. */
+/** Even when newest blocks lose their price changes. */
 export function settledTotal(changes: readonly ChainState[], now: ChainState, tailBlocks: number): bigint {
   return unsettledChanges(changes, now, tailBlocks)
     .map((before) => before.totalAmount + BigInt(now.block - before.block) * before.currentPrice)

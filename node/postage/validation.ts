@@ -1,7 +1,4 @@
-/**
- * Whether a stamp pays for a chunk. `data-formats.md` 6.2, `node-behaviour.md` 3.7. Vectors:
- * test/vectors/postage.json.
- */
+/** `data-formats.md` 6.2, `node-behaviour.md` 3.7. Vectors: test/vectors/postage.json. */
 import { bucketOf, type Stamp, stampDigest } from '../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
 import { recoverSigner, SignatureError } from '../../formats/crypto/signer.ts';
@@ -9,9 +6,8 @@ import { type Batch, PostageError } from './ports.ts';
 import { slotsPerBucket } from './rules.ts';
 
 /**
- * @param address of the chunk, 32 bytes
  * @throws PostageError STAMP_INVALID: the signature's fault, `bucket mismatch`, `invalid index` or `owner mismatch`,
- * whichever is first
+ *   whichever is first
  */
 export function validateStamp(address: Uint8Array, stamp: Stamp, batch: Batch): void {
   const signer = signerOf(address, stamp);

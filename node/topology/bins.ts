@@ -2,22 +2,18 @@ import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
 import { fromHex } from '../../formats/crypto/hex.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** A full peer that we have heard of. */
 export interface KnownPeer {
   readonly overlayHex: string;
   readonly overlay: Uint8Array;
 }
 
-/**
- * The table: full peers by proximity order to us, known and connected, in order of arrival. A connected peer is
- * known.
- */
+/** Full peers by proximity order to us, known and connected, in order of arrival. Connected peers are known. */
 export class Bins {
   readonly #own: Uint8Array;
   readonly #known: readonly Map<string, KnownPeer>[] = emptyBins();
   readonly #connected: readonly Map<string, Peer>[] = emptyBins();
   readonly #connectedIds = new Set<string>();
-  /** All connected peers, shallow to deep, until they change: every chunk walks over them. */
+  /** Shallow to deep, kept until a change: every chunk walks over them. */
   #flat: readonly Peer[] | undefined;
   #knownCount = 0;
 
@@ -29,7 +25,7 @@ export class Bins {
     return proximityOrder(this.#own, overlay);
   }
 
-  /** @param overlay the same, neither copied nor changed @returns false when the peer was known */
+  /** @param overlay neither copied nor changed @returns false when the peer was known */
   addKnown(overlayHex: string, overlay: Uint8Array): boolean {
     const bin = this.#known[this.binOf(overlay)] as Map<string, KnownPeer>;
     if (bin.has(overlayHex)) return false;
@@ -43,13 +39,12 @@ export class Bins {
     if (bin.delete(overlayHex)) this.#knownCount--;
   }
 
-  /** Forgets all others. */
   retain(isKept: (overlayHex: string) => boolean): void {
     for (const overlayHex of this.allKnown()) if (!isKept(overlayHex)) this.forget(overlayHex);
   }
 
   connect(peer: Peer): void {
-    // A copy: it stays when the peer has left, and is a view of a handshake's message.
+    // A copy: the overlay is a view of a handshake's message.
     this.addKnown(peer.overlayHex, new Uint8Array(peer.overlay));
     (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.overlayHex, peer);
     this.#connectedIds.add(peer.overlayHex);
@@ -67,8 +62,7 @@ export class Bins {
   }
 
   /**
-   * The deepest bin such that it and all deeper ones hold this many connected peers, and no shallower bin is empty;
-   * else 0.
+   * The deepest bin such that it and all deeper ones hold this many connected peers, and no shallower one is empty; else 0.
    */
   depth(peers: number): number {
     const counts = this.#connected.map(({ size }) => size);

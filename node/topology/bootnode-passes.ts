@@ -1,7 +1,6 @@
 /**
- * Dials the bootnodes, one after the other, while no peer is connected. `p2p-protocols.md` 6.3. A bootnode that ends
- * every connection at once, such as a full one with too many light nodes, is dialled no more often than one that is
- * down.
+ * Dials the bootnodes in turn while no peer is connected. `p2p-protocols.md` 6.3. One that ends connections at once is
+ * dialled no more often than one that is down.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -11,10 +10,10 @@ import { type Host, HostError } from '../p2p/host.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 
-/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
+/** Dialled per pass; connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
-/** Passes without a peer that stayed before the operator is told: the first few are over within seconds of a start. */
+/** Without a lasting peer the operator is told: the first passes take seconds. */
 const TOLD_FROM = 6;
 
 export interface BootnodePassesDeps {
@@ -27,16 +26,16 @@ export interface BootnodePassesDeps {
 export class BootnodePasses {
   readonly #addresses: readonly string[];
   readonly #deps: BootnodePassesDeps;
-  /** Consecutive passes that led to no peer, or to none that stayed. */
+  /** In a row, without a lasting peer. */
   #passes = 0;
-  /** Monotonic time from which the next pass may begin. */
+  /** Monotonic. */
   #dueAt = 0;
   #running: Promise<void> | undefined;
-  /** The bootnode being dialled. */
+  /** Being dialled. */
   #current: string | undefined;
-  /** What came of each bootnode in the last pass, by its address. */
+  /** Of the last pass, by address. */
   readonly #outcomes = new Map<string, string>();
-  /** Monotonic time since which there have been peers. */
+  /** Monotonic. */
   #peersSince: number | undefined;
 
   /** @param addresses multiaddresses */
@@ -45,7 +44,7 @@ export class BootnodePasses {
     this.#deps = deps;
   }
 
-  /** Whether a pass would begin now. Called whenever peers may have come or gone. */
+  /** Called whenever peers may have come or gone. */
   isDue(hasPeers: boolean): boolean {
     const now = this.#deps.clock.monotonic();
     if (hasPeers) {
@@ -60,18 +59,18 @@ export class BootnodePasses {
     return this.#addresses.length > 0 && this.#running === undefined && this.#dueAt <= now;
   }
 
-  /** Begins a pass. A bootnode that does not answer holds up no other dial. @param settled called at its end */
+  /** A silent bootnode holds up no other dial. @param settled called at the end */
   dial(signal: AbortSignal, settled: () => void): void {
     this.#running = this.#pass(signal).finally(() => {
       this.#running = undefined;
-      // Counted at the end: peers that came and went during the pass begin a new row.
+      // At the end: peers that came and went meanwhile begin a new row.
       this.#passes++;
       this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
       settled();
     });
   }
 
-  /** Whether the node at these multiaddresses is the bootnode being dialled. */
+  /** The node at these multiaddresses is the current bootnode. */
   isDialling(underlaysOf: () => readonly string[]): boolean {
     const bootnode = this.#current;
     if (bootnode === undefined) return false;
@@ -81,13 +80,12 @@ export class BootnodePasses {
     return underlays.some((underlay) => peerIdOf(underlay) === peerId);
   }
 
-  /** Milliseconds until the next pass may begin, at most `maxMs`. */
+  /** Until the next pass. */
   pauseMs(maxMs: number): number {
     const left = this.#dueAt - this.#deps.clock.monotonic();
     return this.#running === undefined && left > 0 ? Math.min(maxMs, left) : maxMs;
   }
 
-  /** Resolves when no pass is running. */
   async idle(): Promise<void> {
     await this.#running;
   }

@@ -1,10 +1,8 @@
 /**
- * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means. Differences:
- * `/dnsaddr` names are not resolved; a slow dial does not hold up the next round, so that one hanging node does not
- * keep the others apart; a bin below the radius is balanced first, and then filled up to eight peers; a bin of the
- * neighbourhood is filled up to as many, peers that spread over it first, and at radius 0 up to four once more than a
- * few nodes are known; only a few dials start at once, as fast as the processor completes them; an address that is
- * repeatedly dialled in vain, under whichever overlays, is left alone for a while.
+ * Which known peers to dial now: `p2p-protocols.md` 6.3. Differences: `/dnsaddr` names are not resolved; a slow dial does
+ * not hold up the next round; a bin below the radius is balanced first, then filled up to eight peers; so is a bin of the
+ * neighbourhood, and at radius 0 up to four once more than a few nodes are known; only a few dials start at once; an address
+ * dialled in vain is left alone for a while.
  */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -29,12 +27,11 @@ import {
   saturation,
 } from './rules.ts';
 
-/** Dials at once: the algorithm's two pools of 32. */
+/** Two pools of 32. */
 const DIALS_MAX = 64;
 /**
- * Dials that keep processors busy rather than wait for an answer: while this many have started within `BRISK_MS`, no
- * further one does. Nodes of one machine that start together would otherwise all dial each other at the same moment,
- * many pairs from both sides, and none would finish in time.
+ * Dials started within `BRISK_MS` that keep processors busy; then no further one starts. Nodes of one machine that start
+ * together would otherwise all dial each other at once, and none would finish in time.
  */
 const BRISK_MAX = 4;
 const BRISK_MS = 1_000;
@@ -48,12 +45,12 @@ export interface DiallerDeps {
   readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
   readonly addressBook: AddressBook;
   readonly bins: Bins;
-  /** Overlays of peers that serve introductions only: they take no place in a bin. */
+  /** For introductions only: they take no place in a bin. */
   readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
-  /** Whether a node is known from the start. */
+  /** From the start. */
   readonly isCommon: (overlayHex: string) => boolean;
-  /** Whether the node at these multiaddresses is being dialled as a bootnode: a second link would be spare. */
+  /** A second link to these multiaddresses would be spare. */
   readonly isDialledAsBootnode: (underlays: () => readonly string[]) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,10 +58,10 @@ export interface DiallerDeps {
 }
 
 interface Wait {
-  /** Monotonic time from which the peer may be dialled again. */
+  /** Monotonic. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Time waited so far for a node known from the start; its failures do not count as attempts. */
+  /** For a node known from the start, whose failures are no attempts. */
   readonly eagerMs: number;
 }
 
@@ -87,15 +84,11 @@ export class Dialler {
     this.#targets = new DialTargets(deps.clock);
   }
 
-  /** Peers that are being dialled now. */
   get dialling(): number {
     return this.#running.size;
   }
 
-  /**
-   * Starts dialling every peer that is due. A slow dial does not hold up others: `settled` is called after each, and
-   * the next round finds the peers due then.
-   */
+  /** Starts all due dials. `settled` is called after each; the next round finds the peers due then. */
   round(signal: AbortSignal, settled: () => void): void {
     const mayDial = () => this.#running.size < DIALS_MAX && this.#brisk().length < BRISK_MAX;
     if (!mayDial()) return;
@@ -111,43 +104,41 @@ export class Dialler {
     }
   }
 
-  /** Start times of recently started dials, oldest first. */
+  /** Start times, oldest first. */
   #brisk(): number[] {
     const now = this.#deps.clock.monotonic();
     return Array.from(this.#running.values(), ({ since }) => since).filter((since) => now - since < BRISK_MS);
   }
 
-  /** Resolves when no dial is running. */
   async idle(): Promise<void> {
     await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */
+  /** Failures are forgotten, but not the time waited: the connection may end at once. */
   connected(id: string): void {
     this.#wait(id, REDIAL_MS, { eagerMs: this.#waiting.get(id)?.eagerMs ?? 0 });
   }
 
-  /** A node known from the start may have been restarted, or its link healed: it is dialled soon. */
+  /** A node known from the start may have restarted: dialled soon. */
   disconnected(id: string): void {
     const waited = this.#waiting.get(id);
-    // One that ends every connection at once is waited for no longer than one that cannot be reached.
+    // One that ends connections at once is waited for like one out of reach.
     const eagerMs = this.#isWaiting(id) ? (waited?.eagerMs ?? 0) : 0;
     const soonMs = this.#eagerPauseMs(id, eagerMs);
     if (soonMs === undefined) this.#wait(id, RETRY_MS, waited);
     else this.#wait(id, soonMs, { attempts: 0, eagerMs: eagerMs + soonMs });
   }
 
-  /** @returns undefined for a node that was not known from the start, or was waited for long enough */
+  /** @returns undefined unless known from the start, or when waited for long enough */
   #eagerPauseMs(id: string, waitedMs: number): number | undefined {
     return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#knownCount()) : undefined;
   }
 
-  /** Forgets how long others have to wait. */
   retain(isKept: (id: string) => boolean): void {
     for (const id of this.#waiting.keys()) if (!isKept(id)) this.#waiting.delete(id);
   }
 
-  /** Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most `maxMs`. */
+  /** Until a peer is due, or a running dial blocks no others. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const brisk = this.#brisk();
@@ -159,7 +150,7 @@ export class Dialler {
     return pause;
   }
 
-  /** Found as they are asked for: hundreds may be due, of whom a few may be dialled now. */
+  /** On demand: hundreds may be due, few may be dialled. */
   *#due(): Iterable<KnownPeer> {
     const { bins, host } = this.#deps;
     const radius = this.#options.storageRadius();
@@ -177,13 +168,13 @@ export class Dialler {
       !isRefused(overlayHex);
     for (let index = 0; index < BINS; index++) {
       const connected = this.#serving(index);
-      // How many peers the bin lacks, not counting those being dialled.
+      // Without those being dialled.
       const room = full - connected.length - (dialled[index] ?? 0);
-      // Before any known peer is looked at: there may be hundreds, and every event leads here.
+      // First: there may be hundreds, and every event leads here.
       if (room <= 0 && index >= radius) continue;
       const candidates = () => bins.known(index).filter(free);
       const bin = { own: host.overlay, index, connected };
-      // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
+      // Below the radius each slot gets a peer, even beyond the full number.
       const balanced = balancedCandidates(bin, candidates(), index < radius ? SLOTS : room);
       yield* balanced;
       const left = room - balanced.length;
@@ -194,7 +185,6 @@ export class Dialler {
     }
   }
 
-  /** Number of peers in each bin that are being dialled. */
   #dialledByBin(): number[] {
     const { bins } = this.#deps;
     const counts = Array.from({ length: BINS }, () => 0);
@@ -205,12 +195,12 @@ export class Dialler {
     return counts;
   }
 
-  /** Connected peers of a bin that store and fetch. */
+  /** Those that store and fetch. */
   #serving(index: number): Peer[] {
     return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }
 
-  /** Peers that are known to store and fetch, connected or not. */
+  /** Those that store and fetch, connected or not. */
   #knownCount(): number {
     const { bins, bootnodes } = this.#deps;
     return bins.knownCount - [...bootnodes].filter((id) => bins.isKnown(id)).length;
@@ -244,7 +234,7 @@ export class Dialler {
         this.connected(peer.overlayHex);
       } else {
         await this.#forget(peer.overlayHex);
-        // A peer that was connected before must not suffer because another one claims its address.
+        // An earlier peer must not suffer from another's claim.
         if (connected.connectedAt >= startedAt)
           await host.disconnect(connected.overlayHex, 'overlay mismatch');
       }
@@ -255,7 +245,7 @@ export class Dialler {
     }
   }
 
-  /** Addresses to dial, perhaps none; undefined for a peer without a record. */
+  /** Perhaps none; undefined without a record. */
   #underlays(peer: KnownPeer): string[] | undefined {
     const record = this.#deps.addressBook.get(peer.overlayHex);
     if (record === undefined) return undefined;
@@ -287,7 +277,7 @@ export class Dialler {
       this.#leave(peer.overlayHex);
       return;
     }
-    // It may have dialled us meanwhile.
+    // It may have dialled us.
     if (this.#deps.bins.isConnected(peer.overlayHex)) return;
     this.#deps.counters.retried(peer.overlayHex);
     const waited = this.#waiting.get(peer.overlayHex);
@@ -304,7 +294,7 @@ export class Dialler {
     } else this.#wait(peer.overlayHex, RETRY_MS, { attempts, eagerMs });
   }
 
-  /** This says nothing about the peer: the next regular round considers it again. */
+  /** Says nothing about the peer: the next round considers it. */
   #leave(id: string): void {
     this.#wait(id, ROUND_MS, this.#waiting.get(id));
   }
@@ -317,12 +307,12 @@ export class Dialler {
     try {
       await addressBook.remove(id);
     } catch (error) {
-      // The address book in memory has forgotten it: it only comes back with the next start.
+      // It only comes back with the next start.
       log.warn({ err: error, peer: id }, 'the record of a forgotten peer could not be removed');
     }
   }
 
-  /** @param failed record kept of earlier failures; default: none */
+  /** @param failed earlier failures to keep; default: none */
   #wait(id: string, ms: number, failed: Partial<Omit<Wait, 'tryAfter'>> = {}): void {
     const { attempts = 0, eagerMs = 0 } = failed;
     this.#waiting.set(id, { tryAfter: this.#deps.clock.monotonic() + ms, attempts, eagerMs });

@@ -1,6 +1,6 @@
 /**
- * The only peers of a node in a private network with given links: each is dialled until it is connected, and
- * again after it disconnects. No others are dialled, and the host refuses them.
+ * The given peers of a node with fixed links: dialled until connected, and again after a disconnect. The host refuses all
+ * others.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -8,10 +8,7 @@ import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
 import { DIAL_TIMEOUT_MS } from './rules.ts';
 
-/**
- * First pause after a failed dial, milliseconds; it doubles up to the longest. The peers are few and all wanted, so
- * there is no need to hold back.
- */
+/** The peers are few and all wanted. */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 1000;
 
@@ -29,7 +26,7 @@ interface FixedPeer {
   failures: number;
   /** Monotonic. */
   tryAfter: number;
-  /** A light node serves no one, so it connects to us by itself. */
+  /** It connects to us by itself. */
   light: boolean;
 }
 
@@ -37,7 +34,7 @@ export class FixedLinks {
   readonly #deps: FixedLinksDeps;
   readonly #peers: readonly FixedPeer[];
 
-  /** @param addresses multiaddresses with peer ids */
+  /** @param addresses with peer ids */
   constructor(addresses: readonly string[], deps: FixedLinksDeps) {
     this.#deps = deps;
     this.#peers = addresses.map((address) => ({
@@ -50,7 +47,7 @@ export class FixedLinks {
     }));
   }
 
-  /** Dials the missing peers that are due. @param settled called after each dial */
+  /** @param settled called after each dial */
   round(signal: AbortSignal, settled: () => void): void {
     const now = this.#deps.clock.monotonic();
     for (const peer of this.#missing()) {
@@ -62,19 +59,18 @@ export class FixedLinks {
     }
   }
 
-  /** Milliseconds until the next dial is due, at most `maxMs`. */
+  /** Until the next dial. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));
     return Math.min(maxMs, ...waits);
   }
 
-  /** Resolves when no dial is running. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
-  /** Whether a peer that does not connect to us by itself is missing. */
+  /** One that does not connect by itself. */
   lacksPeers(): boolean {
     return this.#missing().length > 0;
   }
@@ -92,7 +88,7 @@ export class FixedLinks {
     try {
       await host.connect([peer.address], deadline.signal);
       peer.failures = 0;
-      // An already connected peer is returned at once, but listed only once the whole node knows of it.
+      // A connected peer is listed only once the whole node knows of it.
       peer.tryAfter = clock.monotonic() + PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) return;

@@ -1,4 +1,4 @@
-/** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
+/** Tells new peers and others of each other. `p2p-protocols.md` 6.5. */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -9,7 +9,7 @@ import type { Standing } from './tiers.ts';
 
 const ANNOUNCE_TIMEOUT_MS = 60_000;
 
-/** What the table needs of hive. */
+/** Of hive. */
 export interface Announcer {
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
@@ -21,15 +21,14 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
-  /** Whether a node's record was given to us and to others from the start, that node included. */
+  /** The record was given to everybody from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
-  /** Ends all announcements. */
   readonly stopped: AbortSignal;
-  /** A peer that cannot be told of others is useless. */
+  /** It cannot be told of others. */
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
-/** Connected peers that may be named to others, by proximity order to us, and where a peer stands among them. */
+/** Connected peers that may be named to others, by bin, and a peer's place. */
 export interface Place {
   readonly bins: readonly (readonly Peer[])[];
   /** Of the peer. */
@@ -39,7 +38,7 @@ export interface Place {
 
 export class Introductions {
   readonly #deps: IntroductionsDeps;
-  /** The peers that each peer has been told about; a peer that reconnects starts afresh. */
+  /** Anew after a reconnection. */
   readonly #introduced = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
@@ -47,8 +46,8 @@ export class Introductions {
   }
 
   /**
-   * The peers that hear of a new peer, and that it hears of. For a neighbour these are all neighbours.
-   * Otherwise they are reachable peers: all of a bin that is not full, and two of a full one.
+   * Who hears of a new peer, and it of them: for a neighbour all neighbours; else reachable peers, all of a bin that is not
+   * full, and two of a full one.
    */
   audience(peer: Peer, place: Place): Peer[] {
     return this.#chosen(peer, place, ({ overlayHex }) => this.#deps.standing.isPublic(overlayHex));
@@ -64,26 +63,21 @@ export class Introductions {
     return chosen;
   }
 
-  /** Tells a new full peer of its audience, and the audience of it. */
+  /** And the audience of it. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
     const others = this.#unacquainted(peer, audience);
     for (const other of others) this.#inform(other, [peer]);
     this.#informNewcomer(peer, others);
   }
 
-  /**
-   * Called when we learn that others can reach a peer, a moment after it connects. Peers that connected in that
-   * moment were not told of it, and hear of it now.
-   */
+  /** Others can reach the peer, a moment after it connected: peers that came meanwhile hear of it now. */
   reached(peer: Peer, place: Place): void {
     const all = this.#chosen(peer, place, () => true);
     for (const other of this.#unacquainted(peer, all)) this.#inform(other, [peer]);
     this.tell(peer, this.audience(peer, place));
   }
 
-  /**
-   * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
-   */
+  /** In the background; never twice. */
   tell(peer: Peer, others: readonly Peer[]): void {
     this.#inform(peer, this.#unacquainted(peer, others));
   }
@@ -108,7 +102,7 @@ export class Introductions {
     });
   }
 
-  /** Tells each of them about the others once more. */
+  /** Once more. */
   remind(neighbours: readonly Peer[]): void {
     for (const peer of neighbours) {
       this.#introduced.delete(peer);
@@ -119,7 +113,7 @@ export class Introductions {
     }
   }
 
-  /** Those of them that do not know the peer from the start, nor it them. */
+  /** Not introduced from the start. */
   #unacquainted(peer: Peer, others: readonly Peer[]): readonly Peer[] {
     const { isCommon } = this.#deps;
     return isCommon(peer.overlayHex) ? others.filter(({ overlayHex }) => !isCommon(overlayHex)) : others;

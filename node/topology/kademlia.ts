@@ -1,8 +1,6 @@
 /**
- * The table of peers: which are connected, dialled, introduced to each other, closest. `p2p-protocols.md` 6.
- * A configured bootnode is an ordinary node that happens to be first, unless `dedicatedBootnodes` says that bootnodes
- * run for introductions only, as on the public network: then nothing is stored on or fetched from them, and no peer
- * is told of them.
+ * Which peers are connected, dialled, introduced, closest. `p2p-protocols.md` 6. A bootnode is an ordinary node, unless
+ * `dedicatedBootnodes`: then, as on the public network, it only introduces others.
  */
 import { BINS, MAX_PO } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -29,25 +27,25 @@ import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;
-/** Ends a pause between two rounds. One object for all: an error for each event would cost more than the round. */
+/** Shared: an error per event would cost more than the round. */
 const NEWS = new Error('something has changed');
-/** Light peers at once; a further one displaces another. */
+/** A further one displaces another. */
 const LIGHT_PEERS_MAX = 100;
 
 export interface KademliaOptions {
-  /** Multiaddresses, dialled while no peer is connected. */
+  /** Dialled while no peer is connected. */
   readonly bootnodes: readonly string[];
-  /** Multiaddresses of the only permitted peers; none: all are permitted. */
+  /** None: all are permitted. */
   readonly onlyPeers: readonly string[];
-  /** Depth from which this node stores chunks, 0..31. */
+  /** 0..31 */
   readonly storageRadius: () => number;
-  /** Dial private addresses that others announced: networks on one machine have no others. */
+  /** Networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** Configured bootnodes serve introductions only. */
+  /** Introductions only. */
   readonly dedicatedBootnodes: boolean;
-  /** This node is such a bootnode: it dials only bootnodes, and makes room for every inbound peer. */
+  /** Dials only bootnodes, and makes room for every inbound peer. */
   readonly bootnodeMode: boolean;
-  /** Whether others can reach this node; if not, it never counts itself as closest. */
+  /** Otherwise never counts itself as closest. */
   readonly reachable: boolean;
 }
 
@@ -61,17 +59,14 @@ export interface KademliaDeps {
   readonly metrics: Metrics;
   /** Subsystem `kademlia`. */
   readonly state: KeyValueStore;
-  /**
-   * Whether our record of a node was given to us and to others from the start, that node included: they need not tell
-   * each other of it. Default: no record is.
-   */
+  /** The record was given to everybody from the start: they need not tell each other. Default: none. */
   readonly isCommon?: (overlayHex: string) => boolean;
 }
 
 export interface Kademlia extends Topology {
-  /** A round trip to a peer took this long. */
+  /** A round trip. */
   measured(overlayHex: string, latencyMs: number): void;
-  /** The storage radius has changed: other peers are wanted, others are neighbours. */
+  /** Other peers are wanted or neighbours. */
   radiusChanged(): void;
 }
 
@@ -86,21 +81,20 @@ class KademliaTable implements Kademlia {
   readonly #bins: Bins;
   readonly #tiers: Tiers;
   readonly #light = new Map<string, Peer>();
-  /** Transport identities of bootnodes used for nothing but introductions. */
+  /** Introductions only. */
   readonly #bootnodeIds: ReadonlySet<string>;
-  /** Overlays of such bootnodes that have been connected. */
+  /** Once connected. */
   readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
   readonly #passes: BootnodePasses;
   readonly #dialler: Dialler;
-  /** For a node with given peers: no others are dialled, and no limit applies to them. */
+  /** With given peers no others are dialled, and no limit applies. */
   readonly #fixed: FixedLinks | undefined;
   readonly #prober: Prober;
   readonly #introductions: Introductions;
   readonly #metrics: MetricsOf<typeof KADEMLIA_METRICS>;
   readonly #listeners = new Set<() => void>();
   readonly #stopped = new AbortController();
-  /** Ends the pause between two rounds. */
   #wake = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
 
@@ -260,7 +254,7 @@ class KademliaTable implements Kademlia {
     return this.#excess(bin) >= 0;
   }
 
-  /** Reachable peers of a bin, mere bootnodes aside, beyond the limit; at 0 or more, no further ones are accepted. */
+  /** Reachable peers beyond the limit; at 0 or more no further ones are accepted. */
   #excess(bin: number): number {
     if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
     const reachable = this.#usableIn(bin).filter(({ overlayHex }) =>
@@ -278,7 +272,7 @@ class KademliaTable implements Kademlia {
       this.#drop(peer, 'oversaturated');
       return;
     }
-    // Chosen before it joins, and joined before anything is awaited: peers that arrive together hear of each other.
+    // Chosen before it joins, and joined before any wait: peers that arrive together hear of each other.
     const audience = this.#audience(peer);
     if (peer.underlays.some((underlay) => this.#bootnodeIds.has(peerIdOf(underlay) ?? ''))) {
       this.#bootnodes.add(peer.overlayHex);
@@ -291,7 +285,7 @@ class KademliaTable implements Kademlia {
     }
     this.#tiers.changed();
     this.#introductions.introduce(peer, audience);
-    // Bees do so only for peers that dialled in: an early light node then knows few peers for ever.
+    // Bees tell only peers that dialled in: early light nodes would know few peers.
     if (!this.#bootnodes.has(peer.overlayHex)) {
       for (const light of this.#light.values()) this.#introductions.tell(light, [peer]);
     }
@@ -299,7 +293,7 @@ class KademliaTable implements Kademlia {
     this.#changed();
   }
 
-  /** Two peers of one bin may have been picked at the same time. A bootnode drops another peer instead. */
+  /** Two may have been picked at once. A bootnode drops another peer. */
   #hasRoomFor(peer: Peer): boolean {
     const bin = this.#bins.binOf(peer.overlay);
     if (!this.#isOverSaturated(bin)) return true;
@@ -346,12 +340,12 @@ class KademliaTable implements Kademlia {
     if (!this.#counters.probed(peer.overlayHex, reachability)) return;
     this.#tiers.changed();
     if (reachability !== 'Public') return;
-    // Reachable peers count towards saturation and are announced to others.
+    // It counts towards saturation and is announced.
     if (!this.#bootnodes.has(peer.overlayHex)) this.#introductions.reached(peer, this.#placeOf(peer));
     this.#changed();
   }
 
-  /** Connected peers that are not mere bootnodes, by bin. */
+  /** Not mere bootnodes. */
   #usable(): Peer[][] {
     return Array.from({ length: BINS }, (_, bin) => this.#usableIn(bin));
   }
@@ -377,18 +371,18 @@ class KademliaTable implements Kademlia {
     const { signal } = this.#stopped;
     if (this.#fixed !== undefined) return this.#keep(this.#fixed);
     while (!signal.aborted) {
-      // Any event from here on triggers another round.
+      // Later events trigger another round.
       this.#wake = new AbortController();
       const settled = () => this.#wake.abort(NEWS);
       const lonely = this.#passes.isDue(this.#bins.connectedCount > 0) && this.#dialler.dialling === 0;
       if (lonely) this.#passes.dial(signal, settled);
-      // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
+      // Peers come by themselves; it needs only the other bootnodes.
       if (!this.#options.bootnodeMode) this.#dialler.round(signal, settled);
       await this.#pause(this.#passes.pauseMs(this.#dialler.pauseMs(ROUND_MS)), this.#wake.signal);
     }
   }
 
-  /** The same for a node whose peers are given. */
+  /** Of given peers. */
   async #keep(links: FixedLinks): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
@@ -425,10 +419,7 @@ class KademliaTable implements Kademlia {
     }
   }
 
-  /**
-   * Forgets peers that are neither connected nor in the address book, which is limited: an overlay costs nothing, and
-   * without a record it cannot be dialled.
-   */
+  /** Neither connected nor in the bounded address book: overlays are free, and without a record it cannot be dialled. */
   #forgetStrangers(): void {
     const { addressBook } = this.#deps;
     const isKept = (id: string) =>
@@ -440,7 +431,7 @@ class KademliaTable implements Kademlia {
     this.#metrics.known.set(this.#bins.knownCount);
   }
 
-  /** Bins below the radius drop peers beyond the limit where several share a slot. */
+  /** Below the radius, beyond the limit, those that share a slot. */
   #prune(): void {
     const own = this.#deps.host.overlay;
     const below = (bound: number) => this.#deps.random.below(bound);
@@ -471,10 +462,7 @@ class KademliaTable implements Kademlia {
     return peers[this.#deps.random.below(peers.length)] as Peer;
   }
 
-  /**
-   * Peers known first are dialled first: nodes that start with the same addresses should not all choose the same
-   * peers.
-   */
+  /** Nodes with the same addresses should not choose the same peers. */
   #shuffled(ids: readonly string[]): string[] {
     const order = [...ids];
     for (let last = order.length - 1; last > 0; last--) {

@@ -5,7 +5,7 @@ import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { PeerSnapshot, Reachability } from './topology.ts';
 
 const PREFIX = 'peer-';
-/** Weight of a new latency; the first one counts in full. */
+/** The first one counts in full. */
 const LATENCY_WEIGHT = 0.1;
 
 const Stored = {
@@ -15,27 +15,25 @@ const Stored = {
 
 interface Counters {
   lastSeenMs: number;
-  /** Duration of ended sessions. */
+  /** Of ended sessions. */
   totalMs: number;
-  /** Failed dials before the running session. */
+  /** Before the running session. */
   retries: number;
-  /** Monotonic start of the running session. */
+  /** Monotonic; of the running session. */
   since: number | undefined;
   direction: Peer['direction'] | '';
   latencyMs: number;
-  /** From the last probe and rating of this run, in whichever session. */
+  /** From this run's last probe and rating. */
   reachability: Reachability;
   healthy: boolean;
-  /** Differs from what is stored. */
   changed: boolean;
 }
 
-/** What we remember of peers; total time and last-seen time survive restarts. */
+/** Total and last-seen time survive restarts. */
 export class PeerCounters {
   readonly #clock: Clock;
   readonly #state: KeyValueStore;
   readonly #peers = new Map<string, Counters>();
-  /** Perhaps still stored. */
   readonly #forgotten = new Set<string>();
 
   constructor(deps: { clock: Clock; state: KeyValueStore }) {
@@ -69,7 +67,7 @@ export class PeerCounters {
     this.#of(id).retries++;
   }
 
-  /** @returns the new average, milliseconds */
+  /** @returns the new average */
   measured(id: string, latencyMs: number): number {
     const counters = this.#of(id);
     const { latencyMs: before } = counters;
@@ -101,18 +99,17 @@ export class PeerCounters {
     return this.#peers.get(id)?.healthy === true;
   }
 
-  /** The stored record goes with the next flush. */
+  /** Its record goes with the next flush. */
   forget(id: string): void {
     this.#peers.delete(id);
     this.#forgotten.add(id);
   }
 
-  /** Forgets all others. */
   retain(isKept: (id: string) => boolean): void {
     for (const id of this.#peers.keys()) if (!isKept(id)) this.forget(id);
   }
 
-  /** Peers that we were connected to in earlier runs. */
+  /** Connected in earlier runs. */
   proven(): string[] {
     return [...this.#peers].filter(([, { totalMs }]) => totalMs > 0).map(([id]) => id);
   }
@@ -133,9 +130,9 @@ export class PeerCounters {
     };
   }
 
-  /** Writes what has changed in one transaction. What fails is due again. @throws what the store throws */
+  /** One transaction. What fails is due again. @throws what the store throws */
   async flush(): Promise<void> {
-    // Removed first: a peer may have come back since.
+    // It may have come back.
     const forgotten = [...this.#forgotten];
     const changes: KeyValueChange[] = forgotten.map((id) => ({ remove: PREFIX + id }));
     this.#forgotten.clear();

@@ -1,8 +1,7 @@
 /**
- * Finds out whether others can reach our peers. A peer that dialled us may be behind a firewall, and is then of
- * little use to the network. So every peer is probed right after it connects, and from time to time.
- * `p2p-protocols.md` 6.6. A peer whose record was given to all nodes from the start is vouched for: it counts as
- * reached, and is probed only when others are probed again.
+ * Finds out whether others can reach a peer: one that dialled us may be behind a firewall. Probed after connecting and from
+ * time to time. `p2p-protocols.md` 6.6. A peer with a record given to all from the start counts as reached, and is probed
+ * only with later probes.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -15,11 +14,10 @@ import { PROBE_METRICS } from './metrics.ts';
 import { probePauseMs } from './rules.ts';
 import type { Reachability } from './topology.ts';
 
-/** Probes at once. */
 const PROBES_MAX = 8;
-/** Time limit for one probe: connection and ping. */
+/** Connection and ping. */
 const PROBE_TIMEOUT_MS = 15_000;
-/** Steps of the jitter. */
+/** Of the jitter. */
 const JITTER_STEPS = 1_000_000;
 
 export interface ProberOptions {
@@ -28,22 +26,21 @@ export interface ProberOptions {
 
 export interface ProberDeps {
   readonly host: Pick<Host, 'probe'>;
-  /** Whether a node is known from the start. */
+  /** From the start. */
   readonly isCommon: (overlayHex: string) => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Called after every probe of a peer that is still connected. */
+  /** Of a peer that is still connected. */
   readonly onResult: (peer: Peer, reachability: Exclude<Reachability, 'Unknown'>) => void;
 }
 
-/** A connected peer and its recent results. */
 interface Subject {
   readonly peer: Peer;
-  /** Dialable addresses of its record. */
+  /** Dialable. */
   readonly underlays: readonly string[];
-  /** Results of the same kind in a row. */
+  /** Equal results. */
   row: { readonly reachable: boolean; readonly count: number } | undefined;
   /** Until the next probe. */
   pause: Disposable | undefined;
@@ -54,7 +51,7 @@ export class Prober {
   readonly #deps: ProberDeps;
   readonly #metrics: MetricsOf<typeof PROBE_METRICS>;
   readonly #subjects = new Map<string, Subject>();
-  /** Due, oldest first. */
+  /** Oldest first. */
   readonly #due = new Set<Subject>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
@@ -73,7 +70,7 @@ export class Prober {
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
     this.#subjects.set(peer.overlayHex, subject);
     this.#metrics.peers.set(this.#subjects.size);
-    // We have just reached it ourselves, or need not check.
+    // Just reached, or need not be checked.
     if (peer.direction === 'outbound' || this.#deps.isCommon(peer.overlayHex)) this.#noted(subject, true);
     else {
       this.#due.add(subject);

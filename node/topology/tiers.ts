@@ -1,11 +1,11 @@
 /**
- * Finds the peer closest to a chunk. Every chunk asks, so the peers are kept in the form that this needs: by bin,
- * once for each tier, until a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
+ * The peer closest to a chunk. Every chunk asks, so peers are kept by bin, once per tier, until one changes.
+ * `p2p-protocols.md` 4.8 and 6.7.
  */
 import { closerTo, isResponsible, proximityOrder } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** What is known of a connected peer besides the connection. */
+/** Of a connected peer. */
 export interface Standing {
   isPublic(id: string): boolean;
   isHealthy(id: string): boolean;
@@ -17,26 +17,24 @@ export class Tiers {
   readonly #own: Uint8Array;
   readonly #usable: () => ByBin;
   readonly #standing: Standing;
-  /** Made when a chunk asks: while a node starts, peers come faster than chunks. */
+  /** On demand: at a start peers come faster than chunks. */
   #tiers: readonly ByBin[] | undefined;
 
-  /** @param usable connected peers that may be chosen, by proximity order to us */
+  /** @param usable by proximity order to us */
   constructor(own: Uint8Array, usable: () => ByBin, standing: Standing) {
     this.#own = own;
     this.#usable = usable;
     this.#standing = standing;
   }
 
-  /** Peers or their standing have changed. */
   changed(): void {
     this.#tiers = undefined;
   }
 
   /**
-   * Closest peer of the first tier that has one in the address's neighbourhood; otherwise of the first tier that has
-   * any: a healthy peer further away would only pass the chunk on to the same neighbours.
-   * @param radius of the neighbourhood, bits
-   * @param closerThan an overlay that the peer must be closer than; a tier without such a peer is passed over
+   * Closest of the first tier with a peer in the address's neighbourhood, else of the first tier with any: a healthy peer
+   * further away would only pass the chunk to the same neighbours. @param radius bits
+   * @param closerThan tiers without a closer peer than this overlay are passed over
    */
   closest(
     address: Uint8Array,
@@ -58,10 +56,7 @@ export class Tiers {
   }
 }
 
-/**
- * Peers of the address's own bin share more bits with it than any others; those of deeper bins as many as we do;
- * those of shallower bins fewer the shallower they are.
- */
+/** Peers of the address's bin share most bits with it, those of deeper bins as many as we do, of shallower ones fewer. */
 function closestOf(
   tier: ByBin,
   { address, bin, skip }: { address: Uint8Array; bin: number; skip: ReadonlySet<string> },
@@ -77,7 +72,7 @@ function closestOf(
   return closest;
 }
 
-/** @param best of those considered before */
+/** @param best so far */
 function closestIn(
   peers: readonly Peer[],
   address: Uint8Array,
@@ -92,7 +87,7 @@ function closestIn(
   return closest;
 }
 
-/** Reachable and healthy peers, reachable ones, all. A tier equal to the one before it is left out. */
+/** Reachable and healthy, reachable, all. Equal tiers are left out. */
 function tiersOf(bins: ByBin, standing: Standing): readonly ByBin[] {
   const reachable = narrowed(bins, ({ overlayHex }) => standing.isPublic(overlayHex));
   const healthy = narrowed(reachable, ({ overlayHex }) => standing.isHealthy(overlayHex));

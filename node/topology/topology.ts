@@ -1,33 +1,32 @@
 import type { Peer } from '../p2p/host.ts';
 
-/** Peer choice and depth, for the chunk protocols and the API; the table behind it is `kademlia.ts`. */
+/** Peer choice and depth; the table is `kademlia.ts`. */
 export interface Topology {
   /**
-   * The connected full peer closest to `address` by XOR distance; 'self' when `includeSelf` and no peer is closer;
-   * undefined when no candidate is left. Peers in the address's neighbourhood come first. Among those, and among the
-   * rest, healthy reachable ones come first, then reachable ones, then any. A node that others cannot reach never
-   * counts itself.
+   * By XOR distance; 'self' with `includeSelf` when no peer is closer; undefined without a candidate. Peers in the address's
+   * neighbourhood come first; then healthy reachable ones, reachable ones, any. A node that others cannot reach never counts
+   * itself.
    */
   closestPeer(
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined;
-  /** Whether no usable peer is connected although some are known: just started, or behind a broken network. */
+  /** Peers are known, but no usable one is connected. */
   isCutOff(): boolean;
-  /** Connected full peers usable for more than introductions, shallow to deep. */
+  /** Without mere bootnodes, shallow to deep. */
   peers(): readonly Peer[];
-  /** All connected full peers, bootnodes too. */
+  /** With bootnodes. */
   connectedCount(): number;
-  /** Depth from which this node stores chunks (what `/topology` shows as depth). */
+  /** What `/topology` shows as depth. */
   storageRadius(): number;
-  /** Connected full peers with proximity order >= radius. */
+  /** Proximity order >= radius. */
   neighbours(): Peer[];
-  /** Reports salud's rating of a connected peer. @param rating.latencyMs of its answer, if there was one */
+  /** Salud's. @param rating.latencyMs of an answer */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
-  /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
+  /** By gossip or configuration; dialled as needed. */
   addKnown(overlaysHex: readonly string[]): void;
-  /** Resolves when no dial is running or due now: for tests and the harness's `meshed` wait. */
+  /** When no dial is running or due: for tests and `meshed`. */
   onChange(listener: () => void): () => void;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -35,7 +34,7 @@ export interface Topology {
 
 export type Reachability = 'Unknown' | 'Public' | 'Private';
 
-/** `GET /topology`, before the dialect's names are applied. */
+/** Of `GET /topology`, without a dialect. */
 export interface TopologySnapshot {
   readonly baseAddr: string;
   readonly population: number;
@@ -44,7 +43,7 @@ export interface TopologySnapshot {
   readonly depth: number;
   readonly reachability: Reachability;
   readonly networkAvailability: 'Unknown' | 'Available' | 'Unavailable';
-  /** 32 bins, shallow to deep. */
+  /** Shallow to deep. */
   readonly bins: readonly BinSnapshot[];
   readonly lightNodes: BinSnapshot;
 }

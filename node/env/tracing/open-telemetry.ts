@@ -1,7 +1,6 @@
 /**
- * Traces with the OpenTelemetry SDK. Loaded only by nodes that trace: loading it takes as long as half a start.
- * A span ends into a queue, from which it is sent in the background. The queue is bounded: spans that find it full
- * are dropped. An unreachable receiver and dropped spans are logged, at most once a minute.
+ * Traces with the OpenTelemetry SDK, which takes half a start to load. Ended spans are sent from a bounded queue; those that
+ * find it full are dropped. Failures are logged at most once a minute.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -30,32 +29,27 @@ import type { Logger } from '../logger.ts';
 import { shortened } from '../shortened.ts';
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts';
 
-/** Ended but unsent spans: some twenty megabytes. */
+/** Some twenty megabytes. */
 const QUEUE_MAX = 8192;
 const BATCH = 512;
-/** Time from the end of a span to its sending, milliseconds. */
+/** Between a span's end and sending. */
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
-/**
- * How long a node that stops waits for its last spans to be sent, milliseconds; callers that stop nodes wait for 1.5
- * s.
- */
+/** For a stopping node's last spans; its callers wait for 1.5 s. */
 const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
-/** Longest failure message, characters: peers choose their words, and so how much would wait in the queue. */
+/** Peers choose their words. */
 const MESSAGE_MAX = 500;
 const STACK_MAX = 4000;
-/** Uploads whose chunks may still have to be pushed. */
+/** Uploads with chunks still to push. */
 const KEPT_MAX = 1024;
 
 export interface TracingOptions {
   readonly serviceName: string;
   readonly version: string;
-  /** Overlay, 64 hex digits. */
   readonly instance: string;
-  /** Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides. */
+  /** Of the traces started here, 0 to 1. Otherwise the context decides. */
   readonly ratio: number;
-  /** Shown in the log. */
   readonly endpoint: string;
 }
 
@@ -77,10 +71,10 @@ class OpenTelemetry implements Tracing {
   readonly #queue: BoundedQueue;
   readonly #provider: TracerProvider;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
-  /** One per node: code of another node in the same process, called by this one, is not work of this one. */
+  /** Per node: another node's code in this process is not its work. */
   readonly #running = new AsyncLocalStorage<RunningSpan>();
   readonly #kept = new Map<string, SpanContext>();
-  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of milliseconds. */
+  /** When the monotonic clock was 0, for fractions of ms. */
   readonly #origin: number;
 
   constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {
@@ -125,7 +119,6 @@ class OpenTelemetry implements Tracing {
     }
   }
 
-  /** Seconds and nanoseconds. */
   #time(): HrTime {
     const ms = this.#origin + this.#clock.monotonic();
     const seconds = Math.floor(ms / 1000);
@@ -198,7 +191,7 @@ class RunningSpan implements Span {
     const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
     const message = shortened(failure.message, MESSAGE_MAX);
     const stack = shortened(failure.stack ?? '', STACK_MAX);
-    // A number is the legacy code of an aborted wait, whose name says more.
+    // A number is the legacy code of an aborted wait.
     const name = typeof failure.code === 'string' ? failure.code : failure.name;
     this.#span.recordException({ name, message, stack }, this.#time());
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
@@ -210,7 +203,7 @@ function apiContext({ traceId, spanId, sampled }: SpanContext): ApiSpanContext {
   return { traceId, spanId, traceFlags, isRemote: true };
 }
 
-/** Replaces the SDK's queue, which reports neither dropped nor unsent spans. */
+/** The SDK's queue reports neither dropped nor unsent spans. */
 class BoundedQueue implements SpanProcessor {
   readonly #queue: BatchSpanProcessor;
   readonly #endpoint: string;
@@ -263,7 +256,6 @@ class BoundedQueue implements SpanProcessor {
     this.#queue.onEnd(span);
   }
 
-  /** Logs at most once a minute. */
   complain(failure: string): void {
     const now = this.#clock.monotonic();
     if (now - this.#complainedAt < LOG_PAUSE_MS) return;

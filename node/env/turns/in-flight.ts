@@ -1,6 +1,6 @@
 /**
- * A bounded set of running promises. The caller that adds waits for `room()` only when the set is full, so a fast
- * receiver costs no turn of the event loop per item. The first failure is kept and ends all waiting for room.
+ * A bounded set of running promises. `room()` waits only when it is full, so a fast receiver costs no turn per item. The
+ * first failure ends all waiting.
  */
 export class InFlight {
   readonly #limit: number;
@@ -9,13 +9,13 @@ export class InFlight {
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  /** @param onFailure called once, with the first failure */
+  /** @param onFailure gets the first failure */
   constructor(limit: number, onFailure: (reason: unknown) => void) {
     this.#limit = limit;
     this.#onFailure = onFailure;
   }
 
-  /** Also false after a failure, so that the next `room()` reports it. */
+  /** False after a failure, which `room()` reports. */
   get hasRoom(): boolean {
     return this.#running < this.#limit && this.#failure === undefined;
   }
@@ -31,7 +31,7 @@ export class InFlight {
     );
   }
 
-  /** Counts as the first failure when there was none. */
+  /** Unless there was one. */
   fail(reason: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = { reason };
@@ -39,7 +39,7 @@ export class InFlight {
     this.#notify();
   }
 
-  /** Resolves when one more may be added; rejects with the first failure. For one caller at a time, as all below. */
+  /** Rejects with the first failure. One caller at a time, as below. */
   async room(): Promise<void> {
     while (!this.hasRoom) {
       this.#check();
@@ -47,12 +47,12 @@ export class InFlight {
     }
   }
 
-  /** Resolves when nothing is running, regardless of failures. */
+  /** Regardless of failures. */
   async idle(): Promise<void> {
     while (this.#running > 0) await this.#change();
   }
 
-  /** Waits for everything added; rejects with the first failure. */
+  /** Rejects with the first failure. */
   async done(): Promise<void> {
     await this.idle();
     this.#check();

@@ -1,19 +1,16 @@
 import { abortable } from '../abortable.ts';
 
-/** One at a time, in the order of the calls. */
+/** In the order of the calls. */
 export class Lock {
   #isFree = true;
-  /** Give their turn to those who wait, the first one first. */
+  /** First come, first served. */
   readonly #waiting = new Set<() => void>();
 
-  /** Whether work would begin at once. */
   get isFree(): boolean {
     return this.#isFree;
   }
 
-  /**
-   * Runs `work` when all earlier work is over, whatever its outcome; a caller that leaves before its turn is skipped.
-   */
+  /** After all earlier work, whatever its outcome; a caller that leaves before is skipped. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (!this.#isFree) await this.#turn(signal);
@@ -31,7 +28,7 @@ export class Lock {
     try {
       await abortable(promise, signal);
     } catch (error) {
-      // It may have left when the turn was already its own.
+      // Its turn had come already.
       if (!this.#waiting.delete(resolve)) this.#next();
       throw error;
     }

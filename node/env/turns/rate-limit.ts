@@ -1,11 +1,11 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** A token bucket. A caller that takes more tokens than there are waits until they have been refilled. */
+/** A token bucket: who takes too many waits for the refill. */
 export class RateLimit {
   readonly #perMs: number;
   readonly #burst: number;
   readonly #clock: Clock;
-  /** Below zero: taken in advance by waiting callers. */
+  /** Below zero: taken in advance. */
   #tokens: number;
   #at: number;
 
@@ -17,7 +17,6 @@ export class RateLimit {
     this.#at = clock.monotonic();
   }
 
-  /** Takes nothing when there are fewer. */
   tryTake(count: number): boolean {
     this.#refill();
     if (count > this.#tokens) return false;
@@ -25,31 +24,31 @@ export class RateLimit {
     return true;
   }
 
-  /** Whether more was charged than was available: then `ready` waits. */
+  /** Then `ready` waits. */
   owes(): boolean {
     this.#refill();
     return this.#tokens < 0;
   }
 
-  /** Resolves when nothing is owed. @throws the signal's reason */
+  /** @throws the signal's reason */
   async ready(signal: AbortSignal): Promise<void> {
     while (this.owes()) {
       await this.#clock.sleep(Math.ceil(-this.#tokens / this.#perMs), signal);
     }
   }
 
-  /** Takes unconditionally, even tokens not yet there: `ready` waits for them. */
+  /** Even tokens not yet there: `ready` waits for them. */
   charge(count: number): void {
     this.#refill();
     this.#tokens -= count;
   }
 
-  /** Returns tokens taken in advance for something that does not count. */
+  /** For something that does not count. */
   giveBack(count: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }
 
-  /** Resolves in the order of the calls. @throws the signal's reason; the tokens are then returned */
+  /** In the order of the calls. @throws the signal's reason; the tokens are then returned */
   async take(count: number, signal: AbortSignal): Promise<void> {
     this.#refill();
     this.#tokens -= count;
@@ -62,7 +61,7 @@ export class RateLimit {
     }
   }
 
-  /** Whether nothing is taken, or everything has been refilled. */
+  /** Everything is refilled. */
   isFull(): boolean {
     this.#refill();
     return this.#tokens === this.#burst;
@@ -75,13 +74,11 @@ export class RateLimit {
   }
 }
 
-/** Default number of names remembered. */
 const NAMES_MAX = 10_000;
 
 /**
- * One limit per name, such as a peer's overlay or its address. A name is forgotten only once its limit is full again,
- * so that no peer refills it sooner by leaving and returning. Beyond `namesMax` the least recently used one is
- * dropped.
+ * One limit per name, such as an overlay. A name is forgotten only once its limit is full, so that no peer refills it by
+ * returning. Beyond `namesMax` the least recently used is dropped.
  */
 export class RateLimits {
   readonly #limit: { readonly perSecond: number; readonly burst: number };
@@ -107,7 +104,6 @@ export class RateLimits {
     return limit;
   }
 
-  /** Whether nothing is taken from this name's limit. */
   isFull(name: string): boolean {
     return this.#limits.get(name)?.isFull() ?? true;
   }

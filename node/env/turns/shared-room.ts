@@ -1,4 +1,4 @@
-/** An amount that several users share: each says how much of it it holds, and is told when there is not as much. */
+/** An amount that users share: each says how much it holds, and is told when there is not enough. */
 export class SharedRoom {
   readonly limit: number;
   #held = 0;
@@ -7,12 +7,11 @@ export class SharedRoom {
     this.limit = limit;
   }
 
-  /** What all users hold. */
   get held(): number {
     return this.#held;
   }
 
-  /** A user's part, at first nothing; given back when it is disposed of. */
+  /** At first nothing; given back on disposal. */
   open(): RoomShare {
     let own = 0;
     const resize = (amount: number) => {
@@ -26,6 +25,6 @@ export class SharedRoom {
 }
 
 export interface RoomShare extends Disposable {
-  /** @returns false when the amount does not fit: then the part stays as it was */
+  /** @returns false when it does not fit; nothing changes */
   readonly resize: (amount: number) => boolean;
 }

@@ -1,7 +1,6 @@
-/** Several callers that want the same thing at the same time share one piece of work. */
+/** Callers that want the same thing share the work. */
 import { abortable } from '../abortable.ts';
 
-/** Abort reason of abandoned work. */
 const ABANDONED = new DOMException('nobody waits for it any more', 'AbortError');
 
 interface Flight<T> {
@@ -14,10 +13,7 @@ interface Flight<T> {
 export class SingleFlight<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
-  /**
-   * Joins the running work for `key` or starts it. The work's signal aborts when its last caller has left.
-   * @throws the signal's reason when it aborts, else what the work throws
-   */
+  /** The work's signal aborts when its last caller has left. @throws the signal's reason, else what the work throws */
   async join(
     key: string,
     signal: AbortSignal | undefined,
@@ -36,12 +32,10 @@ export class SingleFlight<T> {
     }
   }
 
-  /** Pieces of work under way. */
   get size(): number {
     return this.#flights.size;
   }
 
-  /** Whether work for `key` is under way. */
   has(key: string): boolean {
     return this.#flights.has(key);
   }

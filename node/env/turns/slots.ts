@@ -1,4 +1,4 @@
-/** A fixed number of slots, assigned in the order in which they were requested. */
+/** Assigned in the order of requests. */
 export class Slots {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -7,12 +7,11 @@ export class Slots {
     this.#free = count;
   }
 
-  /** How many wait for a slot. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Resolves with a slot to be released later; rejects, without one, when the signal aborts first. */
+  /** To be released later; rejects when the signal aborts first. */
   async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {

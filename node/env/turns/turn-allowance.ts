@@ -1,6 +1,6 @@
 /**
- * How much work of a kind one turn of the event loop may hold. Work that never waits for anything outside would
- * starve everything else in the process: it spends its allowance, and continues in a later turn when that is used up.
+ * How much work one turn may hold. Work that never waits would starve the process: it continues in a later turn when its
+ * allowance is used up.
  */
 import type { Clock } from '../../../formats/clock.ts';
 
@@ -18,11 +18,7 @@ export class TurnAllowance {
     this.#left = perTurn;
   }
 
-  /**
-   * Called before the work, or after it. Waiting callers continue in order, as many in one turn as the allowance
-   * covers.
-   * @returns undefined when the work fits into this turn, so that it costs no wait
-   */
+  /** Before or after the work. Waiting callers continue in order. @returns undefined when it fits into this turn */
   spend(amount: number): Promise<void> | undefined {
     if (!this.#isRunning) void this.#run();
     if (this.#left > 0 && this.#waiting.length === 0) {
@@ -34,7 +30,7 @@ export class TurnAllowance {
     });
   }
 
-  /** Counts turns for as long as there is something to count. */
+  /** While there is something to count. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     do {

@@ -1,13 +1,12 @@
-/** Pulls chosen amounts of bytes from a stream: the basis of the readers of archive formats. */
+/** Pulls chosen amounts of bytes from a stream. */
 
 const NOTHING = new Uint8Array(0);
 const LINE_FEED = 0x0a;
 
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
-  /** Pulled but not yet taken. */
   #rest: Uint8Array = NOTHING;
-  /** What the source has been asked for and has not given yet. */
+  /** Requested from the source and not given yet. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined;
   #total = 0;
 
@@ -15,12 +14,11 @@ export class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Bytes of the stream so far. */
   get total(): number {
     return this.#total;
   }
 
-  /** At least one byte and at most `limit`, whatever is available; undefined at the end. */
+  /** At least one byte; undefined at the end. */
   async some(limit: number): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
       this.#pending = this.#source.next();
@@ -35,7 +33,7 @@ export class ByteReader {
     return taken;
   }
 
-  /** `length` bytes, or fewer when the stream ends early. */
+  /** Fewer bytes when the stream ends early. */
   async take(length: number): Promise<Uint8Array> {
     const first = (await this.some(length)) ?? NOTHING;
     if (first.length === length || first.length === 0) return first;
@@ -49,7 +47,7 @@ export class ByteReader {
     return taken.subarray(0, filled);
   }
 
-  /** Everything up to the end, as it comes; leaving early ends the source. */
+  /** Leaving early ends the source. */
   async *all(): AsyncGenerator<Uint8Array, void, void> {
     try {
       for (let part = await this.some(Number.POSITIVE_INFINITY); part !== undefined; ) {
@@ -61,10 +59,7 @@ export class ByteReader {
     }
   }
 
-  /**
-   * The next `length` bytes in pieces.
-   * @param cut the error for a stream that ends early
-   */
+  /** @param cut the error for a stream that ends early */
   async *next(length: number, cut: () => Error): AsyncGenerator<Uint8Array, void, void> {
     for (let left = length; left > 0; ) {
       const piece = await this.some(left);
@@ -74,7 +69,7 @@ export class ByteReader {
     }
   }
 
-  /** Up to the end of a line, LF included, and at most `limit` bytes; fewer when the stream ends early. */
+  /** LF included; fewer bytes when the stream ends early. */
   async line(limit: number): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for (let left = limit; left > 0; ) {
@@ -90,25 +85,23 @@ export class ByteReader {
     return Buffer.concat(pieces);
   }
 
-  /** Puts bytes back in front of the next ones. */
   unread(bytes: Uint8Array): void {
     if (bytes.length > 0) this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest]);
   }
 
-  /** Nothing more is wanted from the source. It ends as soon as it has given what it was asked for. */
+  /** The source ends as soon as it has given what it was asked for. */
   async end(): Promise<void> {
     if (this.#pending === undefined) await this.#source.return?.();
-    // No reader is left for that part, nor for errors.
+    // No reader is left for that part or for errors.
     else void Promise.allSettled([this.#pending.then(() => this.#source.return?.())]);
   }
 }
 
-/** A view that may be left without ending the pieces. */
+/** Leaving it does not end the pieces. */
 export function leaveOpen<T>(pieces: AsyncIterator<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) };
 }
 
-/** Discards the pieces. */
 export async function skip(pieces: AsyncIterator<unknown>): Promise<void> {
   while ((await pieces.next()).done !== true);
 }

@@ -1,6 +1,6 @@
 /**
- * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
- * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
+ * Files and directories under a manifest, in the order that gives the network's references: `data-formats.md` 5.5,
+ * `http-api-completion.md` 5.3.
  */
 
 import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
@@ -17,11 +17,10 @@ import { ByteReader } from './byte-reader.ts';
 import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
- * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the collection.
- * `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `COLLECTION_TOO_LARGE`: sparse
- * files with too many holes, or more files than the node has memory for. `INVALID_LINK`: a hard link to what is no
- * file of the archive before it. `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it
- * contains a separator. `INVALID_NAME`: name of a single file that begins with a separator.
+ * `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the collection. `INVALID_TAR`, `INVALID_MULTIPART`: a
+ * truncated body, or one of another kind. `COLLECTION_TOO_LARGE`: too many holes, or more files than fit in memory.
+ * `INVALID_LINK`: a hard link to no earlier file. `INVALID_PART_NAME`: no usable name. `INVALID_INDEX_DOCUMENT`: it contains
+ * a separator. `INVALID_NAME`: it begins with a separator.
  */
 export type CollectionErrorCode =
   | 'NO_FILES'
@@ -36,42 +35,39 @@ export type CollectionErrorCode =
 
 export class CollectionError extends CodedError<CollectionErrorCode> {}
 
-/** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
+/** What is unread of the body is skipped at the next entry. */
 export interface CollectionEntry {
   /** Relative, without a leading separator; text of `byte-text.ts`, as all names here. */
   readonly path: string;
-  /** As sent with the file or derived from its name; empty when neither is known. */
+  /** Sent with the file or derived from its name; else empty. */
   readonly contentType: string;
-  /** Last part of the path. */
   readonly filename: string;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Path of an earlier file with this content, instead of a body. */
+  /** Path of an earlier file, in place of a body. */
   readonly sameAs?: string;
 }
 
-/** How a collection is stored and served. */
 export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;
 }
 
 interface StoringOptions extends CollectionOptions {
-  /** Longest path, bytes. Default: what a manifest holds. */
+  /** Bytes. Default: what a manifest holds. */
   readonly pathMax?: number;
-  /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
+  /** For the manifests of all collections stored together. Default: without limit. */
   readonly room?: SharedRoom;
 }
 
-/** Entry of a path that has metadata only. */
 const NO_ENTRY = new Uint8Array(0);
-/** Path whose metadata names the documents of a website. */
+/** Its metadata names a website's documents. */
 const ROOT_PATH = '/';
 
 /**
  * @param entries from `tarEntries` or `multipartEntries`
  * @returns reference of the manifest, 32 bytes; 64 if encrypted
  * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, `COLLECTION_TOO_LARGE`, those of the
- * entries; what the putter throws
+ *   entries; what the putter throws
  */
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
@@ -126,14 +122,14 @@ async function fileAt(manifest: Manifest, target: string, link: string): Promise
 }
 
 export interface FileOptions extends SplitOptions, Pick<StoringOptions, 'pathMax'> {
-  /** Default when absent or empty: the hex of the file's reference. */
+  /** Absent or empty: the hex of the file's reference. */
   readonly name?: string;
-  /** Full text of the header; when absent or empty, sniffed from the first bytes. */
+  /** Absent or empty: sniffed. */
   readonly contentType?: string;
 }
 
 /**
- * One file, with a manifest that has it as its index document.
+ * The file is its manifest's index document.
  * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
  * @throws CollectionError `INVALID_NAME`; what the putter throws
  */

@@ -1,15 +1,12 @@
 /**
- * Content types of files: by their name when a directory is uploaded, by their first bytes when nothing else is
- * known. `http-api-completion.md` 3.7 and 5.3; the signatures are those of the WHATWG MIME Sniffing standard, section
- * 7.
+ * By names in directories, else by first bytes. `http-api-completion.md` 3.7 and 5.3; signatures: WHATWG MIME Sniffing, 7.
  */
 
-/** Bytes that sniffing looks at. */
 export const SNIFF_SIZE = 512;
 
 /**
- * Content type → extensions of names. The list of Go 1.26, which a Bee uses on a system without lists of its own, as
- * its official image is: types are stored in manifests, so another list would give a website another reference.
+ * The list of Go 1.26, which a Bee's official image uses: types are stored in manifests, so another list would change
+ * references.
  */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/gzip': 'gz',
@@ -65,7 +62,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Empty for a name without an extension, or with an unknown one. */
+/** Empty without a known extension. */
 export function contentTypeOfName(path: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const dot = name.lastIndexOf('.');
@@ -78,13 +75,12 @@ interface Signature {
   readonly at?: number;
   /** One character per byte. */
   readonly bytes: string;
-  /** Minimum bytes of content, if the pattern is longer than the part it compares. */
+  /** If the pattern is longer than the compared part. */
   readonly least?: number;
   /** A second pattern after the first. */
   readonly and?: { readonly at: number; readonly bytes: string };
 }
 
-/** First match wins. */
 const SIGNATURES: readonly Signature[] = [
   { type: 'application/pdf', bytes: '%PDF-' },
   { type: 'application/postscript', bytes: '%!PS-Adobe-' },
@@ -119,14 +115,14 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/wasm', bytes: '\0asm' },
 ];
 
-/** After optional white space, in upper or lower case, and followed by a space or a bracket. */
+/** After white space, without case, before a space or bracket. */
 const HTML =
   /^[\t\n\f\r ]*<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]/i;
 const XML = /^[\t\n\f\r ]*<\?xml/;
-/** Control characters that a text may have: tab, line feed, form feed, carriage return, escape. */
+/** Those that a text may have. */
 const TEXT_CONTROLS = [0x09, 0x0a, 0x0c, 0x0d, 0x1b];
 
-/** @param start the first bytes of the content, at most `SNIFF_SIZE` are looked at */
+/** @param start at most `SNIFF_SIZE` bytes are looked at */
 export function sniffContentType(start: Uint8Array): string {
   const bytes = start.subarray(0, SNIFF_SIZE);
   const text = Buffer.from(bytes).toString('latin1');
@@ -144,12 +140,12 @@ function matches(text: string, { at = 0, bytes, least = 0, and }: Signature): bo
   return text.startsWith(bytes, at) && (and === undefined || text.startsWith(and.bytes, and.at));
 }
 
-/** A box of type `ftyp` whose major or compatible brands start with `mp4`. */
+/** An `ftyp` box with a major or compatible brand `mp4…`. */
 function isMp4(text: string): boolean {
   if (text.length < 12 || !text.startsWith('ftyp', 4)) return false;
   const size = Buffer.from(text.slice(0, 4), 'latin1').readUInt32BE();
   if (size % 4 !== 0 || size > text.length) return false;
-  // The minor version stands in place of a second brand.
+  // At 12 stands the minor version.
   for (let at = 8; at < size; at += 4) if (at !== 12 && text.startsWith('mp4', at)) return true;
   return false;
 }

@@ -1,10 +1,10 @@
 /**
- * A media type or disposition with its parameters, RFC 2045 and 2231, read as Go's `mime.ParseMediaType` reads it.
- * All texts are byte strings, one character per byte.
+ * A media type or disposition with parameters, RFC 2045 and 2231, read as Go's `mime.ParseMediaType`. One character per
+ * byte.
  */
 
 interface Parsed {
-  /** Lower case; empty when it is none. */
+  /** Lower case; else empty. */
   readonly type: string;
   /** By lower-case name; none if one is broken. */
   readonly parameters: ReadonlyMap<string, string>;
@@ -12,14 +12,10 @@ interface Parsed {
 
 const NONE: ReadonlyMap<string, string> = new Map();
 const TYPE = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+(\/[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)?$/;
-/** A parameter up to its value. */
 const NAME = /^;\s*([!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)\s*=\s*/;
 const TOKEN = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+/;
 const QUOTED = /^"((?:\\[()<>@,;:\\"/[\]?=]|\\(?![()<>@,;:\\"/[\]?=])|[^"\\\r\n])*)"/;
-/**
- * What a backslash escapes: the special characters of RFC 2045. Before others it is part of the value, since
- * browsers do not escape a backslash.
- */
+/** RFC 2045's special characters. Other backslashes are content, since browsers do not escape them. */
 const ESCAPED = /\\([()<>@,;:\\"/[\]?=])/g;
 
 export function parseMediaType(text: string): Parsed {
@@ -47,7 +43,7 @@ function valueAt(text: string): { value: string; length: number } | undefined {
   return { value: (quoted[1] as string).replace(ESCAPED, '$1'), length: quoted[0].length };
 }
 
-/** A plain value; or, for a name with a star, the value that it is a part of, which replaces the plain one. */
+/** A plain value, or the value that a name with a star is part of, which replaces it. */
 function joined(values: ReadonlyMap<string, string>, name: string): [string, string][] {
   const star = name.indexOf('*');
   if (star === -1) return [[name, values.get(name) as string]];
@@ -69,7 +65,7 @@ function inParts(values: ReadonlyMap<string, string>, base: string): string | un
   }
 }
 
-/** `utf-8'language'percent-encoded`, RFC 8187; undefined for another character set. */
+/** RFC 8187; undefined for another character set. */
 function extended(value: string): string | undefined {
   const encoded = /^(?:utf-8|us-ascii)'[^']*'(.*)$/is.exec(value)?.[1];
   return encoded === undefined ? undefined : unescaped(encoded);

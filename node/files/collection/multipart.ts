@@ -1,7 +1,6 @@
 /**
- * Files of a `multipart/form-data` body, one after another as they stream by, as Go's `mime/multipart` reads them,
- * because a Bee does. The content type of a part is kept as sent, parameters included, because it goes into the
- * manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
+ * Streams the files of a `multipart/form-data` body, read as Go's `mime/multipart`, because a Bee does. Types are kept as
+ * sent: they go into the manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
  */
 import { posix } from 'node:path';
 import { bytesOf, shown, textOf } from '../../manifest/byte-text.ts';
@@ -10,12 +9,12 @@ import { type CollectionEntry, CollectionError } from './collection.ts';
 import { parseMediaType } from './media-parameters.ts';
 import { decodeQuotedPrintable } from './quoted-printable.ts';
 
-/** Header block of one part, with the longest path of a manifest. */
+/** With the longest path of a manifest. */
 const PART_HEADER_SIZE_MAX = 20 * 1024;
-/** A line outside of headers and contents, which holds a boundary; RFC 2046 allows boundaries of 70 bytes. */
+/** Outside headers and contents; RFC 2046 allows boundaries of 70 bytes. */
 const LINE_MAX = 4096;
 
-/** A name may be followed by a space, and then it is another name. */
+/** A name with a space at its end is another name. */
 const HEADER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z ]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 
 export interface MultipartOptions {

@@ -1,16 +1,15 @@
-/** Content in the encoding quoted-printable, RFC 2045 6.7, read as Go's `mime/quotedprintable` reads it. */
+/** RFC 2045 6.7, read as Go's `mime/quotedprintable`. */
 import { ByteReader } from './byte-reader.ts';
 
-/** Bytes of a line; the standard has 76. */
+/** The standard has 76. */
 const LINE_MAX = 4096;
 const SPACE_AT_END = /[\n\r \t]+$/;
-/** A control character, besides those of lines. */
+/** Control characters, except those of lines. */
 const NOT_TEXT = /[^\t\n\r\x20-\x7e\x80-\xff]/;
-/** What is neither a byte nor a text. */
 const HALF_BYTE = /=(?:[\r\n]|$)/;
 const BYTE = /=([0-9A-Fa-f]{2})/g;
 
-/** @param broken the error for what is not in this encoding */
+/** @param broken the error for other encodings */
 export async function* decodeQuotedPrintable(
   pieces: AsyncIterable<Uint8Array>,
   broken: (detail: string) => Error,
@@ -33,7 +32,7 @@ export async function* decodeQuotedPrintable(
   }
 }
 
-/** A line that goes on in the next one. */
+/** Goes on in the next line. */
 function softly(
   text: string,
   { line, isLast }: { line: string; isLast: boolean },

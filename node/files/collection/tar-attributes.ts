@@ -1,13 +1,12 @@
 /**
- * Entries that describe the file after them: records of pax, long names of GNU. As Go's `archive/tar` reads them: a
- * second list of records replaces the first one, a long name of GNU goes before a path of pax, empty values do not
- * count.
+ * Entries about the next file: pax records, GNU long names, as in Go's `archive/tar`: a second list of records replaces the
+ * first, a GNU long name precedes a pax path, empty values do not count.
  */
 import { type ByteReader, skip } from './byte-reader.ts';
 import type { CollectionError } from './collection.ts';
 import { badHeader, cutOff, type Header, latin1, paddingOf, upToNul } from './tar-header.ts';
 
-/** All values are byte strings, one character per byte. */
+/** Byte strings, one character per byte. */
 export interface Attributes {
   readonly records: ReadonlyMap<string, string>;
   readonly longName: string;
@@ -16,22 +15,21 @@ export interface Attributes {
 
 export const NO_ATTRIBUTES: Attributes = { records: new Map(), longName: '', longTarget: '' };
 
-/** Archive writers stay far below this. */
+/** Archive writers stay far below. */
 const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
-/** Keys whose values must not have a NUL; of all other keys the key itself must not. */
+/** Values without NUL; of other keys the key itself. */
 const TEXT_KEYS: readonly string[] = ['path', 'linkpath', 'uname', 'gname'];
-/** Records that are not used, and must be well formed all the same. */
+/** Unused, but must be well formed. */
 const SHAPES: ReadonlyMap<string, RegExp> = new Map([
   ...['uid', 'gid'].map((key) => [key, /^[+-]?\d{1,19}$/] as const),
   ...['atime', 'mtime', 'ctime'].map((key) => [key, /^[+-]?\d{1,19}(\.\d*)?$/] as const),
 ]);
 
-/** Where a sparse file has data: offsets and sizes, in one record, or in the oldest form in one record each. */
+/** Offsets and sizes of data in a sparse file; in the oldest form one record each. */
 export const SPARSE_MAP = 'GNU.sparse.map';
 const SPARSE_PAIR: readonly [string, string] = ['GNU.sparse.offset', 'GNU.sparse.numbytes'];
 
-/** By the type of the entry. */
 export const DESCRIBE: Readonly<Record<string, (content: Uint8Array) => Partial<Attributes>>> = {
   x: (content) => ({ records: recordsOf(content) }),
   L: (content) => ({ longName: upToNul(latin1(content)) }),
@@ -47,7 +45,7 @@ export async function readContent(reader: ByteReader, { size }: Header): Promise
   return content;
 }
 
-/** `LENGTH KEY=VALUE\n`, length of the whole record. @throws CollectionError `INVALID_TAR_FILENAME` */
+/** `LENGTH KEY=VALUE\n`, length of the record. @throws CollectionError `INVALID_TAR_FILENAME` */
 export function recordsOf(content: Uint8Array): ReadonlyMap<string, string> {
   const text = latin1(content);
   const records = new Map<string, string>();
@@ -79,13 +77,13 @@ function recordAt(text: string, at: number): { key: string; value: string; end: 
   return { key, value, end };
 }
 
-/** A number of a record; undefined when there is none. @throws CollectionError `INVALID_TAR_FILENAME` */
+/** @throws CollectionError `INVALID_TAR_FILENAME` */
 export function decimalIn(records: ReadonlyMap<string, string>, key: string): number | undefined {
   const value = records.get(key) ?? '';
   return value === '' ? undefined : decimal(value, key);
 }
 
-/** @throws CollectionError `INVALID_TAR_FILENAME` for anything but a number that is counted exactly */
+/** @throws CollectionError `INVALID_TAR_FILENAME` unless counted exactly */
 export function decimal(digits: string, what: string): number {
   const value = /^\+?\d{1,19}$/.test(digits) ? Number(digits) : Number.NaN;
   if (!Number.isSafeInteger(value)) throw badHeader(`a value of ${what} that is no size`);

@@ -1,6 +1,6 @@
 /**
- * Header blocks of tar archives: V7, ustar, STAR and GNU. Names are byte strings, one character per byte. Read as
- * Go's `archive/tar` reads them, because a Bee does: `http-api-completion.md` 5.3.
+ * Tar headers: V7, ustar, STAR and GNU, read as Go's `archive/tar`, because a Bee does: `http-api-completion.md` 5.3. Names
+ * have one character per byte.
  */
 import type { ByteReader } from './byte-reader.ts';
 import { CollectionError } from './collection.ts';
@@ -18,16 +18,16 @@ const TYPE = 156;
 const LINK_NAME: Field = [157, 100];
 const MAGIC: Field = [257, 8];
 const PREFIX: Field = [345, 155];
-/** STAR has times behind a shorter prefix. */
+/** STAR: a shorter prefix, then times. */
 const STAR_PREFIX: Field = [345, 131];
 const STAR_TRAILER: Field = [508, 4];
-/** Owner, group and time, which are not used, and must be numbers all the same. */
+/** Owner, group and time: unused, but must be numbers. */
 const V7_NUMBERS: readonly Field[] = [
   [108, 8],
   [116, 8],
   [136, 12],
 ];
-/** Numbers of devices, in every format after V7. */
+/** In every format after V7. */
 const DEVICE_NUMBERS: readonly Field[] = [
   [329, 8],
   [337, 8],
@@ -36,7 +36,7 @@ const STAR_TIMES: readonly Field[] = [
   [476, 12],
   [488, 12],
 ];
-/** GNU has times in the place of the prefix. */
+/** GNU: times in place of the prefix. */
 const GNU_TIMES: readonly Field[] = [
   [345, 12],
   [357, 12],
@@ -48,14 +48,13 @@ export interface Header {
   readonly format: Format;
   readonly type: string;
   readonly name: string;
-  /** Of a link. */
   readonly target: string;
   readonly size: number;
   readonly mode: number;
   readonly block: Uint8Array;
 }
 
-/** Formats in which archives are packed; how their first bytes begin, one character per byte. */
+/** Packed formats by first bytes. */
 const PACKED: readonly (readonly [start: string, name: string])[] = [
   ['\x1f\x8b', 'gzip'],
   ['BZh', 'bzip2'],
@@ -67,9 +66,8 @@ const PACKED: readonly (readonly [start: string, name: string])[] = [
 ];
 
 /**
- * Undefined at the end of the stream and at the end mark, two blocks of zeros. One block of zeros is an end as well
- * if nothing follows.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
+ * Undefined at the end of the stream and at two blocks of zeros, or one if nothing follows. @throws CollectionError
+ * `INVALID_TAR_FILENAME`, `INVALID_TAR`
  */
 export async function readHeader(reader: ByteReader): Promise<Header | undefined> {
   const isFirst = reader.total === 0;
@@ -84,7 +82,7 @@ export async function readHeader(reader: ByteReader): Promise<Header | undefined
   return undefined;
 }
 
-/** A name may begin with the same characters: then the checksum is right. */
+/** A name with the same start has a right checksum. */
 function refusePacked(block: Uint8Array): void {
   const start = latin1(block.subarray(0, 8));
   const found = PACKED.find(([magic]) => start.startsWith(magic));
@@ -125,7 +123,7 @@ function prefixOf(block: Uint8Array, format: Format): string {
   if (format === 'ustar') return textIn(block, PREFIX);
   if (format === 'star') return textIn(block, STAR_PREFIX);
   if (format === 'v7' || GNU_TIMES.every((field) => isUnusedOrNumber(block, field))) return '';
-  // Written by Go before 1.8, which took the format for one with a prefix.
+  // Go before 1.8 wrote GNU headers with a prefix.
   const prefix = textIn(block, PREFIX);
   return /^\p{ASCII}*$/u.test(prefix) ? prefix : '';
 }
@@ -140,7 +138,7 @@ function isUnusedOrNumber(block: Uint8Array, field: Field): boolean {
   }
 }
 
-/** Sum of all bytes, its own field counted as spaces; some writers took the bytes for signed ones. */
+/** Its own field counts as spaces; some writers took bytes for signed. */
 function hasChecksum(block: Uint8Array): boolean {
   const [at, length] = CHECKSUM;
   let unsigned = 0;
@@ -154,7 +152,7 @@ function hasChecksum(block: Uint8Array): boolean {
   return written === unsigned || written === signed;
 }
 
-/** Octal digits, or, with the highest bit set, a big-endian number in two's complement. */
+/** Octal, or with the highest bit set big-endian two's complement. */
 export function numberIn(block: Uint8Array, field: Field): number {
   const bytes = fieldIn(block, field);
   const value = (bytes[0] as number) < 0x80 ? octal(latin1(bytes)) : binary(bytes);
@@ -168,7 +166,7 @@ function octal(written: string): number | undefined {
   return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
 }
 
-/** As a double: what is beyond its precision is beyond every archive. */
+/** No archive exceeds a double's precision. */
 function binary(bytes: Uint8Array): number | undefined {
   const bits = 8 * bytes.length - 1;
   const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`) - 2n ** BigInt(bits);

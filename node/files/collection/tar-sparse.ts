@@ -1,49 +1,41 @@
 /**
- * Files that are archived without their holes: the format of GNU tar, and its three forms in pax, which `tar -S` and
- * bsdtar write. Read as Go's `archive/tar` reads them; the holes come back as zeros. `http-api-completion.md` 5.3.
+ * Files without their holes: GNU's format, and its three pax forms, read as Go's `archive/tar`; holes come back as zeros.
+ * `http-api-completion.md` 5.3.
  */
 import type { ByteReader } from './byte-reader.ts';
 import { CollectionError } from './collection.ts';
 import { decimal, decimalIn, SPARSE_MAP } from './tar-attributes.ts';
 import { BLOCK_SIZE, badHeader, cutOff, type Header, latin1, numberIn } from './tar-header.ts';
 
-/** A part of the file that has data. */
 interface Extent {
   readonly offset: number;
   readonly length: number;
 }
 
 export interface Sparse {
-  /** Of the file with its holes. */
   readonly size: number;
   readonly extents: readonly Extent[];
-  /** Empty when the header's name is the file's. */
+  /** Empty: the header's name. */
   readonly name: string;
-  /** Bytes of the entry that were read for the map and are not data. */
+  /** Read for the map: not data. */
   readonly taken: number;
 }
 
-/** Bytes of one map. */
 const MAP_SIZE_MAX = 1024 * 1024;
-/** Bytes of all holes of an archive: a small one could otherwise keep a node busy for years. */
+/** Per archive: a small one could keep a node busy for years. */
 export const HOLES_MAX = 16 * 2 ** 30;
 
 const REAL_SIZE = [483, 12] as const;
-/**
- * Of the header, and of the blocks that continue it: where extents stand, how many, and the mark that more follow.
- */
+/** In the header and its continuations: place and number of extents, and the mark that more follow. */
 const HEADER_MAP = { at: 386, count: 4, more: 482 };
 const BLOCK_MAP = { at: 0, count: 21, more: 504 };
 const NUMBER_SIZE = 12;
 
 const ZEROS: Uint8Array = new Uint8Array(64 * 1024);
 
-/**
- * The format of GNU: extents in the header, and in as many blocks after it as they need.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
- */
+/** GNU: extents in the header and following blocks. @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR` */
 export async function gnuSparse(reader: ByteReader, { format, block }: Header): Promise<Sparse> {
-  // STAR has the same letter for another layout.
+  // STAR uses the letter otherwise.
   if (format !== 'gnu') throw badHeader('a sparse file that is not of GNU');
   const size = numberIn(block, REAL_SIZE);
   const extents: Extent[] = [];
@@ -61,8 +53,8 @@ export async function gnuSparse(reader: ByteReader, { format, block }: Header): 
 }
 
 /**
- * The forms of pax: 0.0 and 0.1 have the map among the records, 1.0 has it in front of the data.
- * @returns undefined for a file that is not sparse, or in a form that is not known, and is taken as it is
+ * pax: 0.0 and 0.1 have the map in records, 1.0 before the data.
+ * @returns undefined for a file that is not sparse, or in an unknown form, which is taken as it is
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
  */
 export async function paxSparse(
@@ -92,7 +84,7 @@ function formOf(records: ReadonlyMap<string, string>): '0.x' | '1.0' | undefined
   return major === '1' && minor === '0' ? '1.0' : undefined;
 }
 
-/** Lines: how many extents, then offset and size of each; up to the end of the block in which the last one ends. */
+/** Lines: number of extents, then offset and size of each; padded to a block. */
 async function mapBeforeData(reader: ByteReader, stored: number): Promise<Pick<Sparse, 'extents' | 'taken'>> {
   let lines: string[] = [''];
   let taken = 0;
@@ -128,10 +120,9 @@ async function wholeBlock(reader: ByteReader): Promise<Uint8Array> {
 }
 
 /**
- * Bytes of holes of a file.
- * @param stored bytes of data that the archive has for it
- * @throws CollectionError `INVALID_TAR_FILENAME` for extents that overlap or leave the file, `INVALID_TAR` for data
- * of another size than theirs
+ * @param stored bytes of its data in the archive
+ * @throws CollectionError `INVALID_TAR_FILENAME` for extents that overlap or leave the file, `INVALID_TAR` for data of
+ *   another size
  */
 export function holesOf({ size, extents }: Sparse, stored: number): number {
   let end = 0;
@@ -151,7 +142,7 @@ export function holesOf({ size, extents }: Sparse, stored: number): number {
   return size - data;
 }
 
-/** The file with its holes. @param data as many bytes as the extents have together */
+/** @param data as long as all extents */
 export async function* withHoles(
   data: AsyncIterable<Uint8Array>,
   { size, extents }: Sparse,

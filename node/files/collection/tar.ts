@@ -1,6 +1,5 @@
 /**
- * Files of a tar archive, one after another as they stream by, exactly those that a Bee stores, because Go's
- * `archive/tar` reads them so. What a Bee would drop although it has content is refused by name.
+ * Streams the files of a tar archive that a Bee stores. Content that a Bee would drop is refused by name.
  * `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
@@ -19,45 +18,41 @@ import {
 import { badHeader, cutOff, type Header, paddingOf, readHeader } from './tar-header.ts';
 import { gnuSparse, HOLES_MAX, holesOf, paxSparse, type Sparse, withHoles } from './tar-sparse.ts';
 
-/** Attributes of all files that follow; only the name is used: a Bee stores an empty file under it. */
+/** For all following files; a Bee stores an empty file under the name. */
 const GLOBAL_ATTRIBUTES = 'g';
 const HARD_LINK = '1';
 const SPARSE = 'S';
-/** Of archives older than types: a directory if its name says so, else a file. */
+/** Before types: a directory if its name says so, else a file. */
 const UNTYPED = '\0';
 const FILE = '0';
 const DIRECTORY = '5';
-/** Links, devices, directories and pipes have no content, whatever their size says. */
+/** Links, devices, directories and pipes, whatever their size. */
 const WITHOUT_CONTENT: readonly string[] = [HARD_LINK, '2', '3', '4', DIRECTORY, '6'];
-/** Not stored. Every type that is neither here nor known is a file. */
+/** Every other type is a file. */
 const NOT_FILES: readonly string[] = WITHOUT_CONTENT.filter((type) => type !== HARD_LINK);
-/** Kinds of files that the mode may name as well as the type, by its bits above the permissions. */
+/** Above the permissions, the mode may name a kind too. */
 const NOT_FILE_MODES: readonly number[] = [0o010000, 0o020000, 0o040000, 0o060000, 0o120000, 0o140000];
 const PERMISSIONS = 0o7777;
 
 export interface TarOptions {
-  /**
-   * What a hard link becomes: `file`, one with the content of its target; `empty`, a file without content, as in a
-   * Bee.
-   */
+  /** `file`: the target's content; `empty`: as in a Bee. */
   readonly hardLinks?: 'file' | 'empty';
 }
 
-/** An entry with everything that other entries say about it. */
+/** With what other entries say about it. */
 interface Described {
   readonly type: string;
   readonly mode: number;
-  /** Byte strings. */
   readonly name: string;
   readonly target: string;
-  /** Bytes in the archive. */
+  /** In the archive. */
   readonly stored: number;
   readonly sparse: Sparse | undefined;
 }
 
 /**
- * An archive may end without its end mark, as long as it ends between two entries.
- * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `COLLECTION_TOO_LARGE`; what the source throws
+ * The end mark may be missing between two entries. @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`,
+ * `COLLECTION_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(
   source: AsyncIterable<Uint8Array>,
@@ -76,9 +71,9 @@ export async function* tarEntries(
       if (header.type === GLOBAL_ATTRIBUTES) {
         const records = recordsOf(await readContent(reader, header));
         const name = records.get('path') || header.name;
-        // What was said about the next file is lost too.
+        // So is what was said about the next file.
         attributes = NO_ATTRIBUTES;
-        // GNU tar gives it an absolute path, which has to lead nowhere.
+        // GNU tar's path for it is absolute.
         if (cleaned(name) !== '.') yield entryOf(name, asText(cleaned(name)), nothing());
         continue;
       }
@@ -86,7 +81,7 @@ export async function* tarEntries(
       attributes = NO_ATTRIBUTES;
       const { stored, sparse } = entry;
       const data = reader.next(stored, () =>
-        // A header that claims more bytes than exist is not a header of this archive.
+        // The header is not one of this archive.
         stored > reader.total ? badHeader(`a size of ${stored} bytes, more than the archive has`) : cutOff(),
       );
       if (isFile(entry)) {
@@ -133,10 +128,10 @@ async function describedEntry(
   };
 }
 
-/** @throws CollectionError for content that would be lost with an entry that is no file */
+/** @throws CollectionError for content that would be lost */
 function isFile({ type, mode, name, stored }: Described): boolean {
   if (NOT_FILES.includes(type)) return false;
-  // The archive's root directory.
+  // The archive's root.
   const isRoot = name !== '' && cleaned(name) === '.';
   const isOther = isRoot || NOT_FILE_MODES.includes(mode - (mode & PERMISSIONS));
   if (isOther && stored > 0)
@@ -149,7 +144,7 @@ function entryOf(name: string, path: string, body: AsyncIterable<Uint8Array>): C
   return { path, contentType: contentTypeOfName(text), filename: posix.basename(text), body };
 }
 
-/** The path in the manifest. @throws CollectionError for a name that leads out of the collection */
+/** @throws CollectionError for a name that leads out */
 function pathOf(name: string): string {
   const path = cleaned(name);
   if (name === '' || path === '..' || path.startsWith('../') || path.startsWith('/'))

@@ -1,35 +1,32 @@
 /**
- * How many parity chunks go with how many data chunks in one intermediate chunk, by redundancy level, and what
- * follows for a subtree with only its span known. Specification: `data-formats.md` 3.1 to 3.4. Vectors:
+ * Parities per intermediate chunk by redundancy level, and what a span implies. `data-formats.md` 3.1 to 3.4. Vectors:
  * test/vectors/redundancy.json
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 
-/** NONE, MEDIUM, STRONG, INSANE, PARANOID: for a loss of 0, 1, 5, 10 and 50 % of all chunks. */
+/** NONE, MEDIUM, STRONG, INSANE, PARANOID: a loss of 0, 1, 5, 10 and 50 % of all chunks. */
 export type RedundancyLevel = 0 | 1 | 2 | 3 | 4;
 
 export const LEVEL_MAX = 4 satisfies RedundancyLevel;
 
-/** What determines the shape of a tree. */
 export interface TreeShape {
   readonly level: RedundancyLevel;
   readonly encrypted: boolean;
 }
 
-/** Counts of references in one intermediate chunk. */
 export interface ReferenceCounts {
   readonly data: number;
   readonly parities: number;
 }
 
-/** Number of single-address references that an intermediate chunk has room for. */
+/** References without keys. */
 const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** One column of a table: from `shards` data references on there are this many parities. */
+/** From `shards` data references on. */
 type Column = readonly [shards: number, parities: number];
 
-/** Columns from many shards to few; the first one that a count reaches applies. */
+/** The first that a count reaches applies. */
 const PLAIN: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [95, 69, 47, 29, 15, 6, 2, 1]),
@@ -47,7 +44,7 @@ const ENCRYPTED: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [47, 34, 23, 14, 7, 3, 1]),
   descendingByOne(21, [52, 48, 43, 39, 35, 31, 27, 23, 20, 16, 13, 10, 8, 5, 3, 2, 1]),
-  // One step is missing: a single shard has two parities fewer than two shards.
+  // A single shard has two parities fewer than two.
   [
     ...descendingByOne(
       31,
@@ -66,16 +63,16 @@ function forEachCount(parities: readonly number[]): Column[] {
   return parities.map((count, i) => [parities.length - i, count]);
 }
 
-/** Byte 7 of a span above this value carries a redundancy level in its lower bits. */
+/** Above it, byte 7 of a span carries a level. */
 const LEVEL_MARK = 0x80;
 const LEVEL_BYTE = 7;
 
-/** Writes the level into an intermediate chunk's span. @param data span first */
+/** @param data span first */
 export function markLevel(data: Uint8Array, level: RedundancyLevel): void {
   if (level > 0) data[LEVEL_BYTE] = LEVEL_MARK | level;
 }
 
-/** A span's level, 0 if none, and the span without it. @param data span first @returns level 0..127 */
+/** @param data span first @returns level 0..127, and the span without it */
 export function readLevel(data: Uint8Array): { readonly level: number; readonly span: Uint8Array } {
   const span = data.slice(0, SPAN_SIZE);
   const mark = span[LEVEL_BYTE] as number;
@@ -84,27 +81,24 @@ export function readLevel(data: Uint8Array): { readonly level: number; readonly 
   return { level: mark - LEVEL_MARK, span };
 }
 
-/** Bytes of a reference to a data chunk: the address, and the key where there is one. */
+/** With its key, if any. */
 export function referenceSize({ encrypted }: TreeShape): number {
   return encrypted ? 2 * ADDRESS_SIZE : ADDRESS_SIZE;
 }
 
-/** Number of parity chunks for `shards` data chunks. @param shards 1 or more */
+/** @param shards 1 or more */
 export function parityCount(shards: number, { level, encrypted }: TreeShape): number {
   const column = (encrypted ? ENCRYPTED : PLAIN)[level]?.find(([from]) => from <= shards);
   return column === undefined ? 0 : column[1];
 }
 
-/** Most data references of an intermediate chunk; their parities fill it. */
+/** Their parities fill the chunk. */
 export function shardsMax(shape: TreeShape): number {
   const width = referenceSize(shape) / ADDRESS_SIZE;
   return Math.floor((BRANCHING - parityCount(BRANCHING / width, shape)) / width);
 }
 
-/**
- * Reference counts of the intermediate chunk over a subtree.
- * @param span bytes of the file under it, more than a leaf holds
- */
+/** @param span more than a leaf holds */
 export function referenceCounts(span: bigint, shape: TreeShape): ReferenceCounts {
   const branching = BigInt(shardsMax(shape));
   let covered = LEAF_SPAN;

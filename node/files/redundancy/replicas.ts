@@ -1,7 +1,6 @@
 /**
- * Dispersed replicas: the root chunk of redundant content, stored again as single-owner chunks all over the address
- * space, so that it can be found even if its own neighbourhood has lost it. Specification: `data-formats.md` 3.6.
- * Vectors: test/vectors/redundancy.json
+ * Dispersed replicas: redundant content's root chunk, stored again as single-owner chunks all over the address space.
+ * `data-formats.md` 3.6. Vectors: test/vectors/redundancy.json
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
@@ -11,11 +10,10 @@ import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
-/** Shared by everyone: a replica is valid because its id names the chunk that it wraps. */
+/** Everyone's: a replica's id proves what it wraps. */
 const OWNER = createSigner(new Uint8Array(32).fill(1, 0, 1));
-/** Ids differ in one byte. */
 const IDS_MAX = 255;
-/** Pause before more replicas are requested, milliseconds. */
+/** Before more replicas are requested. */
 const NEXT_BATCH_MS = 300;
 
 interface Replica {
@@ -23,20 +21,19 @@ interface Replica {
   readonly address: Uint8Array;
 }
 
-/** Replicas of a root by level: 0, 2, 4, 8, 16. */
+/** 0, 2, 4, 8, 16. */
 function replicaCount(level: RedundancyLevel): number {
   return level === 0 ? 0 : 1 << level;
 }
 
 /**
- * Ids and addresses in the order in which they are stored and requested. The addresses of the first 2, 4, 8 and 16
- * are spread evenly over the leading bits: half of them differ in the first bit, and so on.
- * @param address of the root chunk, 32 bytes
+ * In the order in which they are stored and requested. The first 2, 4, 8 and 16 addresses are spread evenly over the leading
+ * bits.
  */
 export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica[] {
   const count = replicaCount(level);
   const slots: Replica[] = [];
-  /** Prefixes seen, as the number of their bits and their value, and the next slot for each number of bits. */
+  /** By number of bits: prefixes seen, and the next slot. */
   const seen = new Set<string>();
   const nextSlot = [0, 0, 2, 4, 8];
   for (let first = 0, found = 0; first < IDS_MAX && found < count; first++) {
@@ -46,12 +43,12 @@ export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica
     slots[(nextSlot[shortest] as number)++] = replica;
     found += 1;
   }
-  // A slot that no id has filled, once in a million addresses, ends the list.
+  // No id fills it once in a million addresses.
   const gap = slots.findIndex((replica) => replica === undefined);
   return gap === -1 ? slots : slots.slice(0, gap);
 }
 
-/** The replicas of a chunk as they are stored, each wrapping the chunk padded to its full size. */
+/** Each wraps the chunk padded to its full size. */
 export function* makeReplicas(root: Chunk, level: RedundancyLevel): Generator<Chunk, void, void> {
   const data = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   data.set(root.data);
@@ -61,15 +58,14 @@ export function* makeReplicas(root: Chunk, level: RedundancyLevel): Generator<Ch
 interface ReplicatedDeps {
   readonly getter: ChunkGetter;
   readonly clock: Clock;
-  /** Called with a chunk that only a replica had. */
+  /** For a chunk that only a replica had. */
   readonly keep: (chunk: Chunk) => void;
 }
 
 /**
- * A root chunk from wherever it is first found. The network's other nodes ask for two replicas together with the
- * chunk itself; here they wait until it fails or 300 ms have passed, because most content has none, and looking for
- * chunks that no node has costs more than finding one. Then 2, 2, 4 and 8 follow, each batch after that pause or when
- * all before it have failed.
+ * The chunk, or the first replica found. Other nodes ask for two replicas at once; here they wait until it fails or 300 ms
+ * have passed, because most content has none, and missing chunks cost most. Then 2, 2, 4 and 8 follow, after that pause or
+ * all failures.
  * @throws the error of the search for the chunk itself; the signal's reason
  */
 export async function getReplicated(
@@ -101,7 +97,7 @@ export async function getReplicated(
 
 type Attempt = () => Promise<Chunk>;
 
-/** @throws the error of the first attempt, when all have failed */
+/** @throws the error of the first attempt */
 function firstOf(
   original: Attempt,
   others: Iterator<Attempt>,
@@ -126,7 +122,7 @@ function firstOf(
   };
   const nextBatch = () => {
     pause?.[Symbol.dispose]();
-    // Each batch doubles the number requested so far; the first one has two.
+    // Doubles what was requested; at first two.
     const target = asked + Math.max(2, asked);
     let isLast = signal.aborted;
     while (asked < target && !isLast) {
@@ -145,7 +141,7 @@ function firstOf(
   return promise;
 }
 
-/** @throws Error when another chunk is wrapped, whose id ends like that of the wanted one */
+/** @throws Error when another chunk's id ends like the wanted one's */
 function unwrapped(replica: Chunk, address: Uint8Array): Chunk {
   const chunk = cacFromData(socParts(replica.data).wrapped);
   if (!equalBytes(chunk.address, address)) throw new Error('the replica of another chunk');
@@ -158,9 +154,7 @@ function replicaAt(address: Uint8Array, first: number): Replica {
   return { id, address: socAddress(id, OWNER.address) };
 }
 
-/**
- * Notes all prefixes of up to `level` bits; returns the length of the shortest new one in bits, 0 when none is new.
- */
+/** Notes all prefixes of up to `level` bits. @returns bits of the shortest new one, 0 when none is new */
 function shortestNewPrefix(firstByte: number, level: RedundancyLevel, seen: Set<string>): number {
   let shortest = 0;
   for (let bits: number = level; bits > 0; bits--) {

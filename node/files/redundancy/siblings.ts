@@ -1,6 +1,6 @@
 /**
- * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from the
- * available ones when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
+ * The children of an intermediate chunk with parities: fetched by the strategy, decoded when some are lost.
+ * `data-formats.md` 3.5 and 3.7.
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
@@ -10,29 +10,26 @@ import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import { malformed } from '../tree.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
-/** How a getter's lost chunks are recovered. */
 export interface Recovery {
   readonly strategy: Strategy;
-  /** Whether the next strategy follows a failed one. */
+  /** The next strategy follows a failed one. */
   readonly fallback: boolean;
-  /** Level up to which replicas of a root chunk are searched for; 0: none. */
+  /** For replicas of a root chunk; 0: none. */
   readonly level: RedundancyLevel;
-  /** Time limit for one chunk of redundant content. */
+  /** For a chunk of redundant content. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Called with every recovered chunk. */
   readonly keep: (chunk: Chunk) => void;
 }
 
-/** A content's chunks, with what to do about lost ones: without `recovery`, nothing. */
+/** Without `recovery` lost chunks stay lost. */
 export interface ContentGetter extends ChunkGetter {
   readonly recovery?: Recovery;
 }
 
 /**
- * `NONE`: nothing is fetched before it is requested. `DATA`: all data chunks, no failure is tolerated.
- * `PROX`: the nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones
- * win.
+ * `NONE`: fetched when requested. `DATA`: all data chunks. `PROX`: no node implements it. `RACE`: data and parities, the
+ * first ones win.
  */
 export const NONE = 0;
 export const DATA = 1;
@@ -40,7 +37,7 @@ export const PROX = 2;
 export const RACE = 3;
 export type Strategy = typeof NONE | typeof DATA | typeof PROX | typeof RACE;
 
-/** Abort reason of fetches that are no longer needed. */
+/** Fetches are no longer needed. */
 const ENOUGH = new DOMException('enough chunks have come to recover the others', 'AbortError');
 
 export class Siblings {
@@ -55,12 +52,10 @@ export class Siblings {
   readonly #attempts: (Promise<boolean> | undefined)[] = [];
   #fetched = 0;
   #failed = 0;
-  /** Whether all data chunks are available in the end. */
+  /** All data chunks are available. */
   #recovered: Promise<boolean> | undefined;
-  /** Called after every attempt. */
   #onAttempt: (() => void) | undefined;
 
-  /** @param signal ends all fetches */
   constructor(
     { data, parities }: { data: readonly Uint8Array[]; parities: readonly Uint8Array[] },
     { getter, recovery, signal }: { getter: ChunkGetter; recovery: Recovery; signal: AbortSignal },
@@ -73,8 +68,8 @@ export class Siblings {
   }
 
   /**
-   * A data chunk. The first call starts the strategy.
-   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError when the parities are wrong
+   * The first call starts the strategy. @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError
+   * when the parities are wrong
    */
   async get(place: number): Promise<Chunk> {
     this.#recovered ??= this.#recover();
@@ -100,7 +95,7 @@ export class Siblings {
     return false;
   }
 
-  /** @param count of first chunks to fetch @returns whether enough came before too many failed */
+  /** @returns whether `count` came before too many failed */
   async #fetchFirst(count: number, failuresMax: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#onAttempt = () => {
@@ -112,7 +107,7 @@ export class Siblings {
     return promise;
   }
 
-  /** Fetches a chunk once. @returns whether it came; never rejects */
+  /** Once. @returns whether it came; never rejects */
   #attempt(place: number): Promise<boolean> {
     return (this.#attempts[place] ??= this.#fetch(place));
   }
@@ -134,10 +129,10 @@ export class Siblings {
     }
   }
 
-  /** Computes the missing data chunks from the available ones. */
+  /** From the available chunks. */
   #decode(): boolean {
     this.#enough.abort(ENOUGH);
-    // A single-owner chunk can be a child, but not a shard: its address is not derived from its bytes.
+    // A single-owner chunk is no shard: its address is not derived from its bytes.
     const shards = this.#addresses.map((_, place) => {
       const chunk = this.#chunks[place];
       return chunk?.kind === 'cac' ? chunk.data : undefined;
@@ -157,7 +152,7 @@ export class Siblings {
   }
 }
 
-/** Whether one of the two succeeds, as soon as that is known. */
+/** As soon as it is known. */
 function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
   return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
 }

@@ -1,9 +1,9 @@
-/** Option `transaction-debug-mode`: calls that would fail are sent all the same, with enough gas for any of them. */
+/** Option `transaction-debug-mode`: failing calls are sent, with enough gas. */
 import type { TransactionRequest, Transactions } from '../ports.ts';
 
 const DEBUG_GAS_LIMIT = 1_000_000n;
 
-/** For the operations on batches, stakes and the game: none is estimated, none has less gas than that. */
+/** For batches, stakes and the game: none is estimated, none has less gas. */
 export function withDebugGas(transactions: Transactions): Transactions {
   const raised = (request: TransactionRequest): TransactionRequest => {
     const { gasLimit = 0n } = request;

@@ -1,28 +1,26 @@
-/** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
+/** Rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
-/** Percentage added to the suggested tip, so that a transaction is not held up by fees that just rose. */
+/** Added to the suggested tip, for fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
-/** Gas of a plain transfer. */
 export const TRANSFER_GAS = 21_000n;
-/** Minimum gas per byte of data: zero, non-zero (EIP-7623, never below the older rule). */
+/** Per byte: zero, other (EIP-7623, never below the older rule). */
 const DATA_GAS = { zero: 10n, other: 40n };
-/** Highest gas limit, a third of a block of the public chain: a broken estimate must not spend the account. */
+/** A third of a public block: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
-/** Percentage of an estimate used as the limit: state may change before the block, so a third is added. */
+/** Of an estimate: state may change before the block. */
 const ESTIMATE_PERCENT = 133n;
-/** Public nodes replace a transaction only by one whose tip and fee cap are higher by a tenth. */
+/** For a replacement, public nodes want a tenth more tip and fee cap. */
 const REPLACEMENT_PERCENT = 110n;
 
-/** Base units per gas. */
+/** Per gas. */
 export interface Fees {
   readonly tipCap: bigint;
   readonly feeCap: bigint;
 }
 
 /**
- * @param gasPrice of the request; absent: 2 × base fee + boosted tip
- * @param minimumTip lowest tip without a gas price
+ * @param gasPrice absent: 2 × base fee + boosted tip @param minimumTip without a gas price
  * @throws ChainError `GAS_PRICE_TOO_LOW` below the base fee; `RPC_ERROR` without EIP-1559
  */
 export function feesFor(given: {
@@ -49,10 +47,7 @@ export function feesFor(given: {
   return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
 }
 
-/**
- * Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap, and at least
- * a tenth more than the replaced fee cap.
- */
+/** A tenth more tip than the higher of both, added to the higher fee cap, at least a tenth more than the replaced cap. */
 export function replacementFees(current: Fees, replaced: Fees): Fees {
   const tipCap = replacing(max(current.tipCap, replaced.tipCap));
   return { tipCap, feeCap: max(max(current.feeCap, replaced.feeCap) + tipCap, replacing(replaced.feeCap)) };
@@ -63,11 +58,9 @@ function replacing(cap: bigint): bigint {
 }
 
 /**
- * @param gasLimit of the request, 0 like absent
- * @param minimum lower bound for this operation when no limit is given; 0: none
- * @param estimate of the endpoint, undefined when it could not tell
- * @param fallback for a call that cannot be estimated
- * @param data of the call, hex with `0x`
+ * @param gasLimit 0 like absent @param minimum of this operation without a limit; 0: none
+ * @param estimate undefined when the endpoint could not tell @param fallback without an estimate
+ * @param data hex with `0x`
  */
 export function gasLimitFor(given: {
   readonly gasLimit: bigint | undefined;
@@ -85,10 +78,7 @@ export function gasLimitFor(given: {
   return data === '0x' ? least : clamp(fallback);
 }
 
-/**
- * Gas of a call before it runs. With a lower limit it is never mined: some endpoints refuse it, others accept and
- * silently drop it, and all later transactions of the account wait behind it.
- */
+/** With less gas a call is never mined: some endpoints drop it silently, and later transactions wait behind it. */
 function intrinsicGas(data: string): bigint {
   const bytes = Buffer.from(data.slice(2), 'hex');
   const zeros = BigInt(bytes.reduce((count, byte) => count + (byte === 0 ? 1 : 0), 0));

@@ -1,8 +1,7 @@
 /**
- * Follows the node's transactions until they are final. A round checks every pending one: mined, replaced, or lost by
- * the endpoint and then resent from its stored bytes; and, when the chain has moved, those recently mined or
- * replaced, because a reorganisation may undo that. Rounds run only while there is something to follow, and an
- * endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
+ * Follows transactions until they are final. A round checks pending ones: mined, replaced, or lost and then resent; and,
+ * when the chain has moved, recent ones, which a reorganisation may undo. Rounds run while there is something to follow; a
+ * bad endpoint merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../formats/clock.ts';
@@ -16,18 +15,15 @@ import { type BlockHeader, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/**
- * A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1
- * pkg/transaction.
- */
+/** Since an unknown transaction used the nonce. Source: Bee v2.8.1 pkg/transaction. */
 const CANCELLED_AFTER_BLOCKS = 12;
-/** Outcomes this deep are final: test chains keep the states of 64 blocks, and no reorganisation goes deeper. */
+/** Test chains keep 64 blocks' states, and no reorganisation goes deeper. */
 const FINAL_AFTER_BLOCKS = 64;
 
 interface MonitorOptions {
-  /** Pause between two rounds, ms. */
+  /** Between rounds. */
   readonly pollIntervalMs: number;
-  /** Account of the node, `0x` and 40 hex. */
+  /** `0x` and 40 hex. */
   readonly account: string;
 }
 
@@ -39,7 +35,7 @@ interface MonitorDeps {
   readonly metrics?: MetricsOf<typeof TRANSACTION_METRICS> | undefined;
 }
 
-/** Settled when its transaction is mined or replaced. */
+/** Settled when mined or replaced. */
 type Waiter = PromiseWithResolvers<Receipt>;
 
 export class Monitor {
@@ -47,10 +43,9 @@ export class Monitor {
   readonly #deps: MonitorDeps;
   readonly #waiters = new Map<string, Waiter>();
   readonly #stopping = new AbortController();
-  /** Ends the pause between two rounds. */
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  /** Hash of the head at which all recent transactions were checked. */
+  /** When recent ones were checked. */
   #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
@@ -59,14 +54,14 @@ export class Monitor {
     this.#deps = deps;
   }
 
-  /** Checks at once, and keeps checking while there is something to follow. */
+  /** At once, and while there is something to follow. */
   watch(): void {
     if (this.#stopping.signal.aborted) return;
     this.#nap.abort();
     this.#running ??= this.#run();
   }
 
-  /** Leaves a transaction alone until disposed: its sender decides what happens to it. */
+  /** Until disposed its sender decides about it. */
   hold(hash: string): Disposable {
     this.#held.add(hash);
     return { [Symbol.dispose]: () => this.#held.delete(hash) };
@@ -83,7 +78,7 @@ export class Monitor {
     let waiter = this.#waiters.get(hash);
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
-      // All waiting callers may have gone by the time it settles.
+      // All callers may have gone.
       waiter.promise.catch((error: unknown) =>
         this.#deps.log.debug({ hash, err: error }, 'transaction that was waited for was not mined'),
       );
@@ -93,7 +88,7 @@ export class Monitor {
     return abortable(waiter.promise, signal);
   }
 
-  /** Ends the current round and rejects waiting callers. */
+  /** Rejects waiting callers. */
   async stop(): Promise<void> {
     this.#stopping.abort(closed());
     await this.#running;
@@ -110,7 +105,7 @@ export class Monitor {
       if (stopping.aborted || (!left && !nap.signal.aborted)) break;
       await this.#pause(AbortSignal.any([stopping, nap.signal]));
     }
-    // Not later: a `watch` from here on starts the next run.
+    // A `watch` from here on starts the next run.
     this.#running = undefined;
   }
 
@@ -122,7 +117,7 @@ export class Monitor {
     }
   }
 
-  /** @returns whether anything is left to follow; failed rounds repeat */
+  /** @returns whether anything is left to follow */
   async #tryRound(signal: AbortSignal): Promise<boolean> {
     try {
       return await this.#round(signal);
@@ -139,7 +134,7 @@ export class Monitor {
     const { records, metrics } = this.#deps;
     if (isEmpty(records)) return false;
     const { number: head, hash } = await this.#head(signal);
-    // Another chain may be as long as the one before.
+    // Another chain may be as long.
     if (hash !== this.#lastHead) {
       const all = await this.#each(records.recentHashes(), (record) =>
         this.#checkRecent(record, head, signal),
@@ -147,7 +142,7 @@ export class Monitor {
       this.#lastHead = all ? hash : undefined;
     }
     await this.#each(records.pendingHashes(), (record) => this.#findReceipt(record, signal));
-    // Ascending by fee: the last one of a nonce counts.
+    // By fee: the last of a nonce counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
     await this.#each(records.pendingHashes(), (record) =>
       this.#checkPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
@@ -162,17 +157,14 @@ export class Monitor {
     return head;
   }
 
-  /**
-   * One after another. A transaction that the endpoint cannot tell about does not hold up the others.
-   * @returns whether it could tell about all
-   */
+  /** In turn. @returns whether the endpoint could tell about all */
   async #each(
     hashes: readonly string[],
     check: (record: TransactionRecord) => Promise<void>,
   ): Promise<boolean> {
     let all = true;
     for (const hash of hashes) {
-      // Read now: it may have been forgotten while earlier ones were checked.
+      // It may have been forgotten meanwhile.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
       try {
@@ -186,7 +178,7 @@ export class Monitor {
     return all;
   }
 
-  /** A mined transaction may no longer be mined, or be in another block; a replaced one may be mined after all. */
+  /** A mined one may have moved or vanished, a replaced one may be mined. */
   async #checkRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
     const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
@@ -204,7 +196,7 @@ export class Monitor {
     }
   }
 
-  /** An endpoint may name a height far ahead, but it does not have the blocks up to there. */
+  /** The endpoint may name heights whose blocks it lacks. */
   async #isFinal(block: number, head: number, signal: AbortSignal): Promise<boolean> {
     const final = block + FINAL_AFTER_BLOCKS;
     return head >= final && (await this.#deps.rpc.header(final, signal)) !== undefined;
@@ -223,7 +215,7 @@ export class Monitor {
     const { rpc, records } = this.#deps;
     const { hash, nonce } = record;
     for (const { nonce: used, outcome } of records.recent()) {
-      // Both are final at the same time: the number of a head may be wrong.
+      // Both are final together: a head's number may be wrong.
       if (used === nonce && outcome?.kind === 'mined')
         return this.#cancelled(record, outcome.receipt.blockNumber);
     }
@@ -235,10 +227,7 @@ export class Monitor {
     }
   }
 
-  /**
-   * Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer decides
-   * nothing.
-   */
+  /** Nonce used, deep enough, no receipt: in this order a stale answer decides nothing. */
   async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
     const { rpc } = this.#deps;
     if (head < CANCELLED_AFTER_BLOCKS) return false;
@@ -246,7 +235,7 @@ export class Monitor {
     return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
   }
 
-  /** The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees change. */
+  /** The endpoint lacks it. After a refusal the next round tries again. */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
     const { rpc, log, metrics } = this.#deps;
     try {
@@ -263,7 +252,7 @@ export class Monitor {
     const { hash } = record;
     const { records, log, metrics } = this.#deps;
     await records.settle(record, { kind: 'mined', receipt });
-    // Moving to another block does not count twice.
+    // Another block does not count twice.
     if (record.outcome === undefined) metrics?.[receipt.status === 'success' ? 'mined' : 'reverted'].inc();
     log.debug({ hash, block: receipt.blockNumber, status: receipt.status }, 'transaction is mined');
     this.#take(hash)?.resolve(receipt);

@@ -1,7 +1,6 @@
 /**
- * How long an operation with a waiting caller waits for its transactions. A transaction that is not mined in time,
- * because there are no blocks, the endpoint is down, fees have risen above its price or an earlier nonce is stuck,
- * stays under way whatever the caller is told, and is followed and resent like any other. `node-behaviour.md` 7.3.
+ * How long an operation waits for its transactions. One that is not mined in time stays under way, and is followed and
+ * resent. `node-behaviour.md` 7.3.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -10,12 +9,9 @@ import { hexBytes } from '../../../formats/ethereum/hex.ts';
 import { encodeApprove } from '../contracts.ts';
 import { type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
 
-/**
- * Per transaction, ms: two dozen blocks of the public chain. An operation of two transactions is answered before the
- * five minutes after which common HTTP clients stop waiting.
- */
+/** Two dozen blocks of the public chain; two transactions fit in the five minutes of common HTTP clients. */
 export const MINED_WITHIN_MS = 120_000;
-/** `0x`, a selector, and the spender. */
+/** `0x`, selector, spender. */
 const APPROVAL_DIGITS = 2 + 8 + 64;
 
 interface PatienceDeps {
@@ -36,9 +32,8 @@ export async function minedInTime(hash: string, deps: PatienceDeps, signal: Abor
 }
 
 /**
- * Waits until earlier transactions to a contract, left by a crash or a departed caller, are mined: checks see their
- * results then, and what blocks is named.
- * @throws ChainError `NOT_MINED` after a while
+ * Earlier transactions to a contract, left by a crash or a departed caller: checks then see their results. @throws
+ * ChainError `NOT_MINED` after a while
  */
 export async function settleEarlier(
   { contract, token }: { readonly contract: string; readonly token: string },
@@ -56,11 +51,11 @@ export async function settleEarlier(
   }
 }
 
-/** Names the transaction that needs attention: the first one, which must be mined before all others. */
+/** Names the first one, which must be mined before all others. */
 function notMined(hash: string, waiting: readonly SentTransaction[], cause: unknown): ChainError {
   const named = (of: string) =>
     `${of} (${waiting.find((sent) => sent.hash === of)?.description ?? 'mined by now'})`;
-  // Of one nonce the most expensive comes last, and is the one that an endpoint keeps.
+  // Of one nonce the most expensive is last, and kept by endpoints.
   const first = waiting.filter(({ nonce }) => nonce === waiting[0]?.nonce).at(-1)?.hash ?? hash;
   const behind = first === hash ? '' : `, behind ${named(first)}`;
   const text = `transaction ${named(hash)} is not mined after ${MINED_WITHIN_MS / 1000} s and stays under way${behind}`;

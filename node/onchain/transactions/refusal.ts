@@ -1,13 +1,10 @@
-/**
- * Why an endpoint refused a signed transaction, read from the text of its error: no code tells it. `contracts.md`
- * 14.5.
- */
+/** Why an endpoint refused a transaction, by its text: no code tells. `contracts.md` 14.5. */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
-/** `known`: it has these very bytes. `used`: the nonce belongs to a mined transaction. */
+/** `known`: the same bytes. `used`: a mined transaction has the nonce. */
 export type Refusal = 'known' | 'used' | 'other';
 
-/** @returns undefined when there was no answer, so that nothing is known about the transaction */
+/** @returns undefined without an answer: nothing is known */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (!(error instanceof ChainError)) throw error;
   if (error.code === 'RPC_UNREACHABLE') return undefined;

@@ -1,45 +1,39 @@
-/**
- * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the marks of
- * those still to be checked. A transaction and its mark change in one write.
- */
+/** Own transactions: each under its hash for ever, with raw bytes, and marks of those to check. Both change in one write. */
 
 import { encodeWord } from '../../../formats/ethereum/abi.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import type { LogEntry, Receipt, SentTransaction } from '../ports.ts';
 
-/** Subsystem `transactions`. Marks hold the nonce, 32 bytes. */
+/** Marks hold the nonce, 32 bytes. */
 const STORED = 'stored/';
 const PENDING = 'pending/';
-/** Mined or cancelled, but so recently that a reorganisation could change it. */
+/** A reorganisation could change it. */
 const RECENT = 'recent/';
 
 export interface TransactionRecord extends SentTransaction {
-  /** Signed bytes, 0x-hex. */
+  /** 0x-hex. */
   readonly raw: string;
 }
 
 export type Outcome = NonNullable<SentTransaction['outcome']>;
 
 export interface TransactionRecords {
-  /** @param hash 0x-hex, upper or lower case */
+  /** @param hash in any case */
   find(hash: string): TransactionRecord | undefined;
-  /** Ascending by nonce, within one nonce the cheaper first. */
+  /** By nonce, then the cheaper first. */
   pending(): TransactionRecord[];
-  /** In the same order; all of them have an outcome. */
+  /** In this order, with outcomes. */
   recent(): TransactionRecord[];
-  /** Hashes of the pending ones, in the same order; reads those alone that share a nonce. */
+  /** In this order; reads only those that share a nonce. */
   pendingHashes(): string[];
-  /** The same of the recent ones. */
   recentHashes(): string[];
-  /** A new one, pending. Durable when it resolves. */
+  /** Durable when it resolves. */
   add(record: TransactionRecord): Promise<void>;
-  /** Removes all traces of a transaction that never left this node. */
+  /** It never left this node. */
   forget(hash: string): Promise<void>;
-  /** Pending or recent → recent with this outcome. */
+  /** Pending or recent → recent. */
   settle(record: TransactionRecord, outcome: Outcome): Promise<void>;
-  /** Recent → pending again. */
   reopen(record: TransactionRecord): Promise<void>;
-  /** Recent → final. */
   finish(hash: string): Promise<void>;
 }
 
@@ -48,7 +42,7 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
     const bytes = state.get(STORED + hash.toLowerCase());
     return bytes === undefined ? undefined : decodeRecord(bytes);
   };
-  // A copy: entries may be removed while the caller waits.
+  // A copy: entries may be removed meanwhile.
   const hashes = (mark: string) =>
     Array.from(state.entries(mark), ([key, nonce]) => ({ hash: key.slice(mark.length), nonce }))
       .sort(
@@ -93,7 +87,7 @@ function byFee(a: TransactionRecord | undefined, b: TransactionRecord | undefine
   return Number((a?.gasFeeCap ?? 0n) - (b?.gasFeeCap ?? 0n));
 }
 
-/** A record as JSON: amounts are decimal strings. */
+/** Amounts are decimal strings. */
 interface StoredRecord {
   readonly hash: string;
   readonly to: string;

@@ -1,13 +1,9 @@
 /**
- * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer. `node-behaviour.md`
- * 7.1.
- * A transaction is recorded, raw bytes included, before it is sent, and what is recorded is sent: after a crash, when
- * the endpoint drops it, and when a reorganisation undoes it, the monitor sends the same bytes again. After a crash a
- * transaction that was never sent cannot be told from one whose answer was lost. Resending is right for both: the
- * nonce lets it happen only once. Voiding it would use its nonce for another transaction, and if the first one
- * resurfaces, only one of the two is mined and an operation believed done is lost. Therefore no nonce of a stored
- * transaction is reused, except by `cancel`. An operation that must not happen twice notes its hash in `beforeSend`
- * and continues with `find` and `wait` after a restart.
+ * Sends transactions: one nonce sequence, one at a time. `node-behaviour.md` 7.1. A transaction is recorded with its bytes
+ * before it is sent, and what is recorded is sent: after a crash, a drop or a reorganisation the monitor sends the same
+ * bytes again. After a crash, an unsent transaction cannot be told from one whose answer was lost; resending is right for
+ * both, because the nonce lets it happen once. So no nonce of a stored transaction is reused, except by `cancel`. An
+ * operation that must not happen twice notes its hash in `beforeSend`, and continues with `find` and `wait`.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -33,11 +29,11 @@ import {
 } from './transaction-records.ts';
 
 interface TransactionsOptions {
-  /** Pause between two requests for a receipt, ms. */
+  /** Between requests for a receipt. */
   readonly pollIntervalMs: number;
-  /** Lowest tip offered when a request names no gas price, base units per gas. */
+  /** Without a gas price, base units per gas. */
   readonly minimumTip: bigint;
-  /** Gas limit of a call that cannot be estimated. */
+  /** Of a call that cannot be estimated. */
   readonly gasLimitFallback: bigint;
 }
 
@@ -52,9 +48,9 @@ interface TransactionsDeps {
 }
 
 export interface TransactionService extends Transactions {
-  /** Continues with the transactions that were pending when the process ended. */
+  /** With those pending at the last end. */
   start(): void;
-  /** Waiting callers get `MONITOR_CLOSED`; pending transactions are followed again after the next start. */
+  /** Waiting callers get `MONITOR_CLOSED`; pending transactions wait for the next start. */
   stop(): Promise<void>;
 }
 
@@ -118,7 +114,7 @@ async function send(request: TransactionRequest, context: Sending): Promise<stri
   return record.hash;
 }
 
-/** A node calls contracts and pays accounts; it deploys only through the factory. */
+/** Contracts are deployed through the factory. */
 type CallFields = TransactionFields & { readonly to: string };
 
 async function fieldsFor(request: TransactionRequest, context: Sending): Promise<CallFields> {
@@ -148,8 +144,8 @@ async function fieldsFor(request: TransactionRequest, context: Sending): Promise
 }
 
 /**
- * The first nonce used neither on the chain nor by a transaction of ours that is pending, or mined so recently that
- * the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is ever mined.
+ * Used neither on the chain nor by ours that is pending or recent. Fills a gap below a pending one: nothing above a gap is
+ * mined.
  */
 async function nextNonce({ rpc, account, records, signal }: Sending): Promise<number> {
   const ours = new Set([...records.pending(), ...records.recent()].map(({ nonce }) => nonce));
@@ -170,7 +166,7 @@ async function suggestFees(
   return feesFor({ baseFee, suggestedTip, gasPrice, tipBoostPercent, minimumTip });
 }
 
-/** Undefined when the endpoint cannot tell; a call that would revert is sent all the same. */
+/** Undefined when the endpoint cannot tell; a call that would revert is sent too. */
 async function estimateGas(
   call: CallRequest,
   given: bigint | undefined,
@@ -207,7 +203,7 @@ function signedRecord(
   };
 }
 
-/** Records a transaction and sends it once; if the endpoint does not answer, the monitor keeps sending it. */
+/** Once; without an answer the monitor goes on. */
 async function submit(record: TransactionRecord, context: Sending): Promise<void> {
   const { rpc, records, monitor, signal, log, metrics } = context;
   const { hash, nonce, description } = record;
@@ -228,7 +224,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   monitor.watch();
 }
 
-/** @throws the refusal, after forgetting a transaction that the endpoint certainly does not have */
+/** @throws the refusal, after forgetting a transaction that the endpoint certainly lacks */
 async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
   const { records, log, metrics } = context;
   const refusal = refusalOf(error);
@@ -236,7 +232,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
     log.warn({ hash, err: error }, 'no answer to a transaction, sending it again');
     return;
   }
-  // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.
+  // After a broken answer the endpoint may have the transaction.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
   metrics?.pending.set(records.pendingHashes().length);
@@ -267,7 +263,7 @@ async function resend(hash: string, { rpc, records, monitor, signal, log }: Cont
   monitor.watch();
 }
 
-/** Sends a transfer of zero to ourselves. @returns its hash */
+/** A transfer of zero to ourselves. @returns its hash */
 async function cancel(hash: string, gasPrice: bigint | undefined, context: Sending): Promise<string> {
   const { records, account, chainId } = context;
   const original = records.find(hash);
@@ -293,7 +289,7 @@ function unknown(hash: string): ChainError {
   return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
-/** A receipt does not say why: the same call is repeated without sending it, and without its limit of gas. */
+/** A receipt does not say why: the call is repeated unsent, without its gas limit. */
 async function revertError(
   { to, data, value = 0n, gasLimit: given = 0n, description }: TransactionRequest,
   { rpc, account, log, signal }: Context,

@@ -1,7 +1,4 @@
-/**
- * Composition root: builds the parts of a node bottom-up, in dependency order, and stops them top-down. Each
- * group of parts is built in its file of `compose/`; this one defines the order in which they start and stop.
- */
+/** Builds a node's parts in dependency order and stops them top-down. Each group is built in a file of `compose/`. */
 
 import { toHex } from '../formats/crypto/hex.ts';
 import { type Api, createApi } from './api/server.ts';
@@ -22,19 +19,17 @@ import { abortable } from './env/abortable.ts';
 import type { NodeOptions } from './options.ts';
 import type { Platform } from './platform/platform.ts';
 
-/** A running node. */
 export interface RunningNode {
-  /** Where its API listens, as `host:port`. */
+  /** `host:port` of the API. */
   readonly addresses: Api['addresses'];
-  /** Resolves when `signal` aborts, or with the reason when the node cannot continue. */
+  /** When `signal` aborts, or with the reason when the node cannot continue. */
   stopped(signal: AbortSignal): Promise<Error | undefined>;
-  /** Stops everything, top-down; acknowledged data stays. */
+  /** Acknowledged data stays. */
   stop(): Promise<void>;
 }
 
 /**
- * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what was unavailable; then
- * nothing runs
+ * @throws ChainError, StoreError, KeystoreError, ApiStartError and others that say what was unavailable; then nothing runs
  */
 export async function startNode(
   options: NodeOptions,
@@ -69,7 +64,7 @@ export async function startNode(
   };
 }
 
-/** Every part below the API, built; parts that start when built have started. */
+/** Below the API; some have started. */
 interface Built {
   readonly foundation: Foundation;
   readonly money: Money;
@@ -131,8 +126,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
 }
 
 /**
- * The API starts first, at first answering little, and stops first, so that nothing new arrives at the end.
- * An aborted start leaves its work running: disposing of the part ends it.
+ * The API starts first and stops first, so that nothing new arrives at the end. Disposing ends the work of an aborted start.
  */
 async function startAll(options: NodeOptions, api: Api, built: Built): Promise<void> {
   const { parts, signal, serving } = built.foundation;

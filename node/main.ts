@@ -18,7 +18,7 @@ import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
 
-/** Ctrl-C twice, or a hanging stop: the process ends all the same. */
+/** Ctrl-C twice, or a hanging stop: the process ends. */
 const STOP_LIMIT_MS = 10_000;
 
 async function main(argv: readonly string[]): Promise<void> {
@@ -32,7 +32,7 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   if (command === 'compile') {
-    // The runtime keeps code loaded here in its compile cache when the process ends.
+    // Loaded here, for the runtime's compile cache.
     await import('./compose.ts');
     await import('./platform/machine.ts');
     return;
@@ -53,7 +53,7 @@ async function main(argv: readonly string[]): Promise<void> {
   await run(options(rest));
 }
 
-/** With a copy of its data a node would look for its peers at the addresses of the original's. */
+/** A copied node would look for its peers at the original's addresses. */
 async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   if (dataDirs.length === 0)
     throw new OptionError('forget-peers: expected the data directories of stopped nodes');
@@ -61,22 +61,22 @@ async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   const { ADDRESS_BOOK } = await import('./p2p/address/address-book.ts');
   for (const dataDir of dataDirs) {
     const store = join(dataDir, 'store');
-    // A node that was never started, or whose store is in memory, has none.
+    // Never started, or its store is in memory.
     if (!existsSync(store)) continue;
-    // Its process may be in another container, where it is not visible from here.
+    // Its process may be in another container.
     if (existsSync(join(store, 'lock')))
       process.stdout.write(`${dataDir} skipped: its node is running, or was killed\n`);
     else await forgetState(store, ADDRESS_BOOK);
   }
 }
 
-/** @returns whether all is well with the store */
+/** @returns whether the store is well */
 async function db(argv: readonly string[]): Promise<boolean> {
   const { dbRequest, runDb } = await import('./db/command.ts');
   const request = dbRequest(argv);
   const given = resolveSome(DB_OPTIONS, request.rest, { environment: process.env, readConfig });
   const isTerminal = process.stderr.isTTY;
-  // An archive on standard output must not be mixed with messages about it.
+  // Standard output may carry the archive.
   const lines = request.file === '-' ? process.stderr : process.stdout;
   return runDb(request, {
     path: join(given['data-dir'], 'store'),
@@ -93,7 +93,7 @@ async function db(argv: readonly string[]): Promise<boolean> {
 
 const DB_OPTIONS = ['config', 'data-dir', 'password', 'password-file', 'network-id'] as const;
 
-/** A file of that name is a complete archive or does not exist. */
+/** A complete archive or none. */
 async function writeArchive(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   if (file === '-') {
     await pipeline(content, process.stdout, { end: false });
@@ -124,7 +124,7 @@ function readConfig(path: string): unknown {
   try {
     return parseOptionFile(readFileSync(path, 'utf8'));
   } catch (error) {
-    // The first line says what and where. The following ones quote the text, which may be a secret.
+    // Later lines quote the text, which may be a secret.
     const [what = ''] = (error as Error).message.trim().split('\n', 1);
     throw new OptionError(`configuration file ${path}: ${what.replace(/:$/, '')}`);
   }
@@ -148,7 +148,7 @@ function password(given: Pick<NodeOptions, 'password' | 'password-file'>): strin
   return secretIn(given, 'password-file');
 }
 
-/** Empty: the node has none. */
+/** Empty: none. */
 function token(given: NodeOptions, name: 'api-token' | 'api-read-token' | 'debug-api-token'): string {
   const file = `${name}-file` as const;
   if (given[name] !== '' || given[file] === '') return given[name];
@@ -179,7 +179,7 @@ async function run(resolved: NodeOptions): Promise<void> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(`stopped by ${signal}`));
   if (process.env['SVC_STOP_WITH_PARENT'] === '1') {
-    // The parent holds the other end of standard input; its end means the end of the parent, however it died.
+    // Standard input ends with the parent, however it died.
     process.stdin.on('end', () => stop('parent is gone')).on('error', () => stop('parent is gone'));
     process.stdin.resume();
   }
@@ -187,7 +187,7 @@ async function run(resolved: NodeOptions): Promise<void> {
   const { machinePlatform } = await import('./platform/machine.ts');
   const platform = machinePlatform({ dataDir: resolved['data-dir'], password: resolved.password });
   const node = await startNode(resolved, platform, stopping.signal).catch((error: unknown) => {
-    // It was asked to stop before it was up, and did so.
+    // Asked to stop before it was up.
     if (error === stopping.signal.reason) return undefined;
     throw error;
   });
@@ -207,7 +207,7 @@ function dataIsGone(): void {
 
 async function usage(): Promise<string> {
   const { dbUsage } = await import('./db/command.ts');
-  // As it was started: a package has it elsewhere than a clone.
+  // A package has it elsewhere than a clone.
   const program = `node ${relative('', process.argv[1] ?? 'node/main.ts')}`;
   const rows = describeOptions();
   const width = Math.max(...rows.map((row) => row.name.length)) + 4;

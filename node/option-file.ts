@@ -1,18 +1,12 @@
-/**
- * The configuration file. Every value stays the text that was written: as a YAML number, a password of digits would
- * lose its leading zero, and an address its digits.
- */
+/** Values stay text: as a YAML number, a password of digits would lose its leading zero, and an address its digits. */
 import { createRequire } from 'node:module';
 
-/**
- * Longest YAML, bytes: all options with their help are a third of it. The time to read some texts grows with the
- * square of their length; for this length it is some two seconds.
- */
+/** All options with their help are a third of it. Some texts take quadratic time: two seconds for this length. */
 const YAML_MAX = 32 * 1024;
 
 /**
- * YAML, which includes JSON: the built-in JSON parser reads the testbed's files without loading another one.
- * @returns a map of texts, lists and `null`s in most cases; in JSON also booleans
+ * YAML, which includes JSON: for that the built-in parser does.
+ * @returns a map of texts, lists and `null`s; in JSON also booleans
  * @throws Error that says what is wrong and where, and from the second line on quotes the text
  */
 export function parseOptionFile(text: string): unknown {
@@ -21,7 +15,7 @@ export function parseOptionFile(text: string): unknown {
   if (bytes > YAML_MAX)
     throw new Error(`${bytes} bytes of YAML, expected at most ${YAML_MAX}; JSON may be longer`);
   const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
-  // A missing value is no empty text.
+  // No empty text.
   return parse(text, { schema: 'failsafe', customTags: ['null'] }) as unknown;
 }
 

@@ -1,17 +1,16 @@
-/** Kinds of options: what a text of each must be, and the value that it stands for. */
 import { DURATION_EXPECTED, durationText, parseDurationMs } from '../formats/units.ts';
 
 export interface OptionSpec<T> {
   readonly default: T | undefined;
   readonly unit?: string;
   readonly help: string;
-  /** Description of a valid value; part of every error about it. */
+  /** Part of every error about the value. */
   readonly expected: string;
-  /** Undefined when the text is not a value of this kind. */
+  /** Undefined for text of no such value. */
   readonly parse: (text: string) => T | undefined;
-  /** May be given several times; a file holds a list. */
+  /** May be repeated; a file holds a list. */
   readonly repeatable?: true;
-  /** Its value appears in no message. */
+  /** In no message. */
   readonly secret?: true;
 }
 
@@ -27,7 +26,7 @@ export const secret = (help: string): OptionSpec<string> & { readonly secret: tr
   secret: true,
 });
 
-/** As used in an `Authorization` header. */
+/** For an `Authorization` header. */
 export const token = (help: string): OptionSpec<string> & { readonly secret: true } => ({
   ...secret(help),
   expected: '16 to 512 letters, digits and - . _ ~ + / =',
@@ -39,7 +38,7 @@ export const flag = (help: string, fallback = false): OptionSpec<boolean> => ({
   default: fallback,
   expected: 'true or false',
   parse(value) {
-    // YAML's `True` and `TRUE` are truth values too, on nodes of the public network as well.
+    // As in YAML, and on the public network's nodes.
     const word = value.toLowerCase();
     return word === 'true' ? true : word === 'false' ? false : undefined;
   },
@@ -77,7 +76,7 @@ export const wholeOr = <W extends string>(
   };
 };
 
-/** Seconds, as other nodes of the network write them, and parts of a second: a test's chain may be that fast. */
+/** As other nodes write them, or fractions for a test's chain. */
 export const seconds = (
   help: string,
   fallback: number,
@@ -108,7 +107,7 @@ export const list = (help: string, expected: string, item: RegExp): OptionSpec<r
   },
 });
 
-/** Protocols with their values; those of WebSockets have none. The transport decides which ones can be dialled. */
+/** Those of WebSockets have no values. The transport decides what can be dialled. */
 const PROTOCOL = String.raw`(?:\/(?:ws|wss|tls)(?=\/|$)|\/(?!(?:ws|wss|tls)(?:\/|$))[^/\s]+\/[^/\s]+)`;
 export const MULTIADDRESS = new RegExp(`^${PROTOCOL}+$`);
 export const MULTIADDRESS_WITH_ID = new RegExp(String.raw`^${PROTOCOL}*\/p2p\/[^/\s]+$`);
@@ -116,7 +115,7 @@ export const HOST_NAME =
   /^(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*)$/i;
 export const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;
 
-/** @param fallback empty when the option may be left out */
+/** @param fallback empty: may be left out */
 export const address = (help: string, fallback: string): OptionSpec<string> => ({
   help,
   default: fallback,
@@ -128,7 +127,7 @@ export const address = (help: string, fallback: string): OptionSpec<string> => (
   },
 });
 
-/** @param fallback empty when the option may be left out */
+/** @param fallback empty: may be left out */
 export const contract = (help: string, fallback?: ''): OptionSpec<string> => ({
   help,
   default: fallback,
@@ -139,7 +138,7 @@ export const contract = (help: string, fallback?: ''): OptionSpec<string> => ({
   },
 });
 
-/** Base units of the token; too large for a double. */
+/** Base units, too large for a double. */
 export const tokens = (help: string): OptionSpec<bigint> => ({
   help,
   default: 0n,
@@ -148,7 +147,7 @@ export const tokens = (help: string): OptionSpec<bigint> => ({
   parse: (value) => (/^\d{1,78}$/.test(value) ? BigInt(value) : undefined),
 });
 
-/** Durations are written with a unit and kept in milliseconds. @param minMs 0 where none at all makes sense */
+/** With a unit, kept in ms. @param minMs 0 where none makes sense */
 export const duration = (
   help: string,
   fallbackMs: number,
@@ -192,7 +191,7 @@ function isEscaped(text: string): boolean {
   }
 }
 
-/** URL of a trace receiver, with its path, or without one for the default path. */
+/** Without a path: the default one. */
 export const traceReceiver = (help: string, fallback: string): OptionSpec<string> => ({
   help,
   default: fallback,

@@ -1,4 +1,4 @@
-/** Which options go together. The table defines the values of each single option. */
+/** Which options go together. */
 import { type NodeOptions, OPTIONS, OptionError } from './options.ts';
 
 /** @throws OptionError naming options that exclude each other */
@@ -50,15 +50,14 @@ const OF_SECURE_WEB_SOCKETS = [
   'p2p-wss-authority',
 ] as const;
 
-/** Options that set a listener's token. */
 const API_TOKENS = ['api-token', 'api-token-file', 'api-read-token', 'api-read-token-file'] as const;
 const DEBUG_TOKENS = [...API_TOKENS, 'debug-api-token', 'debug-api-token-file'] as const;
-/** Addresses that only this machine can reach. Any other name may lead anywhere. */
+/** Any other name may lead anywhere. */
 const LOOPBACK = /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost):\d+$/i;
 
 /**
- * @throws OptionError naming an unprotected API that other machines can reach, or that the debug API is missing where
- * nothing else serves its operations
+ * @throws OptionError for an unprotected API that other machines can reach, or a missing debug API where nothing else serves
+ *   its operations
  */
 export function checkListening(options: NodeOptions): void {
   if (options['api-data-only'] && !options['debug-api-enable']) {
@@ -81,14 +80,14 @@ export function checkListening(options: NodeOptions): void {
   }
 }
 
-/** A creditor refuses a second refresh within a second of its clock, milliseconds. */
+/** Within a second of its clock, a creditor refuses another refresh. */
 const REFRESH_INTERVAL_MIN_MS = 1000;
-/** Without a configured minimum, a threshold below this many seconds of the refresh rate is refused. */
+/** Of the refresh rate; a lower threshold is refused without a configured minimum. */
 const THRESHOLD_MINIMUM_S = 2;
-/** A chunk that shares no bit with its server is this many proximity steps away. */
+/** To a chunk that shares no bit. */
 const PROXIMITY_STEPS = 32;
 
-/** @throws OptionError naming amounts with which nodes with the same options refuse or starve each other */
+/** @throws OptionError for amounts with which equal nodes refuse or starve each other */
 export function checkPayments(options: NodeOptions): void {
   const threshold = options['payment-threshold'];
   const rate = options['refresh-rate'];

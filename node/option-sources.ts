@@ -1,4 +1,4 @@
-/** Options as they are given: on the command line, in the environment, in the configuration file. */
+/** Command line, environment, configuration file. */
 
 import { nearest } from '../formats/nearest.ts';
 import { withShownUrls } from '../formats/shown-url.ts';
@@ -15,9 +15,8 @@ import {
 type Given = Partial<Record<OptionName, unknown>>;
 
 /**
- * Command line → options of the `start` command.
- * @param readFile reads and parses the configuration file; injected so that this module stays pure
- * @throws OptionError naming the source, the name, the value and what was expected
+ * Options of `start`. @param readFile reads and parses the configuration file
+ * @throws OptionError naming source, name, value and what was expected
  */
 export function resolveOptions(
   argv: readonly string[],
@@ -32,8 +31,8 @@ export function resolveOptions(
 }
 
 /**
- * The options of a command that needs only a few of them. The environment and the file may contain others.
- * @throws OptionError as above, and for an option on the command line that the command does not have
+ * For a command that needs only a few; environment and file may contain others. @throws OptionError as above, and for an
+ * option on the command line that the command lacks
  */
 export function resolveSome<N extends OptionName>(
   names: readonly N[],
@@ -86,7 +85,7 @@ function parseFlags(argv: readonly string[]): Given {
     const name = knownName(argument.slice(2, equals === -1 ? undefined : equals), (n) => `--${n}`);
     let value = equals === -1 ? undefined : argument.slice(equals + 1);
     if (value === undefined && typeof OPTIONS[name].default === 'boolean') {
-      // A bare flag means true; `--flag false` is accepted as well.
+      // A bare flag means true; `--flag false` is accepted.
       const next = argv[i + 1];
       const isValue = next !== undefined && OPTIONS[name].parse(next) !== undefined;
       value = isValue ? (argv[++i] as string) : 'true';

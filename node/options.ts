@@ -1,7 +1,6 @@
 /**
- * Every option of a node, once. The command line, the environment (`SVC_<NAME>`), the configuration file, `--help`
- * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file,
- * default.
+ * Every option, once: command line, environment (`SVC_<NAME>`), configuration file, `--help` and
+ * docs/reference/node-options.md derive from `OPTIONS`. Highest source first: flag, environment, file, default.
  */
 
 import { VERBOSITIES } from './env/verbosity.ts';
@@ -30,9 +29,9 @@ import {
 } from './option-kinds.ts';
 
 const UINT32_MAX = 4_294_967_295;
-/** A thousandth of a coin per gas: more than any chain has ever charged. */
+/** A thousandth of a coin per gas: more than any chain has charged. */
 const FEE_MAX = 1_000_000_000_000_000;
-/** Accounting amounts are kept as exact doubles. */
+/** Exact doubles. */
 const ACCOUNTING_MAX = 1_000_000_000_000;
 const SECONDS_MAX = 1_000_000;
 
@@ -314,7 +313,7 @@ export const OPTIONS = {
 export type OptionName = keyof typeof OPTIONS;
 type ParsedOf<S> = S extends { parse: (text: string) => infer T } ? Exclude<T, undefined> : never;
 
-/** Options without a default have been checked for presence before. */
+/** Presence has been checked. */
 export type NodeOptions = { readonly [N in OptionName]: ParsedOf<(typeof OPTIONS)[N]> };
 
 export class OptionError extends Error {
@@ -334,7 +333,7 @@ export function environmentName(name: OptionName): string {
   return `SVC_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Rows of the option table, for `--help` and the reference. */
+/** For `--help` and the reference. */
 export function describeOptions(): {
   name: OptionName;
   environment: string;

@@ -1,7 +1,4 @@
-/**
- * Access-controlled references: who may read what, and since when. Everything is stored as content; only this node's
- * key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
- */
+/** Who may read what, and since when, stored as content. `node-behaviour.md` 8.4, `data-formats.md` 7.3. */
 import { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
@@ -17,16 +14,13 @@ import { KeyValues } from './key-values.ts';
 import { createSession, type Session } from './session.ts';
 
 const MS_PER_SECOND = 1000;
-/** Longest access list that is read, bytes: some 25,000 readers. */
+/** Some 25,000 readers. */
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
-/**
- * Entries of a history are told apart by their second; if this many in a row are taken, the clock stands
- * still.
- */
+/** A history's entries differ by their second; after so many taken ones the clock stands still. */
 const SECONDS_TRIED_MAX = 5;
-/** Key agreements per turn of the event loop: some seven milliseconds. */
+/** Per turn: some seven milliseconds. */
 const GRANTED_AT_ONCE = 128;
-/** Metadata of an entry: where the publisher finds the list of grantees. */
+/** Where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
 
 interface Protected {
@@ -39,43 +33,43 @@ interface Protected {
 interface Request {
   /** Encrypted. */
   readonly reference: Uint8Array;
-  /** Public key, SEC1. */
+  /** SEC1. */
   readonly publisher: Uint8Array;
   readonly history: Uint8Array;
-  /** Seconds since the unix epoch; default: now. */
+  /** Unix seconds; default: now. */
   readonly timestamp: number | undefined;
 }
 
 interface Change {
-  /** Encrypted reference of the list; absent: a new one. */
+  /** Encrypted reference; absent: a new list. */
   readonly grantees?: Uint8Array;
-  /** Absent: a new one, and no one is revoked. */
+  /** Absent: a new one. */
   readonly history: Uint8Array | undefined;
-  /** Public keys, compressed. */
+  /** Compressed. */
   readonly add: readonly Uint8Array[];
   readonly revoke?: readonly Uint8Array[];
 }
 
 interface Changed {
-  /** Reference of the list, encrypted for the publisher, 64 bytes. */
+  /** Encrypted for the publisher, 64 bytes. */
   readonly grantees: Uint8Array;
   readonly history: Uint8Array;
   /** Root of the list's content, 64 bytes. */
   readonly stored: Uint8Array;
 }
 
-/** Errors of all: ActError; ChunkNotFoundError for a missing history or access list; those of the putter. */
+/** All throw ActError; ChunkNotFoundError for a missing history or access list; errors of the putter. */
 export interface AccessControl {
   /**
-   * Encrypts for current readers: in a new, stored history only the publisher.
-   * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
+   * For current readers; in a new history only the publisher. @throws ActError `ENTRY_NOT_FOUND` when the history is another
+   * publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** The plain reference, for authorised readers; a wrong encrypted reference yields a wrong plain one. */
+  /** For authorised readers; a wrong reference gives a wrong one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
-  /** A revoked grantee cannot read with the new history; earlier content stays readable. */
+  /** Revoked grantees cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;
-  /** Public keys, compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
+  /** Compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
   grantees(reference: Uint8Array, io: Reading): Promise<Uint8Array[]>;
 }
 
@@ -84,7 +78,7 @@ interface Deps {
   readonly random: Random;
 }
 
-/** @param privateKey of the chain account, 32 bytes: identity as publisher and reader */
+/** @param privateKey of the chain account, 32 bytes: publisher and reader */
 export function createAccessControl(privateKey: Uint8Array, { clock, random }: Deps): AccessControl {
   const self = createSession(privateKey);
   const newList = () => newAccessList(self, random.bytes(KEY_SIZE));
@@ -120,7 +114,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
 
-  /** Some at a time, so that other requests get their turn in between. */
+  /** In parts, so that other requests get their turn. */
   async function grantAll(
     list: KeyValues,
     grantees: readonly Uint8Array[],
@@ -138,10 +132,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     return history.save(io.putter, io);
   }
 
-  /**
-   * A second that no entry of the history has. Waiting for it is better than an entry in the future, which an upload
-   * right after a revocation would not yet use.
-   */
+  /** Without an entry. An entry in the future would not yet apply to an upload right after a revocation. */
   async function freeSecond(history: History, signal: AbortSignal): Promise<number> {
     for (let tries = 0; tries < SECONDS_TRIED_MAX; tries++) {
       const seconds = now();
@@ -169,22 +160,21 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
     const bytes = await load(reference, io, { sizeMax: GRANTEES_SIZE_MAX, code: 'GRANTEES_MALFORMED' });
     return decodeGrantees(bytes);
   } catch (error) {
-    // Another publisher's key yields a meaningless reference, or meaningless bytes.
+    // Another publisher's key gives a meaningless reference.
     if (error instanceof ChunkNotFoundError || error instanceof JoinError)
       throw new ActError('GRANTEES_UNAVAILABLE', `no grantee list: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
-/** The key with which the publisher encrypts the references of its grantee lists. */
+/** For references of grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
 }
 
 /**
- * A list with a new access key that only the publisher can read: the key is stored once per reader, encrypted so that
- * only that reader finds and decrypts it. `data-formats.md` 7.2. Vectors: test/vectors/act.json.
- * @param accessKey 32 random bytes
+ * Readable by the publisher alone: the key is stored once per reader, encrypted so that only that reader finds it.
+ * `data-formats.md` 7.2. Vectors: test/vectors/act.json. @param accessKey 32 random bytes
  */
 export function newAccessList(publisher: Session, accessKey: Uint8Array): KeyValues {
   const list = new KeyValues();
@@ -192,18 +182,14 @@ export function newAccessList(publisher: Session, accessKey: Uint8Array): KeyVal
   return list;
 }
 
-/**
- * Lets the grantees read what the publisher can read. The publisher's own key changes nothing.
- * @param grantees public keys, compressed @throws ActError as `accessKeyOf`
- */
+/** The publisher's own key changes nothing. @param grantees compressed @throws ActError as `accessKeyOf` */
 export function grant(list: KeyValues, publisher: Session, grantees: readonly Uint8Array[]): void {
   const accessKey = accessKeyOf(list, publisher, publisher.publicKey);
   for (const grantee of grantees) put(list, publisher, grantee, accessKey);
 }
 
 /**
- * The list's access key, 32 bytes, as obtained by the session's reader.
- * @param publisher public key of the list's publisher; the reader's own when it is the reader
+ * 32 bytes. @param publisher of the list; the reader's own key when it is the reader
  * @throws ActError `ENTRY_NOT_FOUND` when the list has no key for this reader of this publisher; `ACT_MALFORMED`
  */
 export function accessKeyOf(list: KeyValues, reader: Session, publisher: Uint8Array): Uint8Array {

@@ -1,4 +1,3 @@
-/** Access lists and lists of grantees as the content that they are stored as. */
 import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { openFile } from '../files/joiner.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';

@@ -1,10 +1,9 @@
 import { CodedError } from '../../formats/coded-error.ts';
 
 /**
- * `ENTRY_NOT_FOUND`: the history is empty, or the access list holds no key for the reader. `TIMESTAMP_INVALID`: zero
- * or negative. `HISTORY_MALFORMED`, `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content of another kind. `GRANTEES_EMPTY`:
- * no one to revoke. `GRANTEES_TOO_MANY`: more than a list may hold. `GRANTEES_UNAVAILABLE`: there is no such list, or
- * it belongs to another publisher. `HISTORY_BUSY`: no second was free for another entry.
+ * `ENTRY_NOT_FOUND`: an empty history, or no key for the reader. `TIMESTAMP_INVALID`: zero or negative. `HISTORY_MALFORMED`,
+ * `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content of another kind. `GRANTEES_EMPTY`: no one to revoke.
+ * `GRANTEES_UNAVAILABLE`: no such list, or another publisher's. `HISTORY_BUSY`: no free second.
  */
 export type ActErrorCode =
   | 'ENTRY_NOT_FOUND'

@@ -1,19 +1,16 @@
-/** The list of grantees, readable only by the publisher: `data-formats.md` 7.2 and 7.3. Pure. */
+/** Readable only by the publisher: `data-formats.md` 7.2 and 7.3. */
 import secp256k1 from 'secp256k1';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';
 
-/** Uncompressed public key: `04 || X || Y`. */
+/** `04 || X || Y`. */
 const STORED_KEY_SIZE = 65;
-/** Most grantees of a list: a change derives a key with each, 50 µs, together half a second. */
+/** A change derives a key with each, 50 µs: half a second. */
 export const GRANTEES_MAX = 8192;
-/** Longest list, bytes. */
+/** Bytes. */
 export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;
 
-/**
- * The content of a list of grantees. Vectors: test/vectors/act.json.
- * @param grantees public keys, compressed @throws ActError `GRANTEES_TOO_MANY`
- */
+/** Vectors: test/vectors/act.json. @param grantees compressed @throws ActError `GRANTEES_TOO_MANY` */
 export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
   if (grantees.length > GRANTEES_MAX)
     throw new ActError('GRANTEES_TOO_MANY', `${grantees.length} grantees, at most ${GRANTEES_MAX}`);
@@ -21,9 +18,8 @@ export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * A single invalid key makes the whole list count as empty, as in Bees.
- * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is not a multiple of the
- * key size
+ * One invalid key makes the list empty, as in Bees. @returns compressed @throws ActError `GRANTEES_MALFORMED` for a wrong
+ * length
  */
 export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length % STORED_KEY_SIZE !== 0)
@@ -35,15 +31,15 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   return keys.map((key) => secp256k1.publicKeyConvert(key, true));
 }
 
-/** The keys of `list`, then the new ones, each once. */
+/** In order, each once. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
   const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];
 }
 
 /**
- * The last key takes the place of a revoked one. Keys that are not in the list are ignored.
- * @param list without duplicates @throws ActError `GRANTEES_EMPTY` for an empty list
+ * The last key takes a revoked one's place; unknown ones are ignored. @param list without duplicates @throws ActError
+ * `GRANTEES_EMPTY` for an empty list
  */
 export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {
   if (list.length === 0) throw new ActError('GRANTEES_EMPTY', 'no grantee found');

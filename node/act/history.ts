@@ -1,7 +1,4 @@
-/**
- * Which access list held when: a manifest with times as paths, newest first. `data-formats.md` 7.2 and 7.3. Vectors:
- * test/vectors/act.json.
- */
+/** Access lists by time: a manifest, newest first. `data-formats.md` 7.2 and 7.3. Vectors: test/vectors/act.json. */
 import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { openManifest, saveManifest } from '../files/manifest-store.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
@@ -11,11 +8,11 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import { ActError } from './errors.ts';
 
-/** A path is the distance to the end of time, so that paths ascend from the newest entry to the oldest. */
+/** Paths are distances to it, so they ascend to the oldest entry. */
 const END_OF_TIME = 2n ** 63n - 1n;
-/** Length of the longest path, digits. Anything deeper is a dead end or a cycle. */
+/** Anything deeper is a dead end or a cycle. */
 const PATH_LENGTH_MAX = 19;
-/** Nodes read for one look-up: every change of the grantees adds one or two, and no publisher makes that many. */
+/** A change of grantees adds one or two, and no publisher makes that many. */
 const NODES_READ_MAX = 65_536;
 
 interface Options {
@@ -39,8 +36,7 @@ export class History {
   }
 
   /**
-   * Reference of the access list in force at a time: the newest that is not later, otherwise the oldest of all.
-   * @param seconds since the unix epoch
+   * The newest that is not later, otherwise the oldest. @param seconds unix
    * @throws ActError `TIMESTAMP_INVALID`, `ENTRY_NOT_FOUND` for an empty history, `HISTORY_MALFORMED`
    */
   async accessListAt(seconds: number): Promise<Uint8Array> {
@@ -48,7 +44,7 @@ export class History {
     return reading(() => this.#newestAt(END_OF_TIME - BigInt(seconds)));
   }
 
-  /** Whether an entry has exactly this time. */
+  /** Exactly. */
   async has(seconds: number): Promise<boolean> {
     return (await reading(() => this.#manifest.lookup(pathOf(seconds)))) !== undefined;
   }
@@ -92,7 +88,7 @@ function noTime(): ActError {
   return new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
 }
 
-/** Content that is not a manifest is not a history; fetch errors are passed on unchanged. */
+/** No manifest, no history; fetch errors pass. */
 async function reading<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();

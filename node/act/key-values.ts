@@ -1,6 +1,6 @@
 /**
- * The key-value store under an access list: a simple manifest, which is JSON. `data-formats.md` 5.6 and 7.2. Keys and
- * values are bytes, written in hex. Vectors: test/vectors/act.json.
+ * The store under an access list: a JSON manifest with hex keys and values. `data-formats.md` 5.6 and 7.2. Vectors:
+ * test/vectors/act.json.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';
@@ -10,7 +10,7 @@ interface SimpleManifest {
 }
 
 export class KeyValues {
-  /** Hex of the key → hex of the value. */
+  /** Hex → hex. */
   readonly #entries: Map<string, string>;
 
   constructor(entries: Iterable<readonly [string, string]> = []) {
@@ -22,7 +22,7 @@ export class KeyValues {
     return new KeyValues(entriesOf(parse(bytes)));
   }
 
-  /** Keys ascending, no spaces. */
+  /** Ascending, no spaces. */
   encode(): Uint8Array {
     const sorted = [...this.#entries].sort(([a], [b]) => (a < b ? -1 : 1));
     const entries = Object.fromEntries(sorted.map(([key, reference]) => [key, { reference }]));

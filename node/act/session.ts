@@ -1,4 +1,4 @@
-/** Keys derived by publisher and grantee alike: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
+/** Derived by publisher and grantee alike: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
 import { publicKeyOf, sharedSecret } from '../../formats/crypto/ecdh.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 
@@ -6,16 +6,16 @@ const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);
 
 export interface SessionKeys {
-  /** Key under which the other side's access key is stored, 32 bytes. */
+  /** Of the other side's access key, 32 bytes. */
   readonly lookupKey: Uint8Array;
-  /** Key that encrypts the access key, 32 bytes. */
+  /** Encrypts the access key, 32 bytes. */
   readonly accessKeyDecryptionKey: Uint8Array;
 }
 
 export interface Session {
-  /** Compressed, 33 bytes. */
+  /** 33 bytes. */
   readonly publicKey: Uint8Array;
-  /** @param publicKey of the other side, SEC1, or ours @throws SignatureError `PUBLIC_KEY_INVALID` */
+  /** @param publicKey SEC1, of the other side or ours @throws SignatureError `PUBLIC_KEY_INVALID` */
   keys(publicKey: Uint8Array): SessionKeys;
 }
 

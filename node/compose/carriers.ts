@@ -5,8 +5,8 @@ import type { HostOptions } from '../p2p/host-options.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * What carries connections to peers, with the certificate of its listener.
- * @throws OptionError for a file that cannot be read or holds something else, and for a key of another certificate
+ * What carries connections, with the listener's certificate. @throws OptionError for a file that cannot be read or holds
+ * something else, and for a key of another certificate
  */
 export async function givenCarriers(
   options: NodeOptions,

@@ -1,4 +1,4 @@
-/** How chunks travel between this node and the others, and the messages that travel in chunks. */
+/** How chunks and messages travel. */
 import { isResponsible } from '../../formats/chunk/address.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { NodeOptions } from '../options.ts';
@@ -33,13 +33,13 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
-  // Streams of these three protocols are opened only to full peers, and a node that serves none refuses them.
+  // Streams of these are opened only to full peers; a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
   const carryingHost = tracing === undefined ? serverHost : tracedHost(serverHost, tracing, SERVED_AS);
   const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };
   const plainRetrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const retrieval = tracing === undefined ? plainRetrieval : tracedRetrieval(plainRetrieval, tracing);
-  // Messages come in chunks, and are sent as chunks.
+  // Messages travel in chunks.
   const onDelivered = (chunk: Chunk) => {
     pss.offer(chunk);
     gsoc.offer(chunk);

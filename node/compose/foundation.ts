@@ -1,4 +1,4 @@
-/** The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store. */
+/** Clock, keys, identity, role, store. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -18,17 +18,17 @@ import type { NodeKeys, Platform } from '../platform/platform.ts';
 import type { LocalStore } from '../store/ports.ts';
 import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
-/** Default overlay nonce: none is mined. */
+/** None is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
-/** Service name in the traces of a node without a name. */
+/** Of a node without a name. */
 const SERVICE_NAME = 'svc';
 const OTLP_PATH = '/v1/traces';
 
-/** Input of one start of a node, and the parts to be stopped at its end. */
+/** With the parts to be stopped at its end. */
 export interface Start {
   readonly platform: Platform;
   readonly log: RootLogger;
-  /** The started parts, in order; disposing it stops the last one first. */
+  /** Disposing stops the last one first. */
   readonly parts: AsyncDisposableStack;
   readonly onFatal: (error: unknown) => void;
   readonly signal: AbortSignal;
@@ -38,21 +38,20 @@ export interface Foundation extends Start {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
-  /** Undefined on a node that sends no traces. */
+  /** Undefined: sends no traces. */
   readonly tracing: Tracing | undefined;
-  /** The log of one module. */
   readonly module: (name: string) => Logger;
   readonly keys: NodeKeys;
-  /** Key of the chain account and of the overlay. */
+  /** Chain account and overlay. */
   readonly signer: Signer;
-  /** Undefined: the node's own thread hashes and signs everything. */
+  /** Undefined: the main thread does everything. */
   readonly workers: Workers | undefined;
   readonly networkId: bigint;
   readonly nonce: Uint8Array;
   readonly overlay: Uint8Array;
-  /** Whether it stores and forwards for others. */
+  /** For others. */
   readonly serving: boolean;
-  /** Chunks, including the doublings. */
+  /** Chunks, doublings included. */
   readonly reserveCapacity: number;
   readonly store: LocalStore;
   /** Undefined: none are kept. */
@@ -124,12 +123,12 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
   };
 }
 
-/** @returns a node's overlay in a network, 32 bytes */
+/** @returns 32 bytes */
 export function overlayOf({ address }: Pick<Signer, 'address'>, networkId: bigint): Uint8Array {
   return overlayAddress(address, networkId, OVERLAY_NONCE);
 }
 
-/** Loads the tracing code only if traces are sent. */
+/** Loads the code only if needed. */
 async function openTracing(
   options: NodeOptions,
   { platform, overlay, log }: { platform: Platform; overlay: Uint8Array; log: Logger },
@@ -150,7 +149,7 @@ async function openTracing(
   );
 }
 
-/** A receiver given without a path accepts traces at OTLP's default path. */
+/** Without a path: OTLP's default one. */
 function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;

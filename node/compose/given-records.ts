@@ -12,7 +12,7 @@ interface Place {
   readonly underlays: readonly string[];
 }
 
-/** Records of peers that a node starts with. They never change: nodes of one process share them. */
+/** Never changed: nodes of one process share them. */
 export class GivenRecords {
   readonly #byOverlay: ReadonlyMap<string, AddressRecord>;
   #places: ReadonlyMap<string, Place> | undefined;
@@ -21,19 +21,17 @@ export class GivenRecords {
     this.#byOverlay = new Map(records.map((record) => [toHex(record.overlay), record]));
   }
 
-  /** All but those of this overlay, in their order. */
+  /** In order. */
   except(overlayHex: string): Iterable<readonly [string, AddressRecord]> {
     return this.#byOverlay.entries().filter(([id]) => id !== overlayHex);
   }
 
-  /** Of this overlay. */
   of(overlayHex: string): AddressRecord | undefined {
     return this.#byOverlay.get(overlayHex);
   }
 
-  /** Where the node with this transport identity listens: nodes known from the start need not be asked. */
+  /** Nodes known from the start need not be asked where they listen. */
   placeOf(remoteId: string): Place | undefined {
-    // Read when first needed.
     this.#places ??= new Map(
       this.#byOverlay.entries().flatMap(([overlay, { underlay }]) => {
         const underlays = decodeUnderlays(underlay);
@@ -45,7 +43,7 @@ export class GivenRecords {
   }
 }
 
-/** Records that the node was started with, perhaps none. @throws OptionError */
+/** Perhaps none. @throws OptionError */
 export async function givenRecords(
   { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
   { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,

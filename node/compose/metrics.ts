@@ -1,6 +1,6 @@
 import type { MetricTable } from '../env/metrics.ts';
 
-/** `node-behaviour.md` 12: metrics of the node as a whole. */
+/** `node-behaviour.md` 12. */
 export const NODE_METRICS = {
   info: { kind: 'gauge', name: 'info', help: 'Version of the node; always 1.', labels: ['version'] },
   cacheSize: {
@@ -25,7 +25,6 @@ export const NODE_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** Threads that compute beside the node's own. */
 export const WORKER_METRICS = {
   threads: {
     kind: 'gauge',
@@ -39,7 +38,7 @@ export const WORKER_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** Log lines by level, excluding those below the verbosity. */
+/** Without those below the verbosity. */
 export const LOG_METRICS = {
   error: {
     kind: 'counter',

@@ -1,4 +1,4 @@
-/** The chain and what depends on it: transactions, postage, and the backing of cheques. */
+/** The chain, transactions, postage, and the backing of cheques. */
 
 import type { Transactions } from '../onchain/ports.ts';
 import { createRpc, type Rpc } from '../onchain/rpc.ts';
@@ -14,15 +14,15 @@ const MS_PER_SECOND = 1000;
 
 export interface Money {
   readonly chain: Rpc;
-  /** How often the head is checked. */
+  /** Of the head. */
   readonly pollMs: number;
   readonly blockTimeMs: number;
   readonly transactions: TransactionService;
-  /** Transactions of batches, stakes and the game. */
+  /** Of batches, stakes and the game. */
   readonly contractTransactions: Transactions;
   readonly postage: PostageService;
   readonly wallet: Wallet;
-  /** Undefined on a node that takes no cheques. */
+  /** Undefined: takes no cheques. */
   readonly swap: SwapServices | undefined;
   readonly sendsCheques: boolean;
 }

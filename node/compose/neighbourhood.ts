@@ -1,4 +1,4 @@
-/** A node's work with its neighbours over time, and the storage game that it plays with the result. */
+/** Work with neighbours, and the storage game. */
 import { createPlayer, type Player } from '../incentives/game.ts';
 import { isFullySynced } from '../incentives/rules.ts';
 import { createSampler } from '../incentives/sampler.ts';
@@ -13,14 +13,13 @@ import type { NodeOptions } from '../options.ts';
 import { createStatus, type Status, type StatusSnapshot } from '../protocols/status/status.ts';
 import type { Delivery, DeliveryDeps } from './delivery.ts';
 
-/** An address without a contract: calls to it return nothing. */
+/** Calls to it return nothing. */
 const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 
 export interface Neighbourhood {
   readonly puller: Puller;
   readonly reserveWorker: ReserveWorker;
   readonly repair: Repair;
-  /** What this node says about itself. */
   readonly snapshot: () => StatusSnapshot;
   readonly status: Status;
   readonly salud: Salud;
@@ -29,7 +28,6 @@ export interface Neighbourhood {
 export interface Incentives {
   readonly staking: OwnStake;
   readonly player: Player;
-  /** Whether it plays the storage game. */
   readonly enabled: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Which peers this node is connected to, the debts on both sides, and the peers' places in the address space. */
+/** Peers, debts, and places in the address space. */
 
 import { toHex } from '../../formats/crypto/hex.ts';
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
@@ -25,19 +25,18 @@ export interface Network {
   readonly pingpong: Pingpong;
   readonly topology: Kademlia;
   readonly warmUp: WarmUp;
-  /** Whether the node was started with a record of this overlay. */
+  /** The node was started with a record of it. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** Whether the address book has a record of this overlay. */
+  /** In the address book. */
   readonly isKnown: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
-  /** Records of peers to start with, possibly including one of this node. */
+  /** Possibly this node's too. */
   readonly given: GivenRecords;
-  /** What carries its connections. */
   readonly carriers: Pick<HostOptions, 'carriers' | 'secure' | 'authority'>;
   readonly money: Money;
-  /** The storage radius that most peers report; undefined while none has. */
+  /** That most peers report; undefined while none has. */
   readonly networkRadius: () => number | undefined;
 }
 
@@ -67,7 +66,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     {
       bootnodes: options.bootnode,
       onlyPeers: options['only-peers'],
-      // A node without its own reserve uses the others' radius.
+      // Without an own reserve.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,
@@ -134,10 +133,7 @@ function openHost(
   );
 }
 
-/**
- * Accounting requests refreshes and cheques, and announces thresholds; the three protocols in turn are built on
- * accounting.
- */
+/** Accounting requests refreshes and cheques, and announces thresholds, which are built on accounting. */
 function openAccounts(
   options: NodeOptions,
   { money, clock, store, log, module, metrics, parts, signer }: NetworkDeps,
@@ -182,7 +178,7 @@ function openAccounts(
     },
   });
   parts.defer(() => accounting.stop());
-  // The order of the connect hooks: an account first, then what we grant.
+  // The connect hooks' order: the account, then what we grant.
   const pseudosettle: Pseudosettle = createPseudosettle(terms, {
     host,
     accounting,

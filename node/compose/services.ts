@@ -1,5 +1,3 @@
-/** The parts of a node as its API sees them. */
-
 import { createSigner } from '../../formats/crypto/signer.ts';
 import { VERSION } from '../../formats/version.ts';
 import { createAccessControl } from '../act/access-control.ts';
@@ -15,7 +13,6 @@ import type { Money } from './money.ts';
 import type { Incentives, Neighbourhood } from './neighbourhood.ts';
 import type { Network } from './network.ts';
 
-/** Chequebook address of a node that has none. */
 const NO_CHEQUEBOOK = new Uint8Array(20);
 
 export interface ServicesDeps extends Foundation {

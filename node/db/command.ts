@@ -1,4 +1,4 @@
-/** `node/main.ts db …`: commands for the store of a node that is not running. */
+/** `node/main.ts db …`, for a store that no node uses. */
 import { systemClock } from '../../formats/clock.ts';
 import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
@@ -9,11 +9,11 @@ import { openLmdbStore, openOffline, ownerOf } from '../store/lmdb-store.ts';
 import { exportStore, nothingExported } from './export.ts';
 import { importArchive } from './import.ts';
 
-/** Names of faulty items shown per kind. */
+/** Per kind. */
 const NAMES_MAX = 5;
 const PROGRESS_STEP = 1000;
 
-/** Name → arguments and help. */
+/** Arguments and help. */
 const COMMANDS = {
   check: ['', 'look at every slot and record of a store; changes nothing'],
   compact: ['', 'give the space of what has left a store back to the disk'],
@@ -25,30 +25,24 @@ type Name = keyof typeof COMMANDS;
 
 export interface DbRequest {
   readonly name: Name;
-  /** File of an archive; `-` is standard input or output. Empty for a command without one. */
+  /** `-` is standard input or output. Empty without one. */
   readonly file: string;
-  /** The options that follow. */
+  /** Following options. */
   readonly rest: readonly string[];
 }
 
-/** What the commands need from the process. */
 export interface DbWorld {
-  /** Folder of the store. */
   readonly path: string;
-  /**
-   * Overlay of the node whose keys lie beside the store; creates them if there are none. Called only for a new store.
-   */
+  /** Of the keys beside the store, created if missing. Called only for a new store. */
   readonly newOwner: () => Promise<Uint8Array>;
   /** @throws at once the system's error for an unreadable file */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;
   readonly write: (file: string, content: AsyncIterable<Uint8Array>) => Promise<void>;
-  /** Shows a line that the next one replaces. */
+  /** The next one replaces it. */
   readonly progress: (text: string) => void;
-  /** A line of the report. */
   readonly print: (line: string) => void;
 }
 
-/** Lines of the help. */
 export function dbUsage(): string[] {
   return Object.entries(COMMANDS).map(
     ([name, [file, help]]) => `${['db', name, file].filter((part) => part !== '').join(' ')}   ${help}`,
@@ -128,10 +122,10 @@ async function exportTo(file: string, { path, write, progress, print }: DbWorld)
 
 async function importFrom(file: string, world: DbWorld): Promise<boolean> {
   const { path, newOwner, read, progress, print } = world;
-  // Opened before a store is created for it.
+  // Before a store is created for it.
   const source = read(file);
   const store = await openLmdbStore(
-    // Large enough for any archive: a smaller cache or reserve drops the rest when its node runs.
+    // For any archive: a smaller cache or reserve drops the rest when its node runs.
     { path, cacheCapacity: Number.MAX_SAFE_INTEGER, reserveCapacity: Number.MAX_SAFE_INTEGER, radius: 0 },
     { clock: systemClock(), log: silentLogger(), overlay: ownerOf(path) ?? (await newOwner()) },
   );

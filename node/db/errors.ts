@@ -1,4 +1,4 @@
-/** An archive that cannot be imported; the message names the entry. */
+/** The message names the entry. */
 export class ArchiveError extends Error {
   readonly code = 'ARCHIVE_INVALID';
 

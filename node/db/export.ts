@@ -1,7 +1,6 @@
 /**
- * The chunks of a store as a tar archive: `ADDRESS` holds the bytes of a chunk, `ADDRESS.stamp` after it the stamps
- * under which it is stored, 113 bytes each, and at the end `ADDRESS.pin` for every pin its reference and the
- * addresses below it, one per line. It contains nothing else of a node: no keys, no money, no tags.
+ * A store's chunks as a tar archive: `ADDRESS` with the bytes, `ADDRESS.stamp` after it with stamps, 113 bytes each, and at
+ * the end `ADDRESS.pin` per pin: reference and addresses below it, one per line. No keys, money or tags.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -14,17 +13,16 @@ import { behind, decodeNumber, END, join, NUMBER_SIZE, START } from '../store/re
 
 const BLOCK_SIZE = 512;
 const NAME_SIZE_MAX = 100;
-/** The end mark of an archive. */
 export const TAR_END = new Uint8Array(2 * BLOCK_SIZE);
 
-/** Records read at once. */
+/** Read at once. */
 const PAGE = 256;
 
 export interface Exported {
   chunks: number;
   stamps: number;
   pins: number;
-  /** Chunks whose bytes are damaged; they are not in the archive. Hex. */
+  /** Not in the archive. Hex. */
   readonly damaged: string[];
 }
 
@@ -32,7 +30,7 @@ export function nothingExported(): Exported {
   return { chunks: 0, stamps: 0, pins: 0, damaged: [] };
 }
 
-/** @param exported counted up as the archive is read @returns the archive, piece by piece */
+/** @param exported counted up as the archive is read */
 export async function* exportStore(
   backend: Backend,
   exported: Exported,
@@ -58,7 +56,7 @@ export async function* exportStore(
   yield TAR_END;
 }
 
-/** Stamps by address: of the reserve, and of chunks waiting to be pushed. */
+/** Of the reserve, and of chunks waiting to be pushed. */
 function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   const stamps = new Map<string, Uint8Array[]>();
   const add = (address: Uint8Array, stamp: Uint8Array) => {
@@ -75,7 +73,7 @@ function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   return stamps;
 }
 
-/** Undefined when they do not match the address. */
+/** Undefined unless they match the address. */
 function bytesOf(backend: Backend, address: Uint8Array, record: Uint8Array): Uint8Array | undefined {
   const [slot, length] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
   if (length > CHUNK_STORED_SIZE_MAX) return undefined;
@@ -123,10 +121,7 @@ function idOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1');
 }
 
-/**
- * The header of a file of a tar archive, as `files/collection/tar.ts` reads it: ustar, with nothing machine-specific.
- * @param name at most 100 bytes @param size of the body, bytes
- */
+/** ustar, as `files/collection/tar.ts` reads it, with nothing machine-specific. @param name at most 100 bytes */
 function tarHeader(name: string, size: number): Uint8Array {
   if (name.length > NAME_SIZE_MAX) throw new RangeError(`tar: the name ${name} is too long`);
   const block = Buffer.alloc(BLOCK_SIZE);
@@ -136,7 +131,7 @@ function tarHeader(name: string, size: number): Uint8Array {
   for (const at of [108, 116]) block.write('0000000\0', at);
   block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
   block.write(`${'0'.repeat(11)}\0`, 136);
-  // The checksum counts its own field as spaces.
+  // It counts its own field as spaces.
   block.write('        ', 148);
   block.write('0', 156);
   block.write('ustar\x0000', 257);
@@ -145,12 +140,11 @@ function tarHeader(name: string, size: number): Uint8Array {
   return block;
 }
 
-/** Padding of the last block of a body of `size` bytes. */
+/** Of the last block. */
 function tarPadding(size: number): Uint8Array {
   return new Uint8Array((BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE);
 }
 
-/** A whole file. */
 export function tarFile(name: string, body: Uint8Array): Uint8Array {
   return Buffer.concat([tarHeader(name, body.length), body, tarPadding(body.length)]);
 }

@@ -2,10 +2,7 @@ import { hasStore } from '../store/disk/files.ts';
 import { openOffline } from '../store/lmdb-store.ts';
 import { createState } from '../store/state.ts';
 
-/**
- * Removes a subsystem's records from an unused store.
- * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
- */
+/** From an unused store. @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE */
 export async function forgetState(path: string, subsystem: string): Promise<void> {
   if (!hasStore(path)) return;
   const backend = await openOffline(path);

@@ -1,9 +1,7 @@
 /**
- * Puts the chunks of an archive of `export.ts` into a store. Every chunk is verified by its address.
- * A chunk with stamps goes into the reserve, as when an index is rebuilt: the chain is not asked here whether the
- * batch is paid for. The node does so when it starts; then chunks of batches that no longer exist leave its reserve,
- * and those that others have to store are handed over. A chunk without a stamp goes into the cache, and the archive's
- * pins keep it there for good. A chunk that is already stored stays as it is, unless damaged.
+ * Imports an archive of `export.ts`; every chunk is verified. A chunk with stamps goes into the reserve, as in a rebuild;
+ * when the node starts, it asks the chain and hands over what others store. Others go into the cache, where the archive's
+ * pins keep them. A stored chunk stays, unless damaged.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -15,30 +13,30 @@ import { tarEntries } from '../files/collection/tar.ts';
 import { type LocalStore, ReserveOverwriteError } from '../store/ports.ts';
 import { ArchiveError } from './errors.ts';
 
-/** On their way at once; the cache drops more than twice as many. */
+/** Of writes; the cache drops more than twice as many. */
 const OPEN_MAX = 128;
-/** Stamps of one chunk. */
+/** Per chunk. */
 const STAMPS_MAX = 1024;
-/** One of the file names that an archive may have. */
+/** In an archive. */
 const NAME = /^([0-9a-f]{64})(|\.stamp|\.pin)$/;
 const LINE = /^([0-9a-f]{64}|[0-9a-f]{128})$/;
 
 export interface Imported {
-  /** Chunks in the archive. */
+  /** In the archive. */
   chunks: number;
-  /** Of these, already stored intact, with the same stamps. */
+  /** Stored intact before, with the same stamps. */
   known: number;
-  /** Of these, left as stored: the store has a newer stamp for the batch's index, or another chunk of the owner. */
+  /** Left: the store has a newer stamp for the index, or another chunk of the owner. */
   kept: number;
-  /** New pins. */
+  /** New. */
   pins: number;
-  /** References of pins that lack a chunk and were not created, hex. */
+  /** Pins that lack a chunk and were not created, hex. */
   readonly incomplete: string[];
 }
 
 /**
- * @param source an archive @param onChunk called with the number of chunks so far
- * @throws ArchiveError naming the entry, StoreError STORE_FULL; earlier chunks are stored
+ * @param onChunk gets the number so far @throws ArchiveError naming the entry, StoreError STORE_FULL; earlier chunks are
+ *   stored
  */
 export async function importArchive(
   store: LocalStore,
@@ -65,7 +63,7 @@ class Import {
   readonly imported: Imported = { chunks: 0, known: 0, kept: 0, pins: 0, incomplete: [] };
   readonly #store: LocalStore;
   readonly #onChunk: (chunks: number) => void;
-  /** Waiting for its stamps, which come next. */
+  /** Its stamps come next. */
   #chunk: Chunk | undefined;
   #open: { readonly chunk: Chunk; readonly stamps: readonly Stamp[] }[] = [];
 
@@ -85,7 +83,7 @@ class Import {
     else await this.#takeChunk({ path, address, body });
   }
 
-  /** Ends the last chunk, which has no stamps; everything is committed when it resolves. */
+  /** Everything is committed when it resolves. */
   async settle(): Promise<void> {
     if (this.#chunk !== undefined) await this.#put(this.#chunk, []);
     this.#chunk = undefined;
@@ -145,7 +143,7 @@ class Import {
     if (cached.length > 0) this.#store.disk.expect();
     for (const chunk of cached) this.#store.cache.put(chunk);
     await Promise.all(puts);
-    // Writes are committed in the order of the calls, and this one comes last.
+    // Writes are committed in order.
     await this.#store.state('import').batch([]);
     const lost = cached.find(({ address }) => !this.#store.chunks.has(address));
     if (lost === undefined) return;

@@ -1,13 +1,12 @@
 /**
- * Finds the update of a feed that was the latest at a time. Updates are numbered, and only those that point to a
- * reference say when they were made (`data-formats.md` 4.2); later ones have later times.
+ * The latest update of a feed at a time. Only updates that point to a reference are dated (`data-formats.md` 4.2); later
+ * ones have later times.
  */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { type Feed, updateAddress } from './feed.ts';
 import type { Update } from './finder.ts';
 import { updateTime } from './update.ts';
 
-/** An update does not say when it was made. */
 export class UndatedUpdateError extends Error {
   readonly code = 'UPDATE_UNDATED';
 
@@ -20,9 +19,7 @@ export class UndatedUpdateError extends Error {
 }
 
 /**
- * @param at unix seconds
- * @param range first index, and the known latest update
- * @returns undefined when all are later
+ * @param at unix seconds @param range first index, and the known latest update @returns undefined when all are later
  * @throws UndatedUpdateError; what the getter throws for an update
  */
 export async function findAt(

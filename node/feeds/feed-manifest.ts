@@ -1,6 +1,6 @@
 /**
- * A fixed reference for changing content: a manifest whose root names a feed instead of a file. The metadata keys are
- * stored data, identical in every dialect. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json.
+ * A manifest whose root names a feed: a fixed reference for changing content. Keys are stored data, the same in every
+ * dialect. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json.
  */
 import { ADDRESS_SIZE, type ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { OWNER_SIZE } from '../../formats/chunk/soc.ts';
@@ -11,7 +11,7 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import type { Feed } from './feed.ts';
 
-/** The only kind of feed that is written and looked up. */
+/** The only kind supported. */
 export const SEQUENCE = 'Sequence';
 
 const OWNER = 'swarm-feed-owner';
@@ -19,7 +19,7 @@ const TOPIC = 'swarm-feed-topic';
 const TYPE = 'swarm-feed-type';
 const ROOT_PATH = '/';
 
-/** @returns reference of the manifest, 32 bytes @throws what the putter throws */
+/** @returns 32 bytes @throws what the putter throws */
 export async function storeFeedManifest(
   { owner, topic }: Feed,
   putter: ChunkPutter,
@@ -33,13 +33,11 @@ export async function storeFeedManifest(
 
 interface NamedFeed {
   readonly feed: Feed;
-  /** In lower case. */
+  /** Lower case. */
   readonly type: string;
 }
 
-/**
- * The feed that a manifest names. Undefined when it names none; a malformed one counts as none. Reads nothing more.
- */
+/** Undefined when none is named, or a malformed one. */
 export async function feedOf(manifest: Manifest): Promise<NamedFeed | undefined> {
   const metadata: Metadata = (await manifest.metadata(ROOT_PATH)) ?? {};
   const owner = bytesOf(metadata[OWNER]);

@@ -1,46 +1,35 @@
 /**
- * Finds the latest update of a feed. There is no list of updates: only a request to the network tells whether one
- * exists.
- * From the first known update the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of two,
- * and so on until one is missing; it then divides the gap between the last found and the first missing evenly until
- * they are adjacent. So both the number of reads and the number of round trips are logarithmic in the number of
- * updates, and never more than LOOK_AHEAD reads are under way. `data-formats.md` 4.3: for a feed without gaps the
- * result is that of reading 0, 1, 2, ... until one is missing.
- * A missing update below a found one does not matter, and the end is accepted only when two in a row are missing: a
- * single update lost by the network hides nothing. A read that does not end in time counts as missing, as it does for
- * the network's nodes, but the update after the latest is then requested once more, with a longer timeout: a client
- * with a wrong next index would overwrite an update.
+ * Finds the latest update of a feed. Only requests tell whether an update exists. The search looks ahead at distances 1, 2,
+ * 4, 8, then at the next four powers of two, until one is missing; then it divides the gap evenly until found and missing
+ * are adjacent. So reads and round trips are logarithmic, with at most LOOK_AHEAD under way. `data-formats.md` 4.3: without
+ * gaps the result is that of reading 0, 1, 2, ...
+ *
+ * The end is accepted only when two in a row are missing: a single lost update hides nothing. A slow read counts as missing,
+ * as for the network's nodes, but the update after the latest is requested once more, with a longer timeout: a client with a
+ * wrong next index would overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 
-/**
- * Reads under way at once. More would save round trips for long feeds, but cause more vain requests for short ones.
- */
+/** More would save round trips for long feeds, but cause vain requests for short ones. */
 const LOOKAHEAD = 4;
-/** Missing updates in a row that count as the end. */
+/** Missing in a row. */
 const END = 2n;
-/**
- * Time limit of one read of the search, milliseconds: the network's value. Asking every peer of a cluster in vain
- * takes only a few.
- */
+/** The network's value; a cluster takes a few ms. */
 const READ_TIMEOUT_MS = 1_000;
-/**
- * Time limit of a read whose failure would end the search: several peers may be silent, and another is asked each
- * second.
- */
+/** Of a read that would end the search: peers may be silent, and another is asked each second. */
 const DECIDING_READ_TIMEOUT_MS = 5_000;
-/** Time limit of the whole search, milliseconds: less than clients wait for an answer. */
+/** Less than clients wait. */
 const SEARCH_TIMEOUT_MS = 20_000;
 
 export interface Update {
   readonly index: bigint;
-  /** The single-owner chunk. */
+  /** Single-owner. */
   readonly chunk: Chunk;
 }
 
-/** Fetches the update of that index. @throws ChunkNotFoundError when no node has it */
+/** @throws ChunkNotFoundError when no node has it */
 export type ReadUpdate = (index: bigint, signal: AbortSignal) => Promise<Chunk>;
 
 interface SearchDeps {
@@ -49,8 +38,7 @@ interface SearchDeps {
 }
 
 /**
- * @param after index to start from; earlier ones are not checked
- * @returns undefined without update `after`
+ * @param after earlier indexes are not checked @returns undefined without update `after`
  * @throws what the getter throws for that first update, TimeoutError, the signal's reason
  */
 export function findLatest(
@@ -61,7 +49,7 @@ export function findLatest(
   return searchLatest((index, signal) => getter.get(updateAddress(feed, index), signal), after, deps);
 }
 
-/** The same for updates from any source that `read` uses. */
+/** From any source. */
 export async function searchLatest(
   read: ReadUpdate,
   after: bigint,
@@ -71,13 +59,13 @@ export async function searchLatest(
   return await new Search(read, { clock, signal: deadline.signal }).run(after);
 }
 
-/** What is known about an update: its chunk, that no node has it, or neither. */
+/** Its chunk, that no node has it, or neither. */
 type Reading = Chunk | 'missing' | 'unknown';
 
 class Search {
   readonly #readUpdate: ReadUpdate;
   readonly #deps: SearchDeps;
-  /** Updates known to be missing; at most as many as reads. */
+  /** At most as many as reads. */
   readonly #missing = new Set<bigint>();
 
   constructor(read: ReadUpdate, deps: SearchDeps) {
@@ -103,7 +91,7 @@ class Search {
     }
   }
 
-  /** The last before a missing one, from `base` on. */
+  /** The last before a missing one. */
   async #climb(base: Update): Promise<Update> {
     let latest = base;
     let bound: bigint | undefined;
@@ -140,7 +128,7 @@ class Search {
     return { latest: highest, bound: lowestMissing };
   }
 
-  /** An update right after the latest, where none was found but some are not known to be missing. */
+  /** After the latest, where some are not known to be missing. */
   async #beyond({ index: latest }: Update): Promise<Update | undefined> {
     const behind = [latest + END, latest + 1n].filter(
       (index) => index <= INDEX_MAX && !this.#missing.has(index),
@@ -171,7 +159,7 @@ class Search {
   }
 }
 
-/** At most LOOK_AHEAD indexes that evenly divide the range between two others. */
+/** At most LOOK_AHEAD, evenly spaced. */
 function between(low: bigint, high: bigint): bigint[] {
   const room = high - low - 1n;
   const parts = room < BigInt(LOOKAHEAD) ? Number(room) : LOOKAHEAD;

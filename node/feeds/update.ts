@@ -1,4 +1,4 @@
-/** The content of an update: a reference (v1), or the root of the content itself (v2). `data-formats.md` 4.2. */
+/** A reference (v1), or the content's root itself (v2). `data-formats.md` 4.2. */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
@@ -6,15 +6,12 @@ import type { Clock } from '../../formats/clock.ts';
 
 const TIMESTAMP_SIZE = 8;
 const REFERENCE_OFFSET = SPAN_SIZE + TIMESTAMP_SIZE;
-/** References of plain and of encrypted content. */
+/** Plain and encrypted. */
 const V1_SIZES = [REFERENCE_OFFSET + ADDRESS_SIZE, REFERENCE_OFFSET + 2 * ADDRESS_SIZE];
-/**
- * Time limit, milliseconds, to find out whether a payload of that length is a reference: whether any node has its
- * content.
- */
+/** To find out whether a payload is a reference whose content exists. */
 const CONTENT_TIMEOUT_MS = 10_000;
 
-/** When its author says that an update was made, unix seconds; undefined for one that does not say. */
+/** Unix seconds; undefined for one that does not say. */
 export function updateTime(update: Chunk): bigint | undefined {
   const { wrapped } = socParts(update.data);
   if (!V1_SIZES.includes(wrapped.length)) return undefined;
@@ -23,16 +20,15 @@ export function updateTime(update: Chunk): bigint | undefined {
 
 export interface ResolvedUpdate {
   readonly version: 'v1' | 'v2';
-  /** Reference of the content; 64 bytes with the key of encrypted content. */
+  /** 64 bytes with a key. */
   readonly reference: Uint8Array;
-  /** The content's root chunk. */
+  /** Of the content. */
   readonly root: Chunk;
 }
 
 /**
- * A payload as long as a time and a reference is a reference if its content can be fetched, otherwise it is content
- * itself.
- * @param update a single-owner chunk
+ * A payload as long as a time and a reference is one if its content can be fetched; else it is content. @param update a
+ * single-owner chunk
  * @throws TimeoutError when that is not known in time; the signal's reason
  */
 export async function resolveUpdate(

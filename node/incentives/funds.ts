@@ -1,4 +1,4 @@
-/** What the game costs and brings. `node-behaviour.md` 9.2. */
+/** `node-behaviour.md` 9.2. */
 import { equalBytes } from '../../formats/crypto/hex.ts';
 import { readWords, topicOf } from '../../formats/ethereum/abi.ts';
 import type { SendingChain } from '../onchain/chain.ts';
@@ -6,15 +6,15 @@ import { toAddress } from '../onchain/contracts.ts';
 import type { Receipt } from '../onchain/ports.ts';
 import { feesFor } from '../onchain/transactions/fees.ts';
 
-/** Transactions that an account must be able to pay before it takes part, at the average gas of one. */
+/** That an account must be able to pay before it takes part. */
 const TRANSACTIONS_COVERED = 15n;
 const GAS_PER_TRANSACTION = 250_000n;
-/** Added to the suggested tip, percent: a transaction that comes too late loses the round. */
+/** A transaction that comes too late loses the round. */
 export const TIP_BOOST_PERCENT = 50;
 
 const TRANSFER = topicOf('Transfer(address,address,uint256)');
 
-/** @param account 20 bytes @returns native base units, at the current gas price */
+/** @param account 20 bytes @returns native base units at the current gas price */
 export async function fundsToPlay(
   chain: Pick<SendingChain, 'nativeBalance' | 'baseFee' | 'suggestedTip'>,
   account: Uint8Array,
@@ -36,7 +36,7 @@ export async function fundsToPlay(
   return { minimum, sufficient: balance > minimum };
 }
 
-/** Tokens that an account received in a transaction, base units. @param account 20 bytes */
+/** @param account 20 bytes @returns base units of the token */
 export function received(receipt: Receipt, token: string, account: Uint8Array): bigint {
   const transfers = receipt.logs.filter(
     ({ address, topics }) =>

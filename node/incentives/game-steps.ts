@@ -1,6 +1,6 @@
 /**
- * The transactions of a round: commit, reveal, claim. Each is recorded before it is sent, so that a node that is
- * killed neither sends one twice nor forgets one.
+ * The transactions of a round: commit, reveal, claim. Each is recorded before it is sent, so a killed node neither sends one
+ * twice nor forgets one.
  */
 
 import type { Signer } from '../../formats/crypto/signer.ts';
@@ -15,12 +15,12 @@ import type { GameStore, Step, StepRecord } from './game-store.ts';
 import type { GAME_METRICS } from './metrics.ts';
 import { comesInTime } from './rules.ts';
 
-/** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
+/** Others' actions in the same block change the cost. */
 const GAS_LIMIT_MIN = 500_000n;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
 
 export interface StepOptions {
-  /** Redistribution and the token, `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex. */
   readonly game: string;
   readonly token: string;
   /** Blocks. */
@@ -46,8 +46,8 @@ export class GameSteps {
   }
 
   /**
-   * Sends the transaction of a step, once, and waits for it. One started before a crash is waited for, or sent if it
-   * was not. @returns undefined when it would come too late
+   * Once per step; one started before a crash is waited for, or sent.
+   * @returns undefined when it would come too late
    * @throws ChainError REVERTED when the contract refuses
    */
   async play(
@@ -62,7 +62,7 @@ export class GameSteps {
     let hash = this.sent(step, round);
     if (hash === undefined) {
       if (!comesInTime(await chain.blockNumber(signal), roundLength)) return undefined;
-      // Asked beforehand, a refusal costs nothing.
+      // A refusal in a call costs nothing.
       await chain.call({ to: game, data, from: toAddress(signer.address) }, signal);
       this.#deps.metrics[`${step}s`].inc();
       const request = {
@@ -85,7 +85,7 @@ export class GameSteps {
     return receipt;
   }
 
-  /** Hash of a step's transaction; undefined when none was sent, or it can no longer count. */
+  /** Undefined when none was sent, or it can no longer count. */
   sent(step: Step, round: number): string | undefined {
     const hash = this.#deps.store.round(round)[step]?.hash;
     const begun = hash === undefined ? undefined : this.#deps.transactions.find(hash);
@@ -93,8 +93,8 @@ export class GameSteps {
   }
 
   /**
-   * Whether the next step has something to build on; without it, the contract would refuse that at every poll. It may
-   * still come: a height that is wrong once names a phase too early, and a reorganisation mines a step anew.
+   * Without it the contract would refuse the next step at every poll. It may still come: a wrong height names a phase too
+   * early, and a reorganisation mines a step anew.
    */
   mayCount(step: StepRecord | undefined): boolean {
     const sent = step && this.#deps.transactions.find(step.hash);
@@ -102,7 +102,7 @@ export class GameSteps {
     return sent !== undefined && sent.outcome === undefined;
   }
 
-  /** Transactions outlive the phases that wait for them: fees, rewards and outcomes are still counted. */
+  /** Transactions outlive their phases: fees, rewards and outcomes are still counted. */
   async reconcile(): Promise<void> {
     for (const round of Object.keys(this.#deps.store.game.rounds).map(Number)) {
       for (const step of STEPS) await this.#reconcileStep(step, round);
@@ -124,7 +124,7 @@ export class GameSteps {
     if (sent.outcome?.kind === 'mined') await this.#settle(step, round, sent.outcome.receipt);
   }
 
-  /** Notes the outcome of a transaction, once. */
+  /** Once per transaction. */
   async #settle(step: Step, round: number, receipt: Receipt): Promise<void> {
     const record = this.#deps.store.round(round)[step];
     if (record === undefined || record.outcome !== undefined) return;

@@ -1,6 +1,6 @@
 /**
- * A player's records: its rounds so far and the current one. A key is stored before its commit is sent, and the hash
- * of a transaction before the transaction is, so that after a crash in between it continues with the same ones.
+ * A player's rounds. A key is stored before its commit is sent, and a hash before its transaction, so that after a crash the
+ * player continues with the same ones.
  */
 
 import { decodeStamp, encodeStamp } from '../../formats/chunk/stamp.ts';
@@ -11,28 +11,27 @@ import type { SampleItem } from './sample.ts';
 
 const GAME = 'game';
 const SAMPLE = 'sample/';
-/** Latest rounds that are never forgotten; also the age, in rounds, from which others are. */
+/** Latest rounds kept; also the age from which others are forgotten. */
 const ROUNDS_KEPT = 10;
 
 export type Step = 'commit' | 'reveal' | 'claim';
 
-/** A transaction of a round. */
 export interface StepRecord {
   readonly hash: string;
-  /** Whether its cost is included in `fees`. */
+  /** Its cost is included in `fees`. */
   readonly counted?: true;
   readonly outcome?: 'success' | 'failure';
 }
 
 export interface RoundRecord {
-  /** 32 bytes in hex. */
+  /** Hex. */
   readonly key?: string;
   readonly commit?: StepRecord;
   readonly reveal?: StepRecord;
   readonly claim?: StepRecord;
 }
 
-/** Amounts as decimal text. */
+/** Amounts are decimal text. */
 export interface GameRecord {
   readonly isFrozen: boolean;
   readonly lastWonRound: number;
@@ -45,7 +44,7 @@ export interface GameRecord {
   readonly rounds: Readonly<Record<string, RoundRecord>>;
 }
 
-/** A sample to commit to in the round after the one in which it was made. */
+/** Committed to in the round after the one in which it was made. */
 export interface RoundSample {
   readonly anchor: Uint8Array;
   readonly depth: number;
@@ -84,7 +83,7 @@ export class GameStore {
     return this.#game.rounds[round] ?? {};
   }
 
-  /** Takes effect at once and is durable when it resolves. */
+  /** At once; durable when it resolves. */
   async change(fields: Partial<GameRecord>): Promise<void> {
     await this.#write({ ...this.#game, ...fields }, []);
   }
@@ -113,10 +112,7 @@ export class GameStore {
     ]);
   }
 
-  /**
-   * Forgets rounds long before the current one, but never the latest ones: a number that is wrong once, far ahead,
-   * must not cost the key of a commit.
-   */
+  /** Never the latest rounds: a wrong number far ahead must not cost the key of a commit. */
   async forgetOld(current: number): Promise<void> {
     const { rounds } = this.#game;
     const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => Number(key.slice(SAMPLE.length)));
@@ -153,7 +149,7 @@ function encodeSample({ anchor, depth, hash, items }: RoundSample): Uint8Array {
     anchor: toHex(anchor),
     depth,
     hash: toHex(hash),
-    // Includes the chunks: they may leave the reserve before the claim.
+    // With the chunks: they may leave the reserve before the claim.
     items: items.map(({ chunk, stamp, transformed }) => ({
       address: toHex(chunk.address),
       data: toHex(chunk.data),

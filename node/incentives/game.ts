@@ -6,9 +6,8 @@
  *   reveal phase               reveal all three
  *   claim phase                a player drawn from those that agree proves it has the chunks, and is paid
  *
- * The head of the chain says what is due. A step is retried at every poll of the head until it is done, has
- * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
- * A node that is killed continues where it was.
+ * A step is retried at every poll of the head until it is done, refused by the contract, or its phase is over. A killed node
+ * continues where it was.
  */
 
 import type { Clock, Deadline } from '../../formats/clock.ts';
@@ -40,24 +39,23 @@ import { SAMPLE_SIZE } from './sample.ts';
 import type { Sampler } from './sampler.ts';
 
 const KEY_SIZE = 32;
-/** Polls after which a height is too old for a node without a stake: it only shows which phase the others are in. */
+/** Polls before a height is too old for a node without a stake. */
 const IDLE_PAUSES = 10;
-/** Polls after which such a node no longer waits for another part to poll. */
+/** Polls after which such a node polls by itself. */
 const WAIT_PAUSES = 2 * IDLE_PAUSES;
-/** Time limit of a poll: a slower one would be outdated. */
+/** A slower poll would be outdated. */
 const POLL_TIMEOUT_MS = 60_000;
 const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
 
 export interface GameOptions extends StepOptions {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** With a stake: milliseconds between two polls of the head. */
+  /** With a stake, ms. */
   readonly pollMs: number;
 }
 
 export interface GameDeps extends Pick<StepDeps, 'transactions' | 'signer' | 'log'> {
   readonly chain: StepDeps['chain'] & Pick<SendingChain, 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
-  /** What other parts have recently seen of the chain. */
   readonly head: Pick<Head, 'height' | 'polled'>;
   readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
   readonly sampler: Sampler;
@@ -75,7 +73,7 @@ export interface GameDeps extends Pick<StepDeps, 'transactions' | 'signer' | 'lo
 
 export interface Player extends Redistribution {
   start(): void;
-  /** Aborts the current phase; it resumes at the next start. */
+  /** The current phase resumes at the next start. */
   stop(): Promise<void>;
 }
 
@@ -84,7 +82,6 @@ export function createPlayer(options: GameOptions, deps: GameDeps): Player {
 }
 
 type Work = Step | 'sample';
-/** `again`: at the next poll of the head. */
 type Progress = 'over' | 'again';
 
 interface Running {
@@ -102,14 +99,13 @@ class ContractPlayer implements Player {
   readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
   readonly #running = new Map<Work, Running>();
-  /** Last round with nothing more to do, per kind of work. */
+  /** With nothing more to do, per kind of work. */
   readonly #over = new Map<Work, number>();
   #place: Place | undefined;
   #block = 0;
-  /** Whether the contract was queried in this phase. */
   #frozenKnown = false;
   #staked = false;
-  /** Why the round is not played, as last logged. */
+  /** As last logged. */
   #reason = '';
   #loop: Promise<void> | undefined;
 
@@ -189,8 +185,8 @@ class ContractPlayer implements Player {
   }
 
   /**
-   * Without a stake, until another part polls the head, so that the node is not woken twice for each block. Not after
-   * a failure: another part may poll often.
+   * Without a stake, until another part polls, so that the node is not woken twice per block. Not after a failure: other
+   * polls may be frequent.
    */
   #pause(failed: boolean, signal: AbortSignal): Promise<void> {
     const { clock, head } = this.#deps;
@@ -199,7 +195,7 @@ class ContractPlayer implements Player {
     return failed ? clock.sleep(IDLE_PAUSES * pollMs, signal) : head.polled(WAIT_PAUSES * pollMs, signal);
   }
 
-  /** Only a player must know the exact block. */
+  /** Only a player needs the exact block. */
   async #height(deadline: Deadline): Promise<number> {
     const { chain, head } = this.#deps;
     const known = this.#staked ? undefined : head.height(this.#options.pollMs * IDLE_PAUSES);
@@ -217,7 +213,7 @@ class ContractPlayer implements Player {
     if (!this.#frozenKnown) await this.#checkStake(block, place.round, deadline.signal);
     await this.#steps.reconcile();
     const { key, reveal } = this.#store.round(place.round);
-    // A step without the one before it is not even begun: most nodes play no round, and are here for every block.
+    // Most nodes play no round, and are here for every block.
     if (place.phase === 'claim') {
       if (reveal !== undefined)
         this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
@@ -255,7 +251,7 @@ class ContractPlayer implements Player {
     await this.#store.change({ isFrozen, ...(isFrozen ? { lastFrozenRound: round } : {}) });
   }
 
-  /** Starts a piece of work, unless it is running or done for the round. */
+  /** Unless it is running or done for the round. */
   #begin(work: Work, round: number, task: (signal: AbortSignal) => Promise<Progress>): void {
     if (this.#running.has(work) || this.#over.get(work) === round) return;
     const controller = new AbortController();
@@ -282,7 +278,7 @@ class ContractPlayer implements Player {
       }
       if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
       const refused = isFinalRefusal(err);
-      // The contract's refusal stands for this round; any other error may pass.
+      // The contract's refusal stands for this round.
       if (refused) this.#over.set(work, round);
       log.warn(
         { work, round, err },
@@ -297,7 +293,7 @@ class ContractPlayer implements Player {
       log.info({ round }, 'sample of the round was taken before');
       return 'over';
     }
-    // Known in this phase: the poll of the head comes first.
+    // The poll of the head came first.
     if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
     const depth = this.#deps.committedDepth();
     if (!(await this.#participates(depth, signal))) return this.#skip('not selected', 'over');
@@ -330,7 +326,7 @@ class ContractPlayer implements Player {
     } catch (err) {
       this.#metrics.playingErrors.inc();
       if (!isFinalRefusal(err)) throw err;
-      // No stake, or one that is too recent, as on most nodes.
+      // No stake, or a recent one, as on most nodes.
       log.debug({ reason: err.revert?.reason }, 'not eligible for the next round');
       return false;
     }
@@ -353,7 +349,7 @@ class ContractPlayer implements Player {
     return (await this.#steps.play('commit', round, call, signal)) === undefined ? 'again' : 'over';
   }
 
-  /** Who reveals the sample of another anchor is frozen; who stays away loses only the round. */
+  /** Revealing another anchor's sample freezes the stake; staying away loses only the round. */
   async #isCurrent({ anchor }: RoundSample, signal: AbortSignal): Promise<boolean> {
     const current = await currentRoundAnchor(this.#deps.chain, this.#options.game, signal);
     return toHex(current) === toHex(anchor);
@@ -412,7 +408,7 @@ class ContractPlayer implements Player {
     return this.#steps.play('claim', round, call, signal);
   }
 
-  /** The key of a round's commit, recorded before anything is sent. */
+  /** Recorded before anything is sent. */
   async #keyOf(round: number): Promise<Uint8Array> {
     const { key } = this.#store.round(round);
     if (key !== undefined) return Buffer.from(key, 'hex');

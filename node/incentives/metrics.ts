@@ -76,7 +76,7 @@ export const GAME_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** `node-behaviour.md` 12, group localstore, as far as it concerns samples. */
+/** `node-behaviour.md` 12, group localstore. */
 export const SAMPLE_METRICS = {
   duration: {
     kind: 'histogram',

@@ -1,21 +1,17 @@
 /**
- * Samples on request, besides those of the game. Each walks the whole reserve, so they are made one after another,
- * and only a limited number may wait. The game waits for none of them.
+ * Samples on request. Each walks the whole reserve, so they are made one by one, and few may wait. The game waits for none.
  */
 import { Lock } from '../env/turns/lock.ts';
 import { SingleFlight } from '../env/turns/single-flight.ts';
 import { IncentivesError } from './ports.ts';
 import { keyOf, type MadeSample, type Sampler } from './sampler.ts';
 
-/**
- * Different samples under way: one is being made, the others wait. Two concurrent walks would each take twice as
- * long.
- */
+/** One is being made, the others wait: two walks at once would each take twice as long. */
 export const SAMPLES_ON_DEMAND_MAX = 8;
 
 /**
- * Equal concurrent requests share one sample. An abandoned request gives its place to the next one.
- * @returns a sampler @throws (from it) IncentivesError SAMPLING_BUSY, at once; ChainError
+ * Equal requests share a sample; an abandoned one gives its place up. @returns a sampler
+ * @throws (from it) IncentivesError SAMPLING_BUSY, at once; ChainError
  */
 export function samplesOnDemand(sampler: Sampler): Sampler {
   const turns = new Lock();

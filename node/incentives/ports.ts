@@ -1,4 +1,4 @@
-/** Staking and the storage game as the layers above see them. `node-behaviour.md` 9. */
+/** `node-behaviour.md` 9. */
 import { CodedError } from '../../formats/coded-error.ts';
 import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
 
@@ -13,37 +13,36 @@ export type IncentivesErrorCode =
 
 export class IncentivesError extends CodedError<IncentivesErrorCode> {}
 
-/** What a caller wants to pay for transactions. */
 export interface GasWish {
   readonly gasPrice?: bigint | undefined;
   readonly gasLimit?: bigint | undefined;
 }
 
-/** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */
+/** Of this node's account. Base units; everything throws ChainError as well. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
-  /** Surplus of the stake over what it needs at the current price. */
+  /** Surplus over what is needed at the current price. */
   withdrawable(signal: AbortSignal): Promise<bigint>;
   /**
-   * Adds to the stake, or creates one. @returns the transaction's hash, once it is mined
+   * Adds to the stake, or creates one. @returns hash of the mined transaction
    * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS, STAKE_FROZEN
    */
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Withdraws the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Withdraws everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
+  /** Everything, while the contract is paused. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Whether the stake is frozen in a block, so that it does not count. */
+  /** In a block; then it does not count. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
 }
 
 export type Phase = 'commit' | 'reveal' | 'claim';
 
-/** The game as this node plays it. Rounds are 0 where there was none. */
+/** Rounds are 0 where there was none. */
 export interface GameState {
   readonly phase: Phase | 'unknown';
   readonly round: number;
-  /** Last one seen. */
+  /** Last seen. */
   readonly block: number;
   readonly isFrozen: boolean;
   readonly isFullySynced: boolean;
@@ -53,13 +52,12 @@ export interface GameState {
   readonly lastFrozenRound: number;
   readonly lastSelectedRound: number;
   readonly lastSampleMs: number;
-  /** Sum of what was won, base units of the token. */
+  /** Sum won, base units of the token. */
   readonly reward: bigint;
-  /** Upper bound of its transactions' cost, native base units. */
+  /** Upper bound, native base units. */
   readonly fees: bigint;
 }
 
-/** A sample made on demand. */
 export interface ProvenSample {
   /** 32 bytes. */
   readonly hash: Uint8Array;
@@ -69,9 +67,9 @@ export interface ProvenSample {
 
 export interface Redistribution {
   state(): GameState;
-  /** Native coin that the account needs to play, and whether it has it. */
+  /** Native coin that playing needs. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError */
+  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY; ChainError */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

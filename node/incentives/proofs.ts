@@ -1,6 +1,6 @@
 /**
- * A winner's proof: that three elements of its sample, drawn by a later anchor, are what it committed to and are
- * chunks that it has. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors: test/vectors/reserve-sample.json.
+ * A winner's proof: three elements of its sample, drawn by a later anchor, are what it committed to, and chunks that it has.
+ * `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors: test/vectors/reserve-sample.json.
  */
 import { cacAddress } from '../../formats/chunk/cac.ts';
 import { SPAN_SIZE } from '../../formats/chunk/chunk.ts';
@@ -15,14 +15,14 @@ import type { InclusionProof, InclusionProofs, SocProof } from '../onchain/incen
 import { IncentivesError } from './ports.ts';
 import { commitmentContent, SAMPLE_SIZE, type SampleItem } from './sample.ts';
 
-/** Segments in a chunk. */
+/** Per chunk. */
 const SEGMENTS = 128n;
 const LAST = SAMPLE_SIZE - 1;
 
 interface Anchors {
-  /** The anchor of the sample. */
+  /** Of the sample. */
   readonly anchor1: Uint8Array;
-  /** The anchor that draws the elements. */
+  /** Draws the elements. */
   readonly anchor2: Uint8Array;
 }
 
@@ -41,7 +41,6 @@ export function inclusionProofs(items: readonly SampleItem[], anchors: Anchors):
   return [prove(first), prove(second), prove(LAST)];
 }
 
-/** Which elements, and which segment of them. */
 function drawn(anchor: Uint8Array): { first: number; second: number; segment: number } {
   const number = fromBigEndian(anchor);
   const first = Number(number % BigInt(LAST));

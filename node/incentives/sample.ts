@@ -1,7 +1,7 @@
 /**
- * The reserve sample: of all chunks of a neighbourhood, the sixteen with the smallest addresses after transformation
- * by the round's anchor. Nodes with the same chunks find the same sample, and no node can know it without having
- * them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors: test/vectors/reserve-sample.json.
+ * The reserve sample: the sixteen chunks of a neighbourhood with the smallest addresses after transformation by the round's
+ * anchor. Nodes with the same chunks find the same sample; without them none can. `data-formats.md` 1.4, 1.8,
+ * `node-behaviour.md` 2.5. Vectors: test/vectors/reserve-sample.json.
  */
 import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -14,11 +14,10 @@ import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { type BatchStore, type Postage, PostageError } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';
 
-/** Chunks in a sample. */
 export const SAMPLE_SIZE = 16;
-/** Entries of the reserve read in one go. */
+/** Read at once. */
 const PAGE = 256;
-/** Chunks hashed per turn, which takes some ms; then the event loop runs other tasks. */
+/** Some ms per turn. */
 const HASHED_PER_TURN = 64;
 
 export interface SampleItem {
@@ -28,15 +27,14 @@ export interface SampleItem {
   readonly transformed: Uint8Array;
 }
 
-/** What a sample depends on besides the chunks. */
 export interface SampleTerms {
-  /** Key of the transformation, and the middle of the neighbourhood. */
+  /** Key of the transformation, and middle of the neighbourhood. */
   readonly anchor: Uint8Array;
-  /** Bits that chunks share with the anchor. */
+  /** Shared with the anchor, bits. */
   readonly depth: number;
-  /** Unix nanoseconds; chunks stamped later do not count. */
+  /** Chunks stamped later do not count. */
   readonly stampedUntilNs: bigint;
-  /** Balance per chunk that a batch must have. */
+  /** Of a batch, per chunk. */
   readonly minimumValue: bigint;
 }
 
@@ -46,7 +44,7 @@ export interface SampleDeps {
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/** @returns at most sixteen, by transformed address; chunks that leave the reserve meanwhile may be missing */
+/** @returns at most sixteen, by transformed address; chunks that leave meanwhile may be missing */
 export async function sampleReserve(
   terms: SampleTerms,
   { reserve, postage, clock }: SampleDeps,
@@ -77,7 +75,7 @@ export async function sampleReserve(
   return sample.items;
 }
 
-/** Keeps the items with the smallest transformed addresses, without duplicates. */
+/** Without duplicates. */
 export class Smallest {
   readonly items: SampleItem[] = [];
 
@@ -86,7 +84,7 @@ export class Smallest {
     return equal === undefined ? at < SAMPLE_SIZE : item.chunk.kind === 'cac' && equal.chunk.kind !== 'cac';
   }
 
-  /** @param item an admitted one */
+  /** @param item admitted */
   insert(item: SampleItem): void {
     const { at, equal } = this.#placeOf(item);
     this.items.splice(at, equal === undefined ? 0 : 1, item);
@@ -111,20 +109,20 @@ export function transformedAddress(
   return keccak256(address, hasher.address(wrapped.subarray(0, SPAN_SIZE), wrapped.subarray(SPAN_SIZE)));
 }
 
-/** Content of the chunk that stands for a sample: address and transformed address of each item. */
+/** Address and transformed address of each item. */
 export function commitmentContent(items: readonly SampleItem[]): Uint8Array {
   return new Uint8Array(
     Buffer.concat(items.flatMap(({ chunk, transformed }) => [chunk.address, transformed])),
   );
 }
 
-/** What a player commits to: the address of that chunk, 32 bytes. */
+/** Address of the commitment's chunk, 32 bytes. */
 export function commitmentHash(items: readonly SampleItem[]): Uint8Array {
   const content = commitmentContent(items);
   return makeCac(BigInt(content.length), content).address;
 }
 
-/** The anchor may be shorter than an address: then only its bits are compared. */
+/** Of a shorter anchor only its bits are compared. */
 function sharedBits(address: Uint8Array, anchor: Uint8Array): number {
   if (anchor.length >= address.length) return proximityOrder(address, anchor);
   const completed = address.slice();
@@ -136,7 +134,7 @@ function timestampOf({ timestamp }: Stamp): bigint {
   return Buffer.from(timestamp.buffer, timestamp.byteOffset, timestamp.length).readBigUInt64BE();
 }
 
-/** Stamps were valid when the chunks came, but batches change. */
+/** Batches change after chunks came. */
 function isValid({ chunk, stamp }: SampleItem, postage: Pick<Postage, 'validate'>): boolean {
   try {
     postage.validate(chunk, stamp);

@@ -1,4 +1,4 @@
-/** Samples of this node's reserve under the terms that all players of a round share. `node-behaviour.md` 9.2. */
+/** Samples under the terms that all players of a round share. `node-behaviour.md` 9.2. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -20,7 +20,7 @@ export interface SamplerDeps extends SampleDeps {
 export interface SampleRequest {
   readonly anchor: Uint8Array;
   readonly depth: number;
-  /** The reserve is sampled as of its time, with batches that outlast the next round. */
+  /** Sampled as of its time, with batches that outlast the next round. */
   readonly round: number;
 }
 
@@ -33,7 +33,7 @@ export interface MadeSample {
 /** @throws (from it) ChainError */
 export type Sampler = (request: SampleRequest, signal: AbortSignal) => Promise<MadeSample>;
 
-/** Equal concurrent requests share one read of the reserve. */
+/** Equal requests share one read of the reserve. */
 export function createSampler({ roundLength }: { readonly roundLength: number }, deps: SamplerDeps): Sampler {
   const { chain, postage, clock } = deps;
   const flights = new SingleFlight<MadeSample>();
@@ -61,7 +61,7 @@ export function createSampler({ roundLength }: { readonly roundLength: number },
   return (request, signal) => flights.join(keyOf(request), signal, (shared) => make(request, shared));
 }
 
-/** The same key for equal requests only. */
+/** Equal for equal requests only. */
 export function keyOf({ anchor, depth, round }: SampleRequest): string {
   return `${toHex(anchor)}/${depth}/${round}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The stake with which a node plays: deposit, withdrawal, migration; at the start, brings the contract's data about
- * the node up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
+ * The stake: deposit, withdrawal, migration; at the start it updates the contract's data about the node. `node-behaviour.md`
+ * 9.1, `contracts.md` 6.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -22,19 +22,19 @@ import type { Chain, TransactionRequest, Transactions } from '../onchain/ports.t
 import { settleEarlier } from '../onchain/transactions/patience.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
-/** Ten tokens, for a reserve of the usual size; twice as much for each doubling. */
+/** Ten tokens for the usual reserve; doubles with it. */
 const STAKE_MIN = 10n ** 17n;
 
 export interface StakingOptions {
-  /** StakeRegistry and the token, `0x` and 40 lower-case hex. */
+  /** `0x` and 40 lower-case hex. */
   readonly registry: string;
   readonly token: string;
-  /** Overlay of this node and the nonce that it is derived from, 32 bytes each. */
+  /** And the nonce that it comes from, 32 bytes each. */
   readonly overlay: Uint8Array;
   readonly nonce: Uint8Array;
-  /** How many times the reserve is doubled. */
+  /** Doublings of the reserve. */
   readonly height: number;
-  /** Milliseconds between two attempts to bring the stake up to date. */
+  /** Between attempts to bring the stake up to date. */
   readonly retryMs: number;
 }
 
@@ -47,7 +47,7 @@ export interface StakingDeps {
 }
 
 export interface OwnStake extends Staking {
-  /** Tells the contract of a changed overlay or height, if there is a stake. */
+  /** Tells the contract of a changed overlay or height. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -113,7 +113,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     },
   };
 
-  /** Continues until it is done or not needed: the chain may be unreachable, or the stake frozen. */
+  /** Until done or not needed: the chain may be away, or the stake frozen. */
   async function bringUpToDate(signal: AbortSignal): Promise<void> {
     let told = '';
     while (!signal.aborted) {
@@ -126,7 +126,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
         return;
       } catch (err) {
         if (signal.aborted) return;
-        // Logged once per reason: a stake may be frozen for many thousand blocks.
+        // Once per reason: a stake may be frozen for long.
         const reason = err instanceof Error ? err.message : String(err);
         log[reason === told ? 'debug' : 'warn']({ err }, 'stake could not be brought up to date');
         told = reason;
@@ -152,8 +152,8 @@ function checkAmount(amount: bigint, { before, minimum }: { before: bigint; mini
 }
 
 /**
- * Asked beforehand, a refusal costs nothing. An empty change meets only the freeze and the pause (`contracts.md` 6).
- * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED when the contract refuses for another reason
+ * A refusal in a call costs nothing. An empty change meets only freeze and pause (`contracts.md` 6).
+ * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED when the contract refuses otherwise
  */
 async function checkChangeable(
   { lastUpdatedBlock }: Stake,
@@ -165,16 +165,13 @@ async function checkChangeable(
   if (lastUpdatedBlock > head) {
     throw new IncentivesError('STAKE_FROZEN', `stake is frozen until block ${lastUpdatedBlock}`);
   }
-  // It would be refused only in the block of the last change, and the deposit is mined later.
+  // Refused only in the block of the last change, and the deposit is mined later.
   if (lastUpdatedBlock === head) return;
   const data = encodeManageStake(nonce, 0n, height);
   await chain.call({ to: registry, data, from: toAddress(signer.address) }, signal);
 }
 
-/**
- * The change to tell the contract, undefined when it is up to date.
- * @throws ChainError REVERTED when it would refuse: asked beforehand, this costs nothing
- */
+/** Undefined when up to date. @throws ChainError REVERTED when the contract would refuse */
 async function neededChange(
   { registry, overlay, nonce, height }: StakingOptions,
   { chain, signer, minimum, log }: StakingDeps & { readonly minimum: bigint },

@@ -1,14 +1,13 @@
 /**
- * Names are bytes: UTF-8 as a rule, but archives, URLs and manifests may hold any. As text, each byte that is no part
- * of valid UTF-8 is a lone surrogate, U+DC00 plus the byte, so that every name survives on its way to text and back.
- * Only names are read in this manner; text that is shown or stored as JSON goes through `shown` or `metadata.ts`.
+ * Names are bytes, mostly UTF-8. As text, each byte that is no part of valid UTF-8 is a lone surrogate, U+DC00 plus the
+ * byte, so every name survives. Text that is shown or stored as JSON goes through `shown` or `metadata.ts`.
  */
 import { isUtf8 } from 'node:buffer';
 
-/** What a byte is as text when it is no part of valid UTF-8: 0x80 to 0xff only, since all others are ASCII. */
+/** Only 0x80 to 0xff: others are ASCII. */
 const ESCAPE = 0xdc00;
 const ESCAPED = /[\udc80-\udcff]/u;
-/** Characters of a name in a message. */
+/** In a message. */
 const SHOWN_MAX = 200;
 
 export function textOf(bytes: Uint8Array): string {
@@ -25,7 +24,7 @@ export function textOf(bytes: Uint8Array): string {
   return text;
 }
 
-/** What the first byte of a character says; any other first byte makes no valid character whatever follows. */
+/** By its first byte. */
 function lengthOfCharacter(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;
@@ -41,7 +40,7 @@ export function bytesOf(text: string): Buffer {
   );
 }
 
-/** A name in a message: in quotes, without control characters, cut. */
+/** In quotes, without control characters, cut. */
 export function shown(name: string): string {
   const cut = name.length > SHOWN_MAX ? `${name.slice(0, SHOWN_MAX)}…` : name;
   return JSON.stringify(cut.toWellFormed().replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd'));

@@ -1,16 +1,16 @@
 /**
- * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything after the
- * obfuscation key is XORed with it; a key of zeros leaves the bytes as they are.
+ * One manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. After the obfuscation key everything is XORed
+ * with it.
  */
 import { equalBytes, fromHex } from '../../formats/crypto/hex.ts';
 import { ManifestError } from './errors.ts';
 import { decodeMetadata, encodeMetadata, type Metadata } from './metadata.ts';
 
 export const KEY_SIZE = 32;
-/** Longest prefix of a fork, bytes. */
+/** Bytes. */
 export const PREFIX_SIZE_MAX = 30;
 
-/** Flags of a node, kept in its parent's fork. */
+/** In the parent's fork. */
 export const FLAG_VALUE = 2;
 export const FLAG_EDGE = 4;
 export const FLAG_SEPARATOR = 8;
@@ -20,7 +20,6 @@ const FLAG_METADATA = 16;
 const VERSION_01 = fromHex('025184789d63635766d78c41900196b57d7400875ebe4d9b5d1e76bd9652a9');
 const VERSION_02 = fromHex('5768b3b6a7db56d21d1abff40d41cebfc83448fed8d7e9b06ec0d3b073f28f');
 const SIZE_OFFSET = KEY_SIZE + VERSION_02.length;
-/** Bytes that identify a node. */
 export const NODE_HEADER_SIZE = SIZE_OFFSET + 1;
 const BITMAP_SIZE = 32;
 const FORK_COUNT_MAX = 8 * BITMAP_SIZE;
@@ -29,8 +28,8 @@ const METADATA_SIZE_FIELD = 2;
 const REFERENCE_SIZES = [0, 32, 64];
 
 /**
- * Bytes of a node: with all its forks, and eight kilobytes of metadata for each. The format has room for eight times
- * as much, which no upload produces, and which would block a reader for a tenth of a second.
+ * All forks, with eight kilobytes of metadata each. The format allows eight times as much, which no upload produces, and
+ * which would block a reader for a tenth of a second.
  */
 export const NODE_SIZE_MAX = 2 * 1024 * 1024;
 
@@ -45,18 +44,15 @@ interface StoredFork {
 export interface StoredNode {
   /** 32 bytes. */
   readonly obfuscationKey: Uint8Array;
-  /** Size of the entry and of every fork's reference: 0, 32 or 64. */
+  /** Of the entry and every fork's reference: 0, 32 or 64. */
   readonly referenceSize: number;
-  /** Of that size, or empty when there is none. */
+  /** Of that size, or empty. */
   readonly entry: Uint8Array;
-  /** Ascending by first prefix byte. */
+  /** By first prefix byte. */
   readonly forks: readonly StoredFork[];
 }
 
-/**
- * A node in version 0.2 of the format. Vectors: test/vectors/mantaray.json.
- * @throws ManifestError `METADATA_TOO_LARGE`
- */
+/** Version 0.2. Vectors: test/vectors/mantaray.json. @throws ManifestError `METADATA_TOO_LARGE` */
 export function encodeNode(node: StoredNode): Uint8Array {
   const bitmap = new Uint8Array(BITMAP_SIZE);
   for (const { prefix } of node.forks) {
@@ -87,7 +83,7 @@ function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Ar
   return [header, reference, size, encoded];
 }
 
-/** Whether bytes start like a node of either version. */
+/** Of either version. */
 export function isNode(bytes: Uint8Array): boolean {
   if (bytes.length < NODE_HEADER_SIZE) return false;
   const key = bytes.subarray(0, KEY_SIZE);
@@ -96,8 +92,8 @@ export function isNode(bytes: Uint8Array): boolean {
 }
 
 /**
- * Either version. Bytes after the last fork are ignored.
- * @throws ManifestError `NODE_TOO_SHORT`, `VERSION_UNKNOWN`, `NODE_MALFORMED`
+ * Either version; bytes after the last fork are ignored. @throws ManifestError `NODE_TOO_SHORT`, `VERSION_UNKNOWN`,
+ * `NODE_MALFORMED`
  */
 export function decodeNode(bytes: Uint8Array): StoredNode {
   if (bytes.length < NODE_HEADER_SIZE)
@@ -113,7 +109,7 @@ export function decodeNode(bytes: Uint8Array): StoredNode {
   const cursor = new Cursor(body, VERSION_02.length + 1);
   const entry = cursor.copy(referenceSize);
   const bitmap = cursor.take(BITMAP_SIZE);
-  // A node that never had a reference was written with size 0 by older nodes, although forks may follow.
+  // Older nodes wrote size 0 for a node that never had a reference, although forks may follow.
   const skipsForks = referenceSize === 0 && !isFirst;
   const firstBytes = skipsForks ? [] : bitsOf(bitmap);
   return {
@@ -157,7 +153,7 @@ class Cursor {
     return taken;
   }
 
-  /** For what is kept: a part would keep all bytes of the node in memory. */
+  /** A part would keep all bytes of the node. */
   copy(length: number): Uint8Array {
     return this.take(length).slice();
   }

@@ -1,9 +1,6 @@
 import { CodedError } from '../../formats/coded-error.ts';
 
-/**
- * The first three: bytes that are not a manifest node. `MANIFEST_TOO_LARGE`: more nodes than a node of the network
- * reads. The others: a change that the format has no room for.
- */
+/** The first three: no manifest node. `MANIFEST_TOO_LARGE`: more nodes than are read. The others: the format has no room. */
 export type ManifestErrorCode =
   | 'NODE_TOO_SHORT'
   | 'VERSION_UNKNOWN'

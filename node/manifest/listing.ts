@@ -1,22 +1,21 @@
-/** A page of the files of a manifest, in the order of their paths' bytes: `http-api-completion.md` 5.3. */
+/** A page of a manifest's files, by their paths' bytes: `http-api-completion.md` 5.3. */
 import { bytesOf, textOf } from './byte-text.ts';
 import { ManifestError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
 import type { Metadata } from './metadata.ts';
 
-/** Characters of one page as JSON, about. */
+/** As JSON, about. */
 const PAGE_SIZE_MAX = 8 * 1024 * 1024;
-/** Of one file: names of the fields, signs between them. */
+/** Names of the fields, and signs. */
 const FILE_SIZE = 64;
 
 export interface ListingRequest {
-  /** Of every path. */
   readonly prefix: string;
-  /** Paths that have it behind the prefix are one common prefix, up to and with the delimiter. Empty: none are. */
+  /** Paths with it behind the prefix become one common prefix, delimiter included. Empty: none. */
   readonly delimiter: string;
-  /** Only files and common prefixes after this. Empty: all. */
+  /** Exclusive. Empty: all. */
   readonly after: string;
-  /** Files and common prefixes, at least 1. */
+  /** At least 1. */
   readonly limit: number;
 }
 
@@ -29,20 +28,20 @@ export interface ListedFile {
 export interface Listing {
   readonly entries: readonly ListedFile[];
   readonly commonPrefixes: readonly string[];
-  /** The last entry of a page that others follow: the next page comes after it. */
+  /** The last entry of a page that others follow. */
   readonly nextMarker: string | undefined;
 }
 
 /**
- * A path with only metadata is not a file. A page may end before its limit. It never ends at a name that is
- * not UTF-8, which no answer could tell: then it becomes longer, up to twice its limit or size.
+ * A path with only metadata is no file. A page may end before its limit, but never at a name that is not UTF-8, which no
+ * answer could tell: it becomes longer, up to twice.
  * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what reading a node throws
  */
 export async function list(manifest: Manifest, request: ListingRequest): Promise<Listing> {
   const [prefix, delimiter, after] = [bytes(request.prefix), bytes(request.delimiter), bytes(request.after)];
   const entries: ListedFile[] = [];
   const commonPrefixes: string[] = [];
-  /** Bytes of the latest common prefix: nothing more is to be read below it. */
+  /** Nothing more is read below this common prefix. */
   let done: string | undefined;
   let last = '';
   let size = 0;
@@ -76,7 +75,7 @@ export async function list(manifest: Manifest, request: ListingRequest): Promise
   return { entries, commonPrefixes, nextMarker: undefined };
 }
 
-/** As one character per byte, so that texts compare as their bytes do. */
+/** One character per byte: texts compare as bytes. */
 function bytes(text: string): string {
   return bytesOf(text).toString('latin1');
 }

@@ -1,8 +1,7 @@
 /**
- * The trie that maps paths to references. Nodes are read when a path leads through them, and written only
- * where something changed below. Flags depend on the order of insertion, so equal references need equal
- * orders.
- * `data-formats.md` 5.3 and 5.4. Paths are text of `byte-text.ts`, handled as byte strings.
+ * The trie from paths to references. Nodes are read on the way to a path, and written only where something changed below.
+ * Flags depend on the order of insertion: equal references need equal orders. `data-formats.md` 5.3 and 5.4. Paths are text
+ * of `byte-text.ts`.
  */
 import { bytesOf, textOf } from './byte-text.ts';
 import {
@@ -18,49 +17,46 @@ import {
 import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
-/**
- * As long as a URL that a node reads. Each level takes at least a byte, which bounds a hostile trie's depth.
- */
+/** Of a URL. Each level takes at least a byte, which bounds a hostile trie. */
 export const PATH_SIZE_MAX = 16_384;
 
-/** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
+/** Visited one by one; a collection has about two per file. */
 const NODES_MAX = 1_000_000;
-/** Nodes that are read for one page of a listing: ten for each of its files when there are most of them. */
+/** For one page: ten per file at most. */
 const LISTED_NODES_MAX = 100_000;
-/** Bytes of nodes kept during look-ups or visits: 500 with all their forks, or four of the largest size. */
+/** During look-ups or visits: 500 full nodes, or four of the largest size. */
 const KEPT_MAX = 8 * 1024 * 1024;
 
-/** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
-/** Stores a node as a file and returns its reference, which is as long as every entry of the manifest. */
+/** @returns the reference, as long as every entry of the manifest */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** Obfuscation key for a node that has none yet, 32 bytes. */
+/** For a new node, 32 bytes. */
 type DrawKey = () => Uint8Array;
 
 export interface Entry {
-  /** As long as the manifest's references; empty or zeros for a path that carries only metadata. */
+  /** As long as the manifest's; empty or zeros for a path with only metadata. */
   readonly reference: Uint8Array;
   readonly metadata: Metadata;
 }
 
 interface WalkedNode {
   readonly path: string;
-  /** Where the node itself is stored, unless it has changed since. */
+  /** Unless changed since. */
   readonly storedAt: Uint8Array | undefined;
-  /** Set for a node that ends an added path. */
+  /** Of a node that ends an added path. */
   readonly value: Entry | undefined;
 }
 
 interface TrieNode {
-  /** Flags, prefix and metadata are stored in the parent's fork. */
+  /** Stored in the parent's fork. */
   flags: number;
   metadata: Metadata | undefined;
-  /** Empty until the node is written for the first time; a node that has one passes it on to those made below it. */
+  /** Empty until the first write; new nodes below get their parent's. */
   obfuscationKey: Uint8Array;
   referenceSize: number;
   entry: Uint8Array;
-  /** By first prefix byte; undefined until the node is read. */
+  /** Undefined until read. */
   forks: ReadonlyMap<number, Fork> | undefined;
   /** Undefined once something changed here or below. */
   storedAt: Uint8Array | undefined;
@@ -72,7 +68,7 @@ interface Fork {
 }
 
 interface PendingFork extends Fork {
-  /** Bytes of the node that has the fork and of its path, kept until the last fork's turn. */
+  /** Kept until the last fork's turn. */
   readonly releases: number;
 }
 
@@ -83,19 +79,19 @@ interface LoadedNode extends TrieNode {
 const ZERO_KEY = new Uint8Array(KEY_SIZE);
 const NO_KEY = new Uint8Array(0);
 const NO_ENTRY = new Uint8Array(0);
-/** Of nodes without any, most of all. Never changed. */
+/** Never changed. */
 const NO_FORKS: ReadonlyMap<number, Fork> = new Map();
 
-/** Memory that a node takes with its fork and its references, bytes: measured with a hundred thousand files. */
+/** With fork and references: measured with a hundred thousand files. */
 const NODE_MEMORY = 600;
-/** For a manifest in which every node already has its key: read, or zero. */
+/** For a manifest in which every node has its key. */
 const noKey: DrawKey = () => ZERO_KEY;
 
 export class Manifest {
   readonly #read: ReadNode;
   readonly #drawKey: DrawKey;
   readonly #root: TrieNode;
-  /** Bytes of the nodes read and kept. */
+  /** Of nodes read. */
   #kept = 0;
   #memory = 0;
 
@@ -105,10 +101,7 @@ export class Manifest {
     this.#drawKey = drawKey;
   }
 
-  /**
-   * A manifest without paths.
-   * @param drawKey for an encrypted manifest; without it the nodes are not obfuscated
-   */
+  /** @param drawKey for encryption; without it nodes are not obfuscated */
   static create(drawKey?: DrawKey): Manifest {
     const root = newNode({ obfuscationKey: drawKey === undefined ? ZERO_KEY : NO_KEY, referenceSize: 0 });
     const read = () => {
@@ -117,7 +110,7 @@ export class Manifest {
     return new Manifest(root, read, drawKey ?? noKey);
   }
 
-  /** Reads the root. @throws ManifestError of the codec; what `read` throws */
+  /** @throws ManifestError of the codec; what `read` throws */
   static async load(reference: Uint8Array, read: ReadNode): Promise<Manifest> {
     const manifest = new Manifest(unreadNode(reference), read, noKey);
     await manifest.#load(manifest.#root);
@@ -125,8 +118,7 @@ export class Manifest {
   }
 
   /**
-   * Sets an entry; empty metadata keeps the old.
-   * @param entry 32 or 64 bytes, the same in the whole manifest, or empty
+   * Empty metadata keeps the old. @param entry 32 or 64 bytes, the same in the whole manifest, or empty
    * @throws ManifestError `ENTRY_SIZE_INVALID`, `PATH_TOO_LONG`
    */
   async add(path: string, entry: Uint8Array, metadata: Metadata = {}): Promise<void> {
@@ -138,24 +130,23 @@ export class Manifest {
     await this.#insert(this.#root, bytes, { reference: entry, metadata });
   }
 
-  /** Bytes that what was added takes in memory, about. */
+  /** Of additions, about. */
   get memory(): number {
     return this.#memory;
   }
 
-  /** The empty path finds the root's entry whether one was added or not. */
+  /** The empty path finds the root's entry, added or not. */
   async lookup(path: string): Promise<Entry | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : entryOf(await this.#load(node));
   }
 
-  /** Only the metadata, which is in the parent node: one read fewer than `lookup`. */
+  /** One read fewer than `lookup`: the parent has it. */
   async metadata(path: string): Promise<Metadata | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : (node.metadata ?? {});
   }
 
-  /** Whether a stored path starts with this. */
   async hasPrefix(prefix: string): Promise<boolean> {
     const bytes = byteString(prefix);
     if (bytes.length > PATH_SIZE_MAX) return false;
@@ -170,8 +161,8 @@ export class Manifest {
   }
 
   /**
-   * Root first, depth first, forks ascending; nodes are not kept.
-   * @throws ManifestError `PATH_TOO_LONG` for an endless trie; what `read` throws
+   * Root first, depth first, forks ascending; nodes are not kept. @throws ManifestError `PATH_TOO_LONG` for an endless trie;
+   * what `read` throws
    */
   walk(): AsyncGenerator<WalkedNode, void, void> {
     return this.#visit(
@@ -181,8 +172,7 @@ export class Manifest {
   }
 
   /**
-   * Every stored node once, however many paths lead to it, and twice when some of them end there and others do not.
-   * @param maySkip whether to leave out a node that could not be read for this reason, and everything below it
+   * Each once, or twice when only some paths end there. @param maySkip leaves out an unreadable node and everything below
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   nodes(maySkip: (error: unknown) => boolean): AsyncGenerator<WalkedNode, void, void> {
@@ -197,10 +187,7 @@ export class Manifest {
     }, maySkip);
   }
 
-  /**
-   * @param enters called once for each fork; refused ones are left out
-   * @param reads called with the path of each that is left, when its turn has come
-   */
+  /** @param enters per fork; refused ones are left out @param reads per path, when its turn has come */
   async *#visit(
     enters: (node: TrieNode) => boolean,
     maySkip: (error: unknown) => boolean,
@@ -243,8 +230,8 @@ export class Manifest {
   }
 
   /**
-   * The paths with a value, in the order of their bytes. Walked nodes are not kept.
-   * @param enters asked of every path, as bytes of one character each, right before the node there is read
+   * Paths with a value, by their bytes; nodes are not kept. @param enters asked of every path, as bytes, before its node is
+   * read
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   async *values(enters: (bytes: string) => boolean): AsyncGenerator<{ path: string; value: Entry }> {
@@ -262,11 +249,7 @@ export class Manifest {
     for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 
-  /**
-   * Writes what changed, children first.
-   * @returns reference of the root node
-   * @throws ManifestError `METADATA_TOO_LARGE`
-   */
+  /** Only changes, children first. @returns the root's reference @throws ManifestError `METADATA_TOO_LARGE` */
   save(write: WriteNode): Promise<Uint8Array> {
     return store(this.#root, write, this.#drawKey);
   }
@@ -296,7 +279,7 @@ export class Manifest {
     return this.#read(storedAt as Uint8Array);
   }
 
-  /** A loop, because the stack does not hold as many calls as a path has nodes. */
+  /** A loop: the stack is shorter than a path's nodes. */
   async #insert(root: TrieNode, path: string, value: Entry): Promise<void> {
     const taken: [LoadedNode, Fork][] = [];
     let target = root;
@@ -324,7 +307,7 @@ export class Manifest {
   }
 }
 
-/** The next node on the path: a new child, the existing one, or one inserted where the path leaves its prefix. */
+/** A new child, the existing one, or one where the path leaves its prefix. */
 function forkFor(parent: LoadedNode, path: string, present: Fork | undefined): Fork {
   if (present === undefined) {
     const prefix = path.slice(0, PREFIX_SIZE_MAX);
@@ -352,7 +335,7 @@ function setFork(node: LoadedNode, fork: Fork): void {
   (node.forks as Map<number, Fork>).set(fork.prefix.charCodeAt(0), fork);
 }
 
-/** Only the first separator counts, and only if not at the very start. */
+/** Not at the very start. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;
@@ -368,7 +351,7 @@ function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
     );
 }
 
-/** Calls after which the stack is left: it holds some thousand. */
+/** Then the stack, which holds some thousand, is left. */
 const CALLS_IN_A_ROW = 256;
 
 async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey, depth = 1): Promise<Uint8Array> {
@@ -393,7 +376,7 @@ function isLoaded(node: TrieNode): node is LoadedNode {
   return node.forks !== undefined;
 }
 
-/** A node with its stored content; its flags and metadata are in the fork that led to it. */
+/** Flags and metadata come from the fork. */
 function readNode({ flags, metadata, storedAt }: TrieNode, bytes: Uint8Array): LoadedNode {
   const { obfuscationKey, referenceSize, entry, forks } = decodeNode(bytes);
   const children = forks.map((fork): [number, Fork] => [

@@ -1,7 +1,4 @@
-/**
- * Metadata of a path: stored data, so its keys and its bytes never depend on a dialect. `data-formats.md` 5.2 and
- * 5.5.
- */
+/** Stored data, the same in every dialect. `data-formats.md` 5.2 and 5.5. */
 import { ManifestError } from './errors.ts';
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -9,11 +6,11 @@ export type Metadata = Readonly<Record<string, string>>;
 /** At the path `/`. */
 export const INDEX_DOCUMENT = 'website-index-document';
 export const ERROR_DOCUMENT = 'website-error-document';
-/** At the path of a file. */
+/** Of a file. */
 export const CONTENT_TYPE = 'Content-Type';
 export const FILENAME = 'Filename';
 
-/** Metadata is padded so that it ends, together with its size field, at a multiple of this. */
+/** Metadata with its size field ends at a multiple of this. */
 const ALIGNMENT = 32;
 const SIZE_FIELD = 2;
 const METADATA_SIZE_MAX = 0xffff;
@@ -21,8 +18,8 @@ const METADATA_SIZE_MAX = 0xffff;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /**
- * JSON with bytewise sorted keys, escaped as by Bees, padded with newlines to the alignment: none for a short
- * text that just fits, a whole block for a longer one that just fits. Without the size field.
+ * JSON with bytewise sorted keys, escaped as by Bees, padded with newlines: none for a short text that just fits, a block
+ * for a longer one. Without the size field.
  * @throws ManifestError `METADATA_TOO_LARGE`
  */
 export function encodeMetadata(metadata: Metadata): Uint8Array {
@@ -36,7 +33,7 @@ export function encodeMetadata(metadata: Metadata): Uint8Array {
   return new Uint8Array(Buffer.concat([json, Buffer.alloc(padding, '\n')]));
 }
 
-/** @throws ManifestError `NODE_MALFORMED` for anything but an object of strings */
+/** @throws ManifestError `NODE_MALFORMED` unless an object of strings */
 export function decodeMetadata(bytes: Uint8Array): Metadata {
   const value = parseJson(Buffer.from(bytes).toString());
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -60,7 +57,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A byte of a name that is no text becomes the escape of U+FFFD. Compat: Bee v2.8.1 writes names in the same way. */
+/** A byte that is no text becomes U+FFFD. Compat: as Bee v2.8.1 writes names. */
 function quoted(text: string): string {
   const pieces = text.split(/\p{Surrogate}/u).map((piece) =>
     JSON.stringify(piece)

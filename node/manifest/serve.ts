@@ -1,26 +1,20 @@
-/** The answer to a path of a manifest: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
+/** `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
 import type { Entry, Manifest } from './manifest.ts';
 import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';
 
 export type Resolution =
-  /** Status 200 in any case, even for the error document. */
+  /** Status 200 even for the error document. */
   | { readonly outcome: 'serve'; readonly entry: Entry }
-  /** To the path with a separator, status 308. */
+  /** 308, with a separator. */
   | { readonly outcome: 'redirect' }
-  /**
-   * `NO_INDEX`: the empty path, without a document for it. `NO_PATH`: nothing matches. `NO_CONTENT`: a path with only
-   * metadata.
-   */
+  /** `NO_INDEX`: the empty path, without a document. `NO_PATH`: nothing matches. `NO_CONTENT`: only metadata. */
   | { readonly outcome: 'not-found'; readonly reason: 'NO_INDEX' | 'NO_PATH' | 'NO_CONTENT' };
 
-/** Path whose metadata names the documents of a website. */
+/** Its metadata names a website's documents. */
 const ROOT_PATH = '/';
 
-/**
- * @param path as in the URL after the reference and its separator, decoded
- * @throws ManifestError, and what reading a node throws
- */
+/** @param path after the reference and its separator, decoded @throws ManifestError, and what reading a node throws */
 export async function resolvePath(manifest: Manifest, path: string): Promise<Resolution> {
   const wanted = collapseEnd(path);
   const exact = wanted === '' ? undefined : await manifest.lookup(wanted);
@@ -52,7 +46,7 @@ function join(directory: string, name: string): string {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined;
 }
 
-/** Several trailing separators become one. */
+/** Trailing separators. */
 function collapseEnd(path: string): string {
   let end = path.length;
   while (path.endsWith('//', end)) end -= 1;

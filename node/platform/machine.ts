@@ -1,4 +1,3 @@
-/** A node in its own process: system clock, randomness, TCP, LMDB, key files, sockets. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../formats/clock.ts';
@@ -14,9 +13,7 @@ import type { NodeKeys, Platform } from './platform.ts';
 import { createWorkerThreads } from './workers/worker-threads.ts';
 
 export interface MachineOptions {
-  /** Folder of everything that the node keeps. */
   readonly dataDir: string;
-  /** Password of the key files. */
   readonly password: string;
 }
 

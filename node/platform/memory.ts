@@ -1,26 +1,19 @@
 /**
- * A node among others in one process. Its owner provides its clock, randomness, keys, log and disk, its peers
- * are on a network in memory, and only its API and its chain queries use sockets; each of these can be
- * replaced.
+ * A node among others in one process. Its owner provides clock, randomness, keys, log and disk, its peers are on a network
+ * in memory, and only its API and chain queries use sockets; each can be replaced.
  *
  * The owner can control the running node without its help:
  *
- * - `cut` is a power cut, or `kill -9`. From the moment of the call no timer fires, no message leaves or arrives, no write
- *   reaches the disk, and no line the log. Links break without a goodbye, ports are freed. What the store had
- *   acknowledged stays on the disk, and a new node can start on it. The promise of `startNode`, or of `stop`,
- *   may never settle.
- * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes from peers, answers from the chain, due
- *   timers and writes wait, and continue in the order in which they came. This differs from a process: code
- *   that is running continues until it waits for something; the other side never gives up a silent connection
- *   in memory; the HTTP parser reads the head of a request, and Node.js drops a connection whose head does
- *   not come within seconds.
- * - An error that the node does not catch is its crash: it is cut, and `onCrash` is called. Errors of timers,
- *   peers and requests are caught by themselves; those of unhandled promises, after `containCrashes`.
+ * - `cut` is a power cut, or `kill -9`. From the call on no timer fires, no message leaves or arrives, and nothing reaches
+ *   disk or log. Links break without a goodbye, ports are freed. What the store had acknowledged stays, and a new node can
+ *   start on it. The promise of `startNode`, or of `stop`, may never settle.
+ * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes, answers, due timers and writes wait, and continue in
+ *   order. Unlike in a process, running code continues until it waits; the other side never gives up a silent connection in
+ *   memory; and Node.js drops a connection whose request head does not come within seconds.
+ * - An uncaught error is the node's crash: it is cut, and `onCrash` is called. Errors of unhandled promises count after
+ *   `containCrashes`.
  *
- * Nothing of the node keeps the process alive: that is for the program that the node lives in, which holds it by what it
- * waits for.
- *
- * Like a process, one platform serves one start of a node.
+ * Nothing of the node keeps the process alive. One platform serves one start.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -39,52 +32,45 @@ import type { NodeKeys, Platform } from './platform.ts';
 
 export interface MemoryOptions {
   readonly keys: NodeKeys;
-  /** Where the peers are; `tcp` for a node whose peers are not all in this process. */
+  /** `tcp`: not all peers are in this process. */
   readonly host: MemoryNetwork | 'tcp';
-  /** The node's storage; with a folder, LMDB stores it. */
+  /** With a folder, LMDB stores it. */
   readonly store: MemoryDisk | { readonly folder: string };
-  /** Results shared with other nodes of this process. Default: none, it computes everything itself. */
+  /** With other nodes of this process. Default: none. */
   readonly shared?: SharedResults | undefined;
-  /** Called with an error that ended the node. Default: no one is told, the node is gone. */
+  /** With the error that ended the node. Default: no one is told. */
   readonly onCrash?: (error: unknown) => void;
-  /** Takes the lines of the log, each with its line end. Default: discarded. */
+  /** Lines of the log, with line ends. Default: discarded. */
   readonly log?: (line: string) => void;
-  /** Default: the system's, whose timers do not keep the process alive. */
+  /** Default: the system's, whose timers keep no process alive. */
   readonly clock?: Clock;
   /** Default: the system's. */
   readonly random?: Random;
   /** Default: JSON-RPC over HTTP to the URL of the options. */
   readonly chain?: (url: string) => ChainEndpoint;
-  /** Opens the listeners of the API. Default: sockets. */
+  /** Default: sockets. */
   readonly listen?: Platform['listen'];
-  /** Reads a file that an option names. Default: from this machine's disk. */
+  /** Of a file that an option names. Default: this machine's disk. */
   readonly readText?: Platform['readText'];
-  /** Runs the node's deferred writes after other work. Default: in the next turn of the event loop. */
+  /** Of writes. Default: in the next turn of the event loop. */
   readonly defer?: (work: () => void) => void;
 }
 
-/** A platform that its owner can switch off. */
 export interface MemoryPlatform extends Platform {
   readonly state: Power['state'];
-  /**
-   * Takes effect at once. Resolves when files and ports are released; nothing in memory has to be waited for.
-   */
+  /** At once. Resolves when files and ports are released. */
   cut(): Promise<void>;
   /**
-   * The same after so many more pieces of work: timers that fire, frames, requests and answers that arrive, writes.
-   * Between two of them nothing that the node does can be seen from outside. Resolves when it is off.
+   * After so many pieces of work: timers, frames, requests, answers, writes. Between two of them nothing can be seen from
+   * outside. Resolves when off.
    */
   cutAfter(pieces: number): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /**
-   * Runs `work`, such as the start of the node, as code of this node: an uncaught error caused by it is its
-   * crash.
-   */
+  /** As code of this node: an uncaught error caused by it is its crash. */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Loads only what the options ask for. */
 export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlatform> {
   const { keys, log = () => undefined, defer = nextTurn } = options;
   const { readText = (path: string) => readFile(path, 'utf8') } = options;
@@ -119,8 +105,8 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
 }
 
 /**
- * Until disposed, an uncaught error ends the node it comes from instead of the process. One that comes from
- * no node is left to other listeners, such as a test runner's; without any it ends the process.
+ * Until disposed, an uncaught error ends its node instead of the process. One that comes from no node is left to other
+ * listeners; without any it ends the process.
  */
 export function containCrashes(): Disposable {
   const listeners = (['uncaughtException', 'unhandledRejection'] as const).map((event) => {
@@ -141,19 +127,16 @@ export function containCrashes(): Disposable {
   };
 }
 
-/** How many of these are active: we have this many listeners for each event. */
+/** We have this many listeners per event. */
 let containing = 0;
 
-/** Throwing here would end the process with a code that says nothing about the error. */
+/** Throwing here would hide the error. */
 function end(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exit(1);
 }
 
-/**
- * A network on which frames sent in one turn of the event loop arrive in the next one: however much the nodes
- * send, everything else in the process gets its turn.
- */
+/** Frames of one turn arrive in the next one, so that everything else in the process gets its turn. */
 export function memoryNetwork(
   options: Pick<MemoryNetworkOptions, 'observe' | 'carrier' | 'relay' | 'windowOf'> &
     Partial<Pick<MemoryNetworkOptions, 'defer'>> = {},
@@ -172,7 +155,6 @@ export function memoryNetwork(
   });
 }
 
-/** For nodes of one process that may share results. */
 export function sharedResults(): SharedResults {
   SharedResults.findBy(() => Power.current()?.shared);
   return new SharedResults();

@@ -1,7 +1,4 @@
-/**
- * Arriving chunks: each one that may be a message is tried for the topics with subscribers, soon and in order of
- * arrival.
- */
+/** Tries arriving chunks for the subscribed topics, soon and in order. */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -9,12 +6,9 @@ import type { Logger } from '../env/logger.ts';
 import { type Deliver, Subscriptions } from './subscriptions.ts';
 import { mayBeTrojan, open } from './trojan.ts';
 
-/** Chunks waiting to be tried, a megabyte; further ones are tried at once. */
+/** A megabyte; further chunks are tried at once. */
 const WAITING_MAX = 256;
-/**
- * Topics for which a chunk is tried in one turn of the event loop: each costs a key agreement, all of them a
- * millisecond.
- */
+/** Per turn: each costs a key agreement, all a millisecond. */
 const TOPICS_PER_TURN = 16;
 
 export interface ArrivalsDeps {
@@ -30,7 +24,7 @@ export class Arrivals {
   readonly #waiting: Chunk[] = [];
   #trying: Promise<void> | undefined;
 
-  /** @param privateKey of messaging, 32 bytes @param signal nothing is tried from then on */
+  /** @param privateKey 32 bytes @param signal nothing is tried from then on */
   constructor(privateKey: Uint8Array, deps: ArrivalsDeps, signal: AbortSignal) {
     this.#privateKey = privateKey;
     this.#deps = deps;
@@ -50,7 +44,7 @@ export class Arrivals {
     this.#trying ??= this.#tryWaiting();
   }
 
-  /** Once the signal has come, soon. */
+  /** After the signal. */
   async stopped(): Promise<void> {
     await this.#trying;
   }

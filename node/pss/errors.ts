@@ -2,5 +2,4 @@ import { CodedError } from '../../formats/coded-error.ts';
 
 export type PssErrorCode = 'MESSAGE_TOO_LONG' | 'TARGETS_EMPTY' | 'TARGETS_UNEQUAL' | 'NONCES_EXHAUSTED';
 
-/** A message that cannot be sent. */
 export class PssError extends CodedError<PssErrorCode> {}

@@ -1,7 +1,6 @@
 /**
- * Messages in single-owner chunks whose owner key is shared by many: `node-behaviour.md` 8.2,
- * `data-formats.md` 8.2. Every one that arrives under a subscribed address is delivered, even if the reserve
- * keeps an older one, also to those who subscribe within a moment.
+ * Messages in single-owner chunks under a shared key: `node-behaviour.md` 8.2, `data-formats.md` 8.2. Everything under a
+ * subscribed address is delivered, even if the reserve keeps an older one, also to those who subscribe within a moment.
  */
 import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
@@ -10,9 +9,8 @@ import { toHex } from '../../formats/crypto/hex.ts';
 import { type Deliver, Subscriptions } from './subscriptions.ts';
 
 export interface Gsoc {
-  /** @param address of the chunk, 32 bytes @param deliver gets wrapped payloads, without span @throws SubscriptionError */
+  /** @param address 32 bytes @param deliver gets wrapped payloads, without span @throws SubscriptionError */
   subscribe(address: Uint8Array, deliver: Deliver): () => void;
-  /** Takes an arrived chunk. */
   offer(chunk: Chunk): void;
 }
 
@@ -23,7 +21,7 @@ export function createGsoc({ clock }: { readonly clock: Pick<Clock, 'monotonic'>
     offer(chunk) {
       if (chunk.kind !== 'soc') return;
       const key = toHex(chunk.address);
-      // The identity covers address and content: many payloads share the address.
+      // Many payloads share an address; the identity covers both.
       const id = toHex(chunk.identity);
       const payload = socParts(chunk.data).wrapped.slice(SPAN_SIZE);
       subscriptions.hold(key, id, payload);

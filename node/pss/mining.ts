@@ -1,8 +1,7 @@
 /**
- * Mining: changes a sealed chunk's nonce, and the padding after a message short enough to have some, until the
- * chunk's address starts with one of the targets. Nonce and padding are at the two ends of the chunk, so the hashes
- * for one nonce combine with those for every padding, and vice versa (`../crypto/bmt/ends.ts`): four times as many
- * chunks as with the nonce alone. Works in slices and yields the event loop between them.
+ * Changes a sealed chunk's nonce, and the padding after a short message, until its address starts with a target. They are at
+ * both ends of the chunk, so their hashes combine (`../crypto/bmt/ends.ts`): four times as many chunks as by the nonce
+ * alone. Yields between slices.
  */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -12,13 +11,13 @@ import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
 import { PssError } from './errors.ts';
 import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 
-/** Longest target, bytes: one more would take 256 times as long, which is hours. */
+/** One byte more would take 256 times as long: hours. */
 export const TARGET_SIZE_MAX = 3;
-/** Chunks hashed between two turns of the event loop: some four milliseconds. */
+/** Between two turns: some four milliseconds. */
 const SLICE = 8192;
-/** Cost factor of a chunk whose nonce is hashed for it alone. */
+/** Of a chunk whose nonce is hashed for it alone. */
 const NONCE_COST = 4;
-/** Bytes of nonce and padding that vary: 256 times as many values as the longest target needs on average. */
+/** 256 times what the longest target needs on average. */
 const COUNTER_SIZE = 4;
 const COUNTERS = 2 ** 32;
 const SEGMENT_SIZE = 32;
@@ -32,15 +31,14 @@ export function checkTargets(targets: readonly Uint8Array[]): void {
 }
 
 interface MiningOptions {
-  /** Meaningless bytes at the end of the chunk. */
+  /** Meaningless bytes at the end. */
   readonly padding: number;
   readonly clock: Pick<Clock, 'sleep'>;
   readonly signal: AbortSignal;
 }
 
 /**
- * @param sealed 4104 bytes, as `seal` made them; mining starts from its nonce and padding, which change in place
- * @param targets prefixes of addresses, 1..3 bytes, all of the same length
+ * @param sealed 4104 bytes of `seal`; nonce and padding change in place @param targets prefixes, 1..3 bytes, equally long
  * @throws PssError as `checkTargets`, `NONCES_EXHAUSTED`; the signal's reason
  */
 export async function mine(
@@ -54,7 +52,7 @@ export async function mine(
   const ends = createEnds(sealed.subarray(0, SPAN_SIZE), sealed.subarray(SPAN_SIZE));
   const nonce = counted(sealed.subarray(NONCE_OFFSET, NONCE_OFFSET + NONCE_SIZE), 0);
   const last = counted(sealed.subarray(-SEGMENT_SIZE), SEGMENT_SIZE - COUNTER_SIZE);
-  // As many paddings at once as are likely to hit a short target.
+  // As many as are likely to hit a short target.
   const atOnce = Math.min(16 ** size, FIRSTS_MAX);
   const lasts = padding < COUNTER_SIZE ? 1 : COUNTERS;
   let worked = 0;
@@ -77,7 +75,7 @@ export async function mine(
   throw new PssError('NONCES_EXHAUSTED', `no nonce leads to ${targets.length} targets of ${size} bytes`);
 }
 
-/** A segment that contains a counter, which starts at its current value. */
+/** With a counter, at its current value. */
 function counted(segment: Uint8Array, offset: number) {
   const copy = segment.slice();
   const counter = new DataView(copy.buffer, offset, COUNTER_SIZE);

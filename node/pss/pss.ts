@@ -1,4 +1,4 @@
-/** Messages in trojan chunks: `node-behaviour.md` 8.1. A sent message is pushed at once. */
+/** Messages in trojan chunks: `node-behaviour.md` 8.1. */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
@@ -13,9 +13,9 @@ import { checkTargets, mine } from './mining.ts';
 import type { Deliver } from './subscriptions.ts';
 import { MESSAGE_SIZE_MAX, randomSecret, seal } from './trojan.ts';
 
-/** Messages mined at once. They share one thread, so more would only slow each other down. */
+/** They share one thread: more would only slow each other down. */
 const MINING_AT_ONCE = 8;
-/** After this many shallow receipts a message counts as sent, as any chunk does. */
+/** Then a message counts as sent. */
 const SHALLOW_MAX = 6;
 
 export interface PssDeps extends ArrivalsDeps {
@@ -29,29 +29,29 @@ export interface PssDeps extends ArrivalsDeps {
 export interface Message {
   /** 32 bytes. */
   readonly topic: Uint8Array;
-  /** At most 4000 bytes. */
+  /** At most 4000. */
   readonly payload: Uint8Array;
-  /** Public key, SEC1; absent: anyone who knows the topic. */
+  /** SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
-  /** Prefixes of the recipient's overlay, 1..3 bytes, all of the same length: any one of them will do. */
+  /** Prefixes of the recipient's overlay, 1..3 bytes, equally long: any will do. */
   readonly targets: readonly Uint8Array[];
   readonly stamper: Stamper;
 }
 
 export interface Pss {
   /**
-   * Resolves when a node has the message: this one if there is no other.
-   * @throws PssError, SignatureError, PostageError, PushsyncError, the signal's reason
+   * When a node has the message; this one if there is no other. @throws PssError, SignatureError, PostageError,
+   * PushsyncError, the signal's reason
    */
   send(message: Message, signal: AbortSignal): Promise<void>;
   /** @param topic 32 bytes @returns ends it @throws SubscriptionError */
   subscribe(topic: Uint8Array, deliver: Deliver): () => void;
-  /** Tries an arrived chunk soon; its delivery does not wait for that. */
+  /** Its delivery does not wait. */
   offer(chunk: Chunk): void;
   stop(): Promise<void>;
 }
 
-/** @param options.privateKey of messaging, 32 bytes */
+/** @param options.privateKey 32 bytes */
 export function createPss(options: { readonly privateKey: Uint8Array }, deps: PssDeps): Pss {
   return new Messaging(options.privateKey, deps);
 }
@@ -81,7 +81,7 @@ class Messaging implements Pss {
     for (let shallow = 1; ; shallow++) {
       try {
         const { outcome } = await this.#deps.pushsync.push(chunk, stamp, { signal });
-        // There is no other node yet; new ones get it by pull syncing.
+        // New nodes get it by pull syncing.
         if (outcome === 'want-self') await this.#deps.reserve.put(chunk, stamp);
         return;
       } catch (error) {

@@ -1,30 +1,26 @@
 /**
- * Subscriptions, in memory: to a topic of pss, or an address of gsoc. A message reaches a subscriber once,
- * although its chunk may come by several pushes and by pull syncing. Compat: the reference node delivers each
- * time.
+ * Subscriptions to a topic of pss or an address of gsoc. A message reaches a subscriber once, although its chunk may come
+ * several times. Compat: a Bee delivers each time.
  *
- * Only recent messages are remembered, so a message that its sender repeats later is delivered again.
+ * Only recent messages are remembered: a later repetition is delivered again.
  *
- * A message that is held also reaches those who subscribe shortly after it came. At a Bee they hear it: it comes
- * to the uploader's neighbourhood by pull syncing, a second after the push, and here at once.
+ * A held message also reaches those who subscribe shortly after. At a Bee they hear it: it comes by pull syncing, a second
+ * after the push, and here at once.
  */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Messages remembered: some hundred kilobytes of ids. */
+/** Some hundred kilobytes of ids. */
 const REMEMBERED_MAX = 4096;
-/** How long a message is remembered, milliseconds: copies follow within a round of pull syncing. */
+/** Copies follow within a round of pull syncing. */
 const REMEMBERED_MS = 300_000;
-/**
- * How long after it came a held message reaches new subscribers, milliseconds. At Bee 2.8.1 subscribers up to about
- * 1,000 ms after an upload hear it; the rest is for a machine that is slow to open WebSockets.
- */
+/** For new subscribers. At Bee 2.8.1 they hear it up to about 1,000 ms after an upload; the rest is for slow WebSockets. */
 const HELD_MS = 1_500;
-/** Messages held, two megabytes; the oldest leave first. */
+/** Two megabytes; the oldest leave first. */
 const HELD_MAX = 512;
-/** Each one costs a key agreement for every chunk that may be a message. */
+/** Each costs a key agreement per possible message. */
 const SUBSCRIPTIONS_MAX = 1024;
 
-/** Must not throw and must not wait. */
+/** Must neither throw nor wait. */
 export type Deliver = (message: Uint8Array) => void;
 
 class SubscriptionError extends Error {
@@ -38,7 +34,7 @@ class SubscriptionError extends Error {
 
 interface Subscription {
   readonly deliver: Deliver;
-  /** Position in the order of subscriptions and messages. */
+  /** In the order of subscriptions and messages. */
   readonly since: number;
 }
 
@@ -56,9 +52,9 @@ interface Held {
 export class Subscriptions {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #byKey = new Map<string, Set<Subscription>>();
-  /** Id of a message → when it was last published, oldest first. */
+  /** Last published, by id, oldest first. */
   readonly #recent = new Map<string, Remembered>();
-  /** Id of a message → what new subscribers get, oldest first. */
+  /** For new subscribers, by id, oldest first. */
   readonly #held = new Map<string, Held>();
   #position = 0;
   #count = 0;
@@ -68,15 +64,12 @@ export class Subscriptions {
     this.#clock = clock;
   }
 
-  /**
-   * Delivers at once what is held for the key.
-   * @returns ends it; may be called repeatedly @throws SubscriptionError
-   */
+  /** Delivers held messages at once. @returns ends it; may be called repeatedly @throws SubscriptionError */
   add(key: string, deliver: Deliver): () => void {
     if (this.#count === SUBSCRIPTIONS_MAX) throw new SubscriptionError();
     const held = this.#heldFor(key);
     for (const [id] of held) if (this.#lastPublished(id) === undefined) this.#remember(id);
-    // In the order before the held ones: it gets them now, and no copy of them.
+    // Before the held ones: it gets them now, and no copies.
     const places = held.map(([id]) => this.#lastPublished(id) ?? this.#position);
     const subscription = { deliver, since: Math.min(++this.#position, ...places) };
     const all = this.#byKey.get(key) ?? new Set();
@@ -91,7 +84,7 @@ export class Subscriptions {
     };
   }
 
-  /** Keys with subscribers. */
+  /** With subscribers. */
   keys(): Iterable<string> {
     return this.#byKey.keys();
   }
@@ -100,19 +93,19 @@ export class Subscriptions {
     return this.#byKey.has(key);
   }
 
-  /** Whether any subscriber has not yet had the message of that id. */
+  /** Some subscriber has not had the message. */
   awaits(id: string): boolean {
     return this.#count > 0 && this.#latest > (this.#lastPublished(id) ?? 0);
   }
 
-  /** Delivers to every subscriber of the key that has not had it. */
+  /** To subscribers that have not had it. */
   publish(key: string, id: string, message: Uint8Array): void {
     const had = this.#lastPublished(id) ?? 0;
     this.#remember(id);
     for (const { deliver, since } of this.#byKey.get(key) ?? []) if (since > had) deliver(message);
   }
 
-  /** Keeps a message for those who subscribe shortly after. Copies count from the first one. */
+  /** For later subscribers. Copies count from the first one. */
   hold(key: string, id: string, message: Uint8Array): void {
     this.#release();
     if (this.#held.has(id)) return;
@@ -121,13 +114,12 @@ export class Subscriptions {
     if (this.#held.size > HELD_MAX && oldest !== undefined) this.#held.delete(oldest);
   }
 
-  /** @returns ids and messages, oldest first */
+  /** @returns oldest first */
   #heldFor(key: string): [string, Held][] {
     this.#release();
     return [...this.#held].filter(([, held]) => held.key === key);
   }
 
-  /** Forgets what has been held for long enough. */
   #release(): void {
     const now = this.#clock.monotonic();
     for (const [id, { atMs }] of this.#held) {

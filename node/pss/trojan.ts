@@ -1,6 +1,6 @@
 /**
- * Trojan chunks: an encrypted message that looks like any full-size content-addressed chunk, with an address
- * near its recipient. Pure; `data-formats.md` 8.1. Vectors: test/vectors/messaging.json.
+ * Trojan chunks: encrypted messages that look like any full content-addressed chunk, with an address near the recipient.
+ * `data-formats.md` 8.1. Vectors: test/vectors/messaging.json.
  *
  *   span      hint: H(key ‖ topic), first 8 bytes
  *   payload   nonce 32 ‖ x of an ephemeral public key 32 ‖ cipher 4032
@@ -17,36 +17,32 @@ import type { Random } from '../../formats/random.ts';
 import { bytesOf } from '../manifest/byte-text.ts';
 import { PssError } from './errors.ts';
 
-/** Longest message, bytes: a payload without nonce, ephemeral key and integrity segment. */
+/** A payload without nonce, ephemeral key and integrity segment. */
 export const MESSAGE_SIZE_MAX = 4000;
-/** Bytes of every trojan chunk. */
 export const TROJAN_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 export const NONCE_OFFSET = SPAN_SIZE;
 export const NONCE_SIZE = 32;
-/** Offset of the nonce byte whose lowest bit is the parity of the ephemeral key's y. */
+/** The lowest bit of this nonce byte is the parity of the ephemeral key's y. */
 const PARITY_OFFSET = NONCE_OFFSET + 28;
 const EPHEMERAL_OFFSET = NONCE_OFFSET + NONCE_SIZE;
 const COORDINATE_SIZE = 32;
 const CIPHER_OFFSET = EPHEMERAL_OFFSET + COORDINATE_SIZE;
 const CIPHER_SIZE = TROJAN_SIZE - CIPHER_OFFSET;
 const INTEGRITY_SIZE = 32;
-/** The first bytes of the integrity segment are the message's length. */
+/** At the start of the integrity segment. */
 const LENGTH_SIZE = 2;
-/** SEC1 form of a compressed point with odd y; one with even y has the byte before it. */
+/** SEC1: a compressed point with odd y; even is one less. */
 const ODD_POINT = 3;
 
-/** A chunk of data that is full has the size of its payload there: a hint looks like it once in 2^64. */
+/** Of a full data chunk: a hint looks like it once in 2^64. */
 const FULL_SPAN = encodeSpan(BigInt(CHUNK_PAYLOAD_SIZE));
 
-/** Whether it is worth the key agreements to open it. @param data of a content-addressed chunk */
+/** Worth the key agreements. @param data of a content-addressed chunk */
 export function mayBeTrojan(data: Uint8Array): boolean {
   return data.length === TROJAN_SIZE && !equalBytes(data.subarray(0, SPAN_SIZE), FULL_SPAN);
 }
 
-/**
- * @param text of `byte-text.ts`, as it may be any bytes
- * @returns 32 bytes, also the private key of recipients who know only the topic
- */
+/** @param text of `byte-text.ts` @returns 32 bytes, also the private key of recipients who know only the topic */
 export function topicOf(text: string): Uint8Array {
   return keccak256(bytesOf(text));
 }
@@ -55,15 +51,14 @@ export interface Letter {
   /** 32 bytes. */
   readonly topic: Uint8Array;
   readonly message: Uint8Array;
-  /** Public key, SEC1; absent: anyone who knows the topic. */
+  /** SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
 }
 
-/** The random parts of a letter. */
 export interface Secret {
-  /** Private key for this letter alone, 32 bytes. */
+  /** For this letter alone, 32 bytes. */
   readonly ephemeral: Uint8Array;
-  /** 32 bytes; the parity bit is set by `seal`. */
+  /** 32 bytes; `seal` sets the parity bit. */
   readonly nonce: Uint8Array;
   padding(size: number): Uint8Array;
 }
@@ -76,10 +71,7 @@ export function randomSecret(random: Random): Secret {
   };
 }
 
-/**
- * The whole chunk except its nonce, which is yet to be mined.
- * @returns 4104 bytes @throws PssError `MESSAGE_TOO_LONG`, SignatureError `PUBLIC_KEY_INVALID`
- */
+/** Without its mined nonce. @returns 4104 bytes @throws PssError `MESSAGE_TOO_LONG`, SignatureError `PUBLIC_KEY_INVALID` */
 export function seal({ topic, message, recipient }: Letter, secret: Secret): Uint8Array {
   if (message.length > MESSAGE_SIZE_MAX) {
     throw new PssError(
@@ -104,8 +96,8 @@ export function seal({ topic, message, recipient }: Letter, secret: Secret): Uin
 }
 
 /**
- * The first of the topics under which the chunk is a message for the holder of this key, or for everyone.
- * @param data of a chunk, any bytes @param topics 32 bytes each
+ * The first topic under which the chunk is a message for this key's holder, or for everyone. @param data any bytes @param
+ * topics 32 bytes each
  * @returns undefined when there is none. Never throws for bad input.
  */
 export function open(
@@ -114,14 +106,14 @@ export function open(
   topics: Iterable<Uint8Array>,
 ): { readonly topic: Uint8Array; readonly message: Uint8Array } | undefined {
   if (data.length !== TROJAN_SIZE) return undefined;
-  // Both y give the same x of the product, so the parity bit is not needed.
+  // Both y give the same x of the product.
   const point = new Uint8Array(1 + COORDINATE_SIZE);
   point[0] = ODD_POINT;
   point.set(data.subarray(EPHEMERAL_OFFSET, CIPHER_OFFSET), 1);
   const own = secretOrNothing(privateKey, point);
   if (own === undefined) return undefined;
   for (const topic of topics) {
-    // All but one topic in 2^127 are valid private keys; for the others nobody can have sealed a message.
+    // All but one topic in 2^127 are valid private keys; nobody can have sealed for the others.
     const message = openWith(data, own, topic) ?? openWith(data, secretOrNothing(topic, point), topic);
     if (message !== undefined) return { topic, message };
   }

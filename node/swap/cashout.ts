@@ -1,7 +1,6 @@
 /**
- * Turns received cheques into tokens, and reports the outcome. `node-behaviour.md` 6.6.
- * A cashout is noted before its transaction is sent. So a crash may leave a note of a transaction that was never
- * sent, which counts as none, but never an unrecorded cashout.
+ * Turns received cheques into tokens. `node-behaviour.md` 6.6. A cashout is noted before its transaction is sent: a crash
+ * may leave a note of one never sent, which counts as none, but no unrecorded cashout.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
@@ -13,7 +12,7 @@ import { type Cashed, cashedBy, encodeCash, paidOut } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 const ACTION = 'cashout/';
-/** Default gas limit of a request; the call needs 62,000 to 125,000. */
+/** The call needs 62,000 to 125,000. */
 const CASH_GAS = 300_000n;
 
 export interface CashoutDeps {
@@ -24,14 +23,13 @@ export interface CashoutDeps {
   readonly state: KeyValueStore;
 }
 
-/** The last cashout of a peer's cheques. */
 export interface LastCashout {
-  /** The cheque that was presented; there may be a newer one. */
+  /** There may be a newer one. */
   readonly cheque: SignedCheque;
   readonly transactionHash: string;
   /** `cancelled`: another transaction took its place. */
   readonly state: 'pending' | 'reverted' | 'cancelled' | 'done';
-  /** Present when done. */
+  /** When done. */
   readonly result: Cashed | undefined;
 }
 
@@ -43,7 +41,6 @@ export interface CashoutStatus {
 
 export class Cashout {
   readonly #deps: CashoutDeps;
-  /** Where cashed tokens go, 20 bytes. */
   readonly #recipient: () => Uint8Array;
 
   constructor({ recipient }: { readonly recipient: () => Uint8Array }, deps: CashoutDeps) {
@@ -52,8 +49,7 @@ export class Cashout {
   }
 
   /**
-   * Cashes the last cheque of a peer.
-   * @param peer overlay, 64 hex @returns the transaction's hash, once it is sent
+   * The last cheque of a peer. @param peer overlay, 64 hex @returns the transaction's hash, once it is sent
    * @throws SwapError `NO_CHEQUE`; ChainError
    */
   async cash(
@@ -77,7 +73,7 @@ export class Cashout {
       return await transactions.send(request, signal);
     } catch (error) {
       const noted = this.#action(cheque.chequebook);
-      // Refused: the previous cashout is the last one again.
+      // Refused: the previous cashout counts again.
       if (before !== undefined && noted !== undefined && transactions.find(noted.hash) === undefined)
         await state.put(key, before);
       throw error;
@@ -132,7 +128,7 @@ function lastCashout({ hash, cheque }: Action, { outcome }: SentTransaction): La
   return { ...action, state: 'done', result };
 }
 
-/** The hash's 32 bytes, then the cheque as on the wire. */
+/** The hash's 32 bytes, then the cheque's wire form. */
 function encodeAction(hash: string, cheque: SignedCheque): Uint8Array {
   return Buffer.concat([fromHex(hash), encodeCheque(cheque)]);
 }

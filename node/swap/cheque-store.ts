@@ -1,8 +1,6 @@
 /**
- * The last cheque in each direction, and the identities behind them: which chequebook a peer pays with, under which
- * overlay a chain address was last seen, and where the cost of cashing was already deducted. Everything is in memory
- * for reading; a change is committed before it can be seen, so memory never promises what the disk does not hold.
- * `node-behaviour.md` 6 and 13.
+ * The last cheque in each direction, and the parties: a peer's chequebook, the overlay of a chain address, and where the
+ * cost of cashing was deducted. A change is committed before it is visible in memory. `node-behaviour.md` 6 and 13.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -13,9 +11,8 @@ const ISSUED = 'issued/';
 const RECEIVED = 'received/';
 const PEER = 'peer/';
 
-/** A peer as cheques identify it. */
 export interface Party {
-  /** Overlay, 64 hex. */
+  /** 64 hex. */
   readonly overlayHex: string;
   /** Chain address, 20 bytes. */
   readonly ethereum: Uint8Array;
@@ -23,23 +20,20 @@ export interface Party {
 
 export interface IssuedCheque {
   readonly cheque: SignedCheque;
-  /**
-   * Part of the payout that the peer may or may not hold: written to it without a sign that it was taken.
-   * Base units, without a deduction.
-   */
+  /** Written to the peer without a sign that it was taken, base units without a deduction. */
   readonly unconfirmed: bigint;
 }
 
-/** What is known of an overlay. Addresses are 40 hex, empty when unknown. */
+/** Addresses are 40 hex, empty when unknown. */
 interface PeerRecord {
   readonly ethereum: string;
-  /** The chequebook that it pays us with. */
+  /** It pays us with this. */
   readonly chequebook: string;
-  /** Whether a cheque of ours was increased by the deduction, whether or not the peer took that cheque. */
+  /** A cheque of ours was increased by the deduction, taken or not. */
   readonly deductionIssued: boolean;
-  /** Whether it kept the deduction from a cheque of ours. */
+  /** It kept the deduction. */
   readonly deductedBy: boolean;
-  /** Whether we kept the deduction from one of its cheques. */
+  /** We kept the deduction. */
   readonly deductedFor: boolean;
 }
 
@@ -53,11 +47,11 @@ const STRANGER: PeerRecord = {
 
 export class ChequeStore {
   readonly #state: KeyValueStore;
-  /** A change starts from the state that the previous one left. */
+  /** Each starts from the state that the previous one left. */
   readonly #changes = new Lock();
-  /** By own chequebook and beneficiary: a node that changed its chequebook starts anew there. */
+  /** By own chequebook and beneficiary: a new chequebook starts anew. */
   readonly #issued = new Map<string, IssuedCheque>();
-  /** By own chequebook, the sum of all payouts. */
+  /** By own chequebook, all payouts. */
   readonly #totals = new Map<string, bigint>();
   /** By chequebook. */
   readonly #received = new Map<string, SignedCheque>();
@@ -79,12 +73,12 @@ export class ChequeStore {
     return this.#issued.get(issuedKey(chequebook, beneficiary));
   }
 
-  /** Everything ever promised from a chequebook, base units. */
+  /** Ever promised, base units. */
   totalIssued(chequebook: Uint8Array): bigint {
     return this.#totals.get(toHex(chequebook)) ?? 0n;
   }
 
-  /** Issued from a chequebook to beneficiaries whose overlay is known. */
+  /** Only with a known overlay. */
   *allIssued(chequebook: Uint8Array): Iterable<readonly [peer: string, cheque: SignedCheque]> {
     const own = toHex(chequebook);
     for (const { cheque } of this.#issued.values()) {
@@ -108,13 +102,13 @@ export class ChequeStore {
     }
   }
 
-  /** Chain address under which an overlay was last paid or paid us, 40 hex. */
+  /** Last known chain address, 40 hex. */
   ethereumOf(peer: string): string | undefined {
     const { ethereum } = this.#peer(peer);
     return ethereum === '' ? undefined : ethereum;
   }
 
-  /** Whether a peer may pay from this chequebook: it has used no other one, and no other peer uses this one. */
+  /** The peer has used no other one, and no other peer uses this one. */
   mayPayFrom(peer: string, chequebook: Uint8Array): boolean {
     const known = this.#peer(peer).chequebook;
     const hex = toHex(chequebook);
@@ -149,9 +143,7 @@ export class ChequeStore {
     });
   }
 
-  /**
-   * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
-   */
+  /** The peer holds the cheque, or never will: if it is the last one, nothing of it is in doubt. */
   recordConfirmed(
     { overlayHex }: Party,
     { cheque }: IssuedCheque,
@@ -189,10 +181,7 @@ export class ChequeStore {
     });
   }
 
-  /**
-   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
-   * not. Does nothing for an address that never paid or was paid.
-   */
+  /** A chain address has a new overlay: its cheques move, the deductions do not. Ignores an address without payments. */
   moved({ overlayHex, ethereum }: Party): Promise<void> {
     return this.#changes.run(async () => {
       const before = this.#peerOfEthereum.get(toHex(ethereum));
@@ -246,7 +235,7 @@ function putPeer(overlayHex: string, record: PeerRecord): KeyValueChange {
   return { put: PEER + overlayHex, value: Buffer.from(JSON.stringify(record)) };
 }
 
-/** The amount in doubt, a line feed, the cheque as on the wire. */
+/** The amount in doubt, a line feed, the cheque's wire form. */
 function encodeIssued({ cheque, unconfirmed }: IssuedCheque): Uint8Array {
   return Buffer.concat([Buffer.from(`${unconfirmed}\n`), encodeCheque(cheque)]);
 }

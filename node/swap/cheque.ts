@@ -1,6 +1,6 @@
 /**
- * Cheques: the JSON that travels between nodes, and the signature that the chequebook contract checks.
- * `data-formats.md` 9.4, `p2p-protocols.md` 4.7. Vectors: test/vectors/keys-and-cheques.json.
+ * The JSON on the wire, and the signature that the contract checks. `data-formats.md` 9.4, `p2p-protocols.md` 4.7. Vectors:
+ * test/vectors/keys-and-cheques.json.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -13,22 +13,22 @@ import {
 import { encodeWord } from '../../formats/ethereum/abi.ts';
 import { SwapError } from './errors.ts';
 
-/** A claim of `beneficiary` on a chequebook for everything ever promised to it. */
+/** A claim on everything ever promised to `beneficiary`. */
 export interface Cheque {
-  /** Contract, 20 bytes. */
+  /** 20 bytes. */
   readonly chequebook: Uint8Array;
-  /** Chain address, 20 bytes. */
+  /** 20 bytes. */
   readonly beneficiary: Uint8Array;
-  /** Base units of the token, below 2^256. */
+  /** Base units, below 2^256. */
   readonly cumulativePayout: bigint;
 }
 
 export interface SignedCheque extends Cheque {
-  /** Of the chequebook's issuer, 65 bytes. */
+  /** The issuer's, 65 bytes. */
   readonly signature: Uint8Array;
 }
 
-/** An honest cheque has some 360 bytes; the rest is room for white space. */
+/** An honest cheque has some 360; the rest is for white space. */
 const CHEQUE_BYTES_MAX = 1024;
 const SIGNATURE_SIZE = 65;
 const UINT256_END = 1n << 256n;
@@ -41,7 +41,7 @@ const DOMAIN_VERSION = hashOf('1.0');
 const CHEQUE_TYPE = hashOf('Cheque(address chequebook,address beneficiary,uint256 cumulativePayout)');
 const TYPED_DATA = Uint8Array.of(0x19, 0x01);
 
-/** EIP-712 digest of a cheque. The domain names no contract: the chequebook is part of the cheque. */
+/** EIP-712. The domain names no contract: the cheque does. */
 export function chequeDigest(
   { chequebook, beneficiary, cumulativePayout }: Cheque,
   chainId: bigint,
@@ -61,8 +61,7 @@ export function signCheque(cheque: Cheque, signer: Signer, chainId: bigint): Sig
 }
 
 /**
- * Who signed a cheque. Stricter than elsewhere on the network: a form of signature that the contract refuses
- * could never be cashed, and a cheque comes directly from its issuer.
+ * Stricter than elsewhere: a signature form that the contract refuses could never be cashed.
  * @returns chain address, 20 bytes @throws SwapError `CHEQUE_INVALID`
  */
 export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array {
@@ -79,7 +78,7 @@ export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array
   }
 }
 
-/** The JSON on the wire; the payout is a bare number of any size. */
+/** The payout is a bare number of any size. */
 export function encodeCheque(cheque: SignedCheque): Uint8Array {
   const { chequebook, beneficiary, cumulativePayout, signature } = cheque;
   const fields = [
@@ -92,9 +91,8 @@ export function encodeCheque(cheque: SignedCheque): Uint8Array {
 }
 
 /**
- * Reads what a peer sent. As on the public network the case of names and hex digits does not matter and unknown
- * members are ignored; anything else that is not exactly a cheque is refused.
- * @throws SwapError `CHEQUE_MALFORMED` naming the member
+ * Ignores the case of names and hex digits, and unknown members, as on the public network; otherwise exact. @throws
+ * SwapError `CHEQUE_MALFORMED` naming the member
  */
 export function decodeCheque(bytes: Uint8Array): SignedCheque {
   if (bytes.length > CHEQUE_BYTES_MAX)
@@ -108,7 +106,7 @@ export function decodeCheque(bytes: Uint8Array): SignedCheque {
   };
 }
 
-/** A number as written in the JSON: as a double it would lose digits. */
+/** A number as written: a double would lose digits. */
 class Literal {
   readonly source: string;
 
@@ -124,14 +122,14 @@ function parse(bytes: Uint8Array): unknown {
     typeof value === 'number' && source !== undefined ? new Literal(source) : value;
   try {
     const json = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    // The engine gives the reviver the source text; the types do not know of it yet.
+    // The types do not know the source text yet.
     return JSON.parse(json, keepDigits as Parameters<typeof JSON.parse>[1]);
   } catch (cause) {
     throw new SwapError('CHEQUE_MALFORMED', 'not JSON', { cause });
   }
 }
 
-/** Members by lower-case name. */
+/** By lower-case name. */
 function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Literal)
     throw malformed('expected an object');
@@ -163,7 +161,7 @@ function payout(members: ReadonlyMap<string, unknown>): bigint {
 function signatureOf(members: ReadonlyMap<string, unknown>): Uint8Array {
   const value = members.get('signature');
   const bytes = new Uint8Array(Buffer.from(typeof value === 'string' ? value : '', 'base64'));
-  // The decoder skips characters that are not base64; only canonical text is accepted.
+  // The decoder skips wrong characters; only canonical text is accepted.
   if (bytes.length === 0 || Buffer.from(bytes).toString('base64') !== value)
     throw malformed('Signature: expected base64 with padding');
   return bytes;

@@ -1,9 +1,7 @@
 /**
- * The node's own chequebook: its balance, how much of it is promised, and new promises. `node-behaviour.md` 6.3, 6.4.
- * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have, never the
- * other way round. The next cheque always promises more than any issued one, so it supersedes every cheque that the
- * peer holds, and what accounting counts as paid is always covered by a stored cheque. At worst a crash leaves one
- * cheque in doubt, which is recorded with it (`unconfirmed`) until the peer has been asked to take it again.
+ * The node's chequebook: balance, promises, cheques. `node-behaviour.md` 6.3, 6.4. A cheque is on disk before a peer can
+ * hold it. The next one promises more than any before, so it supersedes what the peer holds, and a stored cheque covers
+ * whatever accounting counts as paid. At worst a crash leaves one cheque in doubt, recorded as `unconfirmed`.
  */
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -14,7 +12,7 @@ import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';
 import { balanceOf, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** Gas limits, as in Bees; the calls need 54,000 and 50,000. */
+/** As in Bees; the calls need 54,000 and 50,000. */
 const TRANSFER_GAS = 90_000n;
 const WITHDRAW_GAS = 95_000n;
 
@@ -26,21 +24,20 @@ export interface ChequebookDeps {
 }
 
 export interface ChequebookOptions {
-  /** Contract, 20 bytes. */
+  /** 20 bytes. */
   readonly address: Uint8Array;
   readonly token: string;
   readonly chainId: bigint;
 }
 
-/** The increase of a cheque over the previous one, base units. */
+/** Over the previous cheque, base units. */
 interface Increase {
-  /** Price of what it pays for. */
   readonly price: bigint;
-  /** What the peer keeps for cashing. */
+  /** Kept by the peer for cashing. */
   readonly deduction: bigint;
 }
 
-/** What a transaction may cost; absent: as the endpoint suggests. */
+/** Absent: the endpoint's suggestion. */
 interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint | undefined;
@@ -59,15 +56,15 @@ export class Chequebook {
     this.#deps = deps;
   }
 
-  /** Tokens in the contract, base units. */
+  /** Base units. */
   balance(signal: AbortSignal): Promise<bigint> {
     return balanceOf(this.#deps.chain, this.address, signal);
   }
 
-  /** Balance not yet promised; below zero when cheques will bounce. */
+  /** Not yet promised; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
-    // In this order, a cheque cashed in between counts twice as spent for a moment, never twice as available.
+    // In this order a cheque cashed in between counts twice as spent, never as available.
     const paid = await totalPaidOut(chain, this.address, signal);
     return (await this.balance(signal)) + paid - cheques.totalIssued(this.address);
   }
@@ -77,8 +74,8 @@ export class Chequebook {
   }
 
   /**
-   * Promises more to a peer. When it resolves, the cheque is on disk, and so counts as issued.
-   * @returns the cheque and the balance available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
+   * The cheque is on disk when it resolves. @returns it, and the balance available after it @throws SwapError
+   * `CHEQUEBOOK_OUT_OF_FUNDS`
    */
   issue(
     peer: Party,
@@ -106,7 +103,7 @@ export class Chequebook {
     });
   }
 
-  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   async deposit(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     const { chain, transactions, signer } = this.#deps;
     const { token } = this.#options;
@@ -117,14 +114,14 @@ export class Chequebook {
       to: token,
       data: encodeTransfer(this.address, amount),
       gasLimit: TRANSFER_GAS,
-      // The limits are fixed, whatever the request says.
+      // Fixed, whatever the request says.
       gasPrice: gas.gasPrice,
       description: `chequebook deposit of ${amount}`,
     };
     return transactions.send(request, signal);
   }
 
-  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   withdraw(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     return this.#promises.run(async () => {
       const available = await this.#unspent(signal);
@@ -141,10 +138,10 @@ export class Chequebook {
     });
   }
 
-  /** The available balance less withdrawals under way: a cheque on their tokens would bounce. */
+  /** Without withdrawals under way: a cheque on their tokens would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
-    // Read before the balance: a withdrawal mined in between counts twice for a moment, but is never missed.
+    // Before the balance: a withdrawal mined in between counts twice, but is never missed.
     const leaving = this.#deps.transactions
       .pending()
       .filter(({ to }) => to.toLowerCase() === toAddress(this.address))

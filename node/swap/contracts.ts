@@ -1,6 +1,6 @@
 /**
- * Bindings of the contracts behind cheques, as far as a node needs them: the chequebook, the factory that deploys it
- * and the oracle of its rates. `contracts.md` 8 to 10. Vectors: test/vectors/abi-signatures.json.
+ * The chequebook, its factory and the oracle: what a node needs of them. `contracts.md` 8 to 10. Vectors:
+ * test/vectors/abi-signatures.json.
  */
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { encodeCall, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
@@ -69,7 +69,7 @@ export function encodeDeploy(issuer: Uint8Array, salt: Uint8Array): string {
   return encodeCall(selector.deploySimpleSwap, issuer, 0, salt);
 }
 
-/** The chequebook that a mined deployment announces. */
+/** Announced by a mined deployment. */
 export function deployedBy(receipt: Receipt, factory: string): Uint8Array | undefined {
   const entry = eventsOf(receipt, fromHex(factory)).find(({ topics }) => topics[0] === topic.deployed);
   return entry === undefined ? undefined : readWords(entry.data, 'SimpleSwapDeployed').address(0);
@@ -94,12 +94,11 @@ export async function issuerOf(
   return (await view(chain, { chequebook, name: 'issuer' }, signal)).address(0);
 }
 
-/** Tokens in the chequebook. */
 export async function balanceOf(chain: Reader, chequebook: Uint8Array, signal: AbortSignal): Promise<bigint> {
   return (await view(chain, { chequebook, name: 'balance' }, signal)).uint(0);
 }
 
-/** The balance that this beneficiary's cheque can draw on, without what is reserved for others. */
+/** For this beneficiary, without what is reserved for others. */
 export async function liquidBalanceFor(
   chain: Reader,
   { chequebook, beneficiary }: { chequebook: Uint8Array; beneficiary: Uint8Array },
@@ -124,7 +123,7 @@ export async function totalPaidOut(
   return (await view(chain, { chequebook, name: 'totalPaidOut' }, signal)).uint(0);
 }
 
-/** Cashes by the beneficiary itself. @param recipient 20 bytes */
+/** By the beneficiary itself. @param recipient 20 bytes */
 export function encodeCash(recipient: Uint8Array, { cumulativePayout, signature }: SignedCheque): string {
   const { data } = tuple(word(recipient), word(cumulativePayout), bytes(signature));
   return selector.cashChequeBeneficiary + toHex(data);
@@ -134,25 +133,24 @@ export function encodeWithdraw(amount: bigint): string {
   return encodeCall(selector.withdraw, amount);
 }
 
-/** Amount of a call of `withdraw`; undefined for any other call. */
+/** Undefined for any other call. */
 export function withdrawalOf(data: string): bigint | undefined {
   if (!data.startsWith(selector.withdraw)) return undefined;
   return readWords(`0x${data.slice(selector.withdraw.length)}`, 'withdraw').uint(0);
 }
 
-/** Result of cashing a cheque. */
 export interface Cashed {
   /** 20 bytes. */
   readonly recipient: Uint8Array;
-  /** Paid by this transaction. */
+  /** By this transaction. */
   readonly totalPayout: bigint;
-  /** Of the cheque that was presented. */
+  /** Of the cheque. */
   readonly cumulativePayout: bigint;
-  /** Whether the chequebook held less than the cheque was worth. */
+  /** The chequebook held less than the cheque was worth. */
   readonly bounced: boolean;
 }
 
-/** @returns undefined when the receipt shows no cashout of this chequebook */
+/** @returns undefined without a cashout of this chequebook */
 export function cashedBy(receipt: Receipt, chequebook: Uint8Array): Cashed | undefined {
   const events = eventsOf(receipt, chequebook);
   const entry = events.find(({ topics }) => topics[0] === topic.cashed);

@@ -1,8 +1,6 @@
 /**
- * How a node obtains its chequebook: a configured one, its existing one, or a new one from the factory.
- * `node-behaviour.md` 6.2.
- * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it instead
- * of sending another: one chequebook and one initial deposit, whenever the process dies.
+ * Obtains a chequebook: configured, existing, or new from the factory. `node-behaviour.md` 6.2. Each transaction is noted
+ * before it is sent, so a start after a crash continues with it: one chequebook and one deposit, whenever the process dies.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -19,26 +17,26 @@ import type { KeyValueStore } from '../store/ports.ts';
 import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** Gas limits, as in Bees; the calls need 142,000 and 54,000. */
+/** As in Bees; the calls need 142,000 and 54,000. */
 const DEPLOY_GAS = 175_000n;
 const TRANSFER_GAS = 90_000n;
 const SALT_SIZE = 32;
-/** A new node may be funded while it waits. */
+/** A new node may be funded meanwhile. */
 const FUNDS_RETRY_MS = 20_000;
 const FUNDS_TIMEOUT_MS = 200_000;
 
 const CHEQUEBOOK = 'chequebook';
 const DEPLOYMENT = 'deployment';
 const DEPOSIT = 'initial-deposit';
-/** Value of `DEPOSIT` when nothing is left to do. */
+/** Of `DEPOSIT`, when nothing is left to do. */
 const DONE = 'done';
 
 export interface DeploymentOptions {
   readonly factory: string;
   readonly token: string;
-  /** Contract to use instead of deploying one; empty: none. */
+  /** Used instead of deploying one; empty: none. */
   readonly chequebook: string;
-  /** Deposited in a new chequebook, base units. */
+  /** In a new chequebook, base units. */
   readonly initialDeposit: bigint;
 }
 
@@ -54,7 +52,7 @@ export interface DeploymentDeps {
 }
 
 /**
- * @returns address of the chequebook, 20 bytes
+ * @returns 20 bytes
  * @throws SwapError `NOT_FROM_FACTORY`, `FOREIGN_CHEQUEBOOK`, `INSUFFICIENT_TOKEN_BALANCE`; ChainError
  */
 export async function obtainChequebook(
@@ -71,10 +69,7 @@ export async function obtainChequebook(
   return chequebook;
 }
 
-/**
- * Detects a chequebook that the network would refuse, or that has another owner, at the start rather than at the
- * first cheque.
- */
+/** Refuses a chequebook that the network would refuse, or another owner's, at the start. */
 async function verify(
   chequebook: Uint8Array,
   factory: string,
@@ -138,12 +133,12 @@ class Deployment {
     await this.#deps.state.put(DEPOSIT, encode(DONE));
   }
 
-  /** `#once`, repeated while the endpoint's answers are unusable: it continues with the noted transaction. */
+  /** `#once`, repeated while the endpoint's answers are unusable. */
   #done(key: string, request: () => TransactionRequest): Promise<Receipt> {
     return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
-  /** One transaction, noted under `key`: continues with that of an earlier start, unless it failed. */
+  /** Continues with a transaction noted under `key`, unless it failed. */
   async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
     const { transactions, state } = this.#deps;
     const noted = this.#read(key);
@@ -158,7 +153,7 @@ class Deployment {
     return receipt;
   }
 
-  /** Undefined for a replaced transaction. */
+  /** Undefined when replaced. */
   async #mined(hash: string): Promise<Receipt | undefined> {
     try {
       return await this.#patiently(hash);
@@ -168,7 +163,7 @@ class Deployment {
     }
   }
 
-  /** Waits as long as it takes: a start has nothing else to do. The log tells the operator what it waits for. */
+  /** A start has nothing else to do; the log says what it waits for. */
   async #patiently(hash: string): Promise<Receipt> {
     for (;;) {
       try {
@@ -180,10 +175,7 @@ class Deployment {
     }
   }
 
-  /**
-   * Waits for the tokens and native coins that the first start costs.
-   * @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while
-   */
+  /** For what the first start costs. @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while */
   async #funded(): Promise<void> {
     const { chain, signer, clock, log } = this.#deps;
     const { token, initialDeposit } = this.#options;

@@ -1,4 +1,4 @@
-/** Errors of a cheque, a chequebook or a rate, in the specification's words. `node-behaviour.md` 6. */
+/** In the specification's words. `node-behaviour.md` 6. */
 const TEXTS = {
   CHEQUE_MALFORMED: 'malformed cheque',
   WRONG_CHEQUEBOOK: 'wrong chequebook',
@@ -27,7 +27,7 @@ export type SwapErrorCode = keyof typeof TEXTS;
 export class SwapError extends Error {
   readonly code: SwapErrorCode;
 
-  /** @param detail what was found and what was expected */
+  /** @param detail found and expected */
   constructor(code: SwapErrorCode, detail?: string, options?: ErrorOptions) {
     super(detail === undefined ? TEXTS[code] : `${TEXTS[code]}: ${detail}`, options);
     this.name = 'SwapError';

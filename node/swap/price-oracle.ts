@@ -1,7 +1,6 @@
 /**
- * The price of an accounting unit in tokens, according to the chain's oracle. Nodes exchange cheques only while they
- * know the same rates, so all read the oracle at the same moments: the wall-clock multiples of the interval.
- * `node-behaviour.md` 6.7.
+ * The price of an accounting unit, by the chain's oracle. Nodes exchange cheques only with equal rates, so all read it at
+ * the wall clock's multiples of the interval. `node-behaviour.md` 6.7.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -9,29 +8,29 @@ import type { Head } from '../onchain/head.ts';
 import type { Chain } from '../onchain/ports.ts';
 import { oracleRates } from './contracts.ts';
 
-/** Time limit for one read of the oracle, ms. */
+/** Of one read. */
 const READ_TIMEOUT_MS = 10_000;
-/** Without any rates no cheque can be sent or taken: pause until the next try, ms. */
+/** Without rates no cheque can be sent or taken. */
 const FIRST_RETRY_MS = 1_000;
 
 export interface Rates {
-  /** Base units of the token per accounting unit; above zero. */
+  /** Base units per accounting unit; above zero. */
   readonly exchangeRate: bigint;
-  /** What the receiver of the first cheque keeps for the cost of cashing, base units. */
+  /** Kept by the receiver of the first cheque for cashing. */
   readonly deduction: bigint;
 }
 
 export interface PriceOracle {
-  /** The last rates read; undefined before the first success. */
+  /** Undefined before the first success. */
   rates(): Rates | undefined;
-  /** Resolves after the first read, whatever its result. */
+  /** After the first read, whatever its result. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 interface PriceOracleDeps {
   readonly chain: Pick<Chain, 'call'>;
-  /** Tells whether the chain may have changed since the last read of the oracle. */
+  /** Whether the chain may have changed since the last read. */
   readonly head?: Pick<Head, 'changes' | 'changed'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,7 +42,7 @@ export function createPriceOracle(
 ): PriceOracle {
   const stopped = new AbortController();
   let rates: Rates | undefined;
-  /** Change count of the chain before the last successful read. */
+  /** Before the last successful read. */
   let changesSeen: number | undefined;
   let polling: Promise<void> = Promise.resolve();
 
@@ -70,7 +69,7 @@ export function createPriceOracle(
     }
   }
 
-  /** Resolves at the next change of the chain that is not known yet. */
+  /** At the next unknown change of the chain. */
   async function quiet(): Promise<void> {
     await head?.changed(changesSeen, intervalMs, stopped.signal).catch((error: unknown) => {
       if (!stopped.signal.aborted) throw error;
@@ -83,7 +82,7 @@ export function createPriceOracle(
     });
   }
 
-  /** Old rates stay while new ones are unavailable. */
+  /** Old rates stay meanwhile. */
   async function read(): Promise<void> {
     using deadline = clock.deadline(READ_TIMEOUT_MS, stopped.signal);
     const changes = head?.changes(intervalMs);

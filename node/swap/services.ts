@@ -1,6 +1,5 @@
 /**
- * What a node's cheques need besides the protocol: rates, cheques in both directions, the chequebook and cashing.
- * Created before the chain is queried; `start` does that. `node-behaviour.md` 6.1.
+ * Rates, cheques, chequebook and cashing. Created before the chain is queried, which `start` does. `node-behaviour.md` 6.1.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -23,13 +22,12 @@ export interface SwapOptions {
   readonly oracle: string;
   readonly oracleIntervalMs: number;
   readonly token: string;
-  /** Set if cheques are sent: from the chequebook at this address, or from the node's own if empty. */
+  /** Set if cheques are sent; an empty address: the node's own. */
   readonly chequebook: { readonly address: string; readonly initialDeposit: bigint } | undefined;
 }
 
 export interface SwapServiceDeps {
   readonly chain: Pick<Chain, 'call' | 'chainId' | 'nativeBalance'>;
-  /** What other parts have recently seen of the chain. */
   readonly head?: Head | undefined;
   readonly transactions: Transactions;
   /** Subsystem `swap`. */
@@ -40,14 +38,13 @@ export interface SwapServiceDeps {
   readonly log: Logger;
 }
 
-/** Payouts of the last cheques between us and a peer, base units of the token. */
+/** Payouts of the last cheques, base units. */
 export interface SwapSettlement {
   readonly peer: string;
   readonly received: bigint;
   readonly sent: bigint;
 }
 
-/** The last cheques between us and a peer. */
 export interface LastCheques {
   readonly peer: string;
   readonly received: SignedCheque | undefined;
@@ -72,18 +69,18 @@ export class SwapServices {
     this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
   }
 
-  /** Present on a node that sends cheques, once it has started. */
+  /** After the start, on a node that sends cheques. */
   get chequebook(): Chequebook | undefined {
     return this.#chequebook;
   }
 
-  /** Id of the chain that cheques are signed for. Known once this has started, before any peer connects. */
+  /** Of cheques; known after the start, before any peer connects. */
   get chainId(): bigint {
     if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
     return this.#chainId;
   }
 
-  /** @throws SwapError, ChainError when no chequebook can be obtained */
+  /** @throws SwapError, ChainError without a chequebook */
   async start(signal: AbortSignal): Promise<void> {
     const { factory, token, chequebook } = this.#options;
     const chainId = await firstContact(this.#deps, signal);
@@ -102,7 +99,7 @@ export class SwapServices {
     return this.oracle.stop();
   }
 
-  /** Every peer with a cheque in either direction. */
+  /** In either direction. */
   lastCheques(): LastCheques[] {
     const book = this.#chequebook;
     const sent = new Map(book === undefined ? [] : this.cheques.allIssued(book.address));
@@ -114,7 +111,7 @@ export class SwapServices {
     }));
   }
 
-  /** @param peer overlay, 64 hex @returns undefined without a cheque in either direction */
+  /** @param peer overlay, 64 hex @returns undefined without a cheque */
   lastChequesWith(peer: string): LastCheques | undefined {
     return this.lastCheques().find((cheques) => cheques.peer === peer);
   }

@@ -1,16 +1,15 @@
-/** What a node and one of its threads send each other. Chunks, digests and results lie end to end in one buffer. */
+/** Between a node and a thread. Chunks, digests and results lie end to end in one buffer. */
 
-/** Of a node for one of its threads. */
 export interface ThreadData {
   /** secp256k1 scalar, 32 bytes. */
   readonly privateKey: Uint8Array;
-  /** As long as `GATE` has fields, shared. */
+  /** As many fields as `GATE`, shared. */
   readonly gate: Int32Array<SharedArrayBuffer>;
 }
 
 /**
- * A thread that is ended inside native code takes the whole process with it. The thread therefore sets `inside`
- * around native calls, and makes none once `closed` is set. `cpuMs`: what it has used so far.
+ * Ending a thread inside native code ends the process. So the thread sets `inside` around native calls, and makes none once
+ * `closed` is set. `cpuMs`: used so far.
  */
 export const GATE = { inside: 0, closed: 1, cpuMs: 2 } as const;
 
@@ -24,13 +23,13 @@ export type ThreadRequest =
   /** @property bytes digests */
   | { readonly kind: 'sign'; readonly bytes: Uint8Array<ArrayBuffer> };
 
-/** One result per chunk or digest, in the order of the requests. */
+/** In the order of the request. */
 export type ThreadResponse = Uint8Array<ArrayBuffer>;
 
 export const DIGEST_SIZE = 32;
 export const SIGNATURE_SIZE = 65;
 
-/** @param parts of any length @returns a buffer of its own, so that it can be handed over without a copy */
+/** @returns a buffer of its own, to be handed over without a copy */
 export function endToEnd(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

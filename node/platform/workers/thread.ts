@@ -1,4 +1,4 @@
-/** A worker thread: hashes and signs, one request at a time. */
+/** One request at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { DIGEST_SIZE, endToEnd, GATE, inPieces, type ThreadData, type ThreadRequest } from './messages.ts';
@@ -8,7 +8,7 @@ const MICROSECONDS_PER_MS = 1000;
 const port = parentPort as MessagePort;
 const { privateKey, gate } = workerData as ThreadData;
 
-// Native code, so not before the gate.
+// Native code.
 enter();
 await import('secp256k1');
 leave();
@@ -23,7 +23,7 @@ port.on('message', (request: ThreadRequest) => {
   Atomics.store(gate, GATE.cpuMs, (user + system) / MICROSECONDS_PER_MS);
   port.postMessage(response, [response.buffer]);
 });
-// The listener is there: nothing sent from now on waits for modules to load.
+// From now on nothing waits for modules to load.
 port.postMessage('ready');
 
 function addresses({ bytes, lengths }: Extract<ThreadRequest, { kind: 'addresses' }>): Uint8Array[] {

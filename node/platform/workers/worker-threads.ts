@@ -1,6 +1,5 @@
 /**
- * The workers of a node that has a process of its own: threads that start when an upload is fast enough to need them,
- * and end when there is nothing to do. After a thread has failed, the node computes alone for a while.
+ * Threads that start when an upload is fast enough, and end when idle. After a failure the node computes alone for a while.
  */
 import { availableParallelism, cpus } from 'node:os';
 import { extname, join } from 'node:path';
@@ -21,38 +20,37 @@ import {
   type ThreadResponse,
 } from './messages.ts';
 
-/** Beside this file, in the sources, the package and the bundle of a node alike. */
+/** Beside this file: in sources, package and bundle. */
 export const THREAD_PROGRAM = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
 
-/** Interval between decisions whether threads pay, milliseconds. */
+/** Between decisions whether threads pay. */
 const REVIEW_MS = 500;
-/** Operations per second from which threads pay: a tenth of what the node's own thread can do. */
+/** Operations per second from which threads pay: a tenth of the main thread's capacity. */
 const BUSY_RATE = 1000;
-/** Cores that must be idle, or used by the threads. */
+/** Idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
-/** Threads end after this time without work, and their memory is given back. */
+/** Without work; then threads end. */
 const REST_MS = 5000;
-/** Time without threads after one has failed. */
+/** Without threads after a failure. */
 const FAILED_MS = 60_000;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
-/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the load of its code longer. */
+/** For a thread to leave native code. A signature takes 50 µs, loading its code longer. */
 const LEAVE_MS = 10_000;
-/** The same at the end of the process, which nothing else may hold up. */
+/** At the process's end, which nothing else may hold up. */
 const EXIT_LEAVE_MS = 1000;
-/** Fewer hashes are done before a thread has even heard of them. */
+/** Fewer are done before a thread hears of them. */
 const ADDRESSES_MIN = 8;
 
 export interface WorkerDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer' | 'turn'>;
   readonly log: Logger;
-  /** Called with the number of hashes or signatures that a thread has computed. */
+  /** Gets the number of computed hashes or signatures. */
   readonly onWork?: (operations: number) => void;
   /** Default: the machine's. */
   readonly idleCores?: Pick<IdleCores, 'takeMs'>;
   /** Default: the machine's. */
   readonly parallelism?: number;
-  /** Default: `THREAD_PROGRAM`. */
   readonly program?: string;
 }
 
@@ -76,15 +74,15 @@ export class WorkerThreads implements Workers {
   #idleCores: Pick<IdleCores, 'takeMs'> | undefined;
   #reviewedAt: number;
   #operations = 0;
-  /** As of the last review. */
+  /** By the last review. */
   #isWorthwhile = false;
   #workedAt = 0;
   #failedUntil = 0;
   #rest: Disposable | undefined;
   #stopped = false;
-  /** Digests of this turn, sent together. */
+  /** Of this turn, sent together. */
   #waiting: Waiting[] = [];
-  /** Those that have not ended yet, whether they take work or not. */
+  /** Taking work or not. */
   readonly #living = new Set<Thread>();
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
@@ -98,7 +96,7 @@ export class WorkerThreads implements Workers {
     this.#privateKey = privateKey;
     this.#deps = deps;
     this.#auto = threads === 'auto';
-    // One thread keeps up with the rest of an upload.
+    // One thread keeps up with an upload.
     this.#max = threads === 'auto' ? Math.min(1, (deps.parallelism ?? availableParallelism()) - 1) : threads;
     this.#reviewedAt = deps.clock.monotonic();
     const signer = createSigner(privateKey);
@@ -137,7 +135,7 @@ export class WorkerThreads implements Workers {
   sign(digest: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ digest, resolve, reject });
-      // After all that the turn resolves: chunks of one batch come one microtask after another.
+      // After the turn's microtasks: a batch's chunks come in a row.
       if (this.#waiting.length === 1) process.nextTick(() => void this.#signAll());
     });
   }
@@ -159,7 +157,7 @@ export class WorkerThreads implements Workers {
   }
 
   async #signatures(digests: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
-    // A single digest would only wait for its way to the thread and back.
+    // A single digest would only wait for the way.
     const bytes =
       digests.length < 2
         ? undefined
@@ -173,14 +171,14 @@ export class WorkerThreads implements Workers {
   #review(now: number): void {
     const ms = now - this.#reviewedAt;
     const rate = (this.#operations * 1000) / ms;
-    // Measured in every review: it is of the time since the last one.
+    // In every review: it measures since the last one.
     const isFree = !this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN;
     this.#isWorthwhile = rate >= BUSY_RATE && isFree;
     this.#reviewedAt = now;
     this.#operations = 0;
   }
 
-  /** Cores that were idle in the last `ms`, and what threads had of the others. */
+  /** Idle in the last `ms`, plus the threads' share. */
   #freeCores(ms: number): number {
     const idleMs = this.#idleCores?.takeMs() ?? 0;
     this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
@@ -232,7 +230,7 @@ export class WorkerThreads implements Workers {
     );
   }
 
-  /** @param size of the response @returns undefined when there is no thread, or it has ended before */
+  /** @param size of the response @returns undefined when no thread answers */
   async #compute(request: ThreadRequest, size: number): Promise<ThreadResponse | undefined> {
     const [thread] = this.#ready().sort((a, b) => a.waiting - b.waiting);
     this.#workedAt = this.#deps.clock.monotonic();
@@ -247,7 +245,7 @@ export class WorkerThreads implements Workers {
   }
 }
 
-/** One thread. Requests are answered in order. */
+/** Answers in order. */
 class Thread {
   isReady = false;
   readonly #worker: Worker;
@@ -262,7 +260,7 @@ class Thread {
   constructor(program: string, privateKey: Uint8Array, onFailure: (error: unknown) => void) {
     const workerData: ThreadData = { privateKey, gate: this.#gate };
     this.#worker = new Worker(program, { workerData, resourceLimits: MEMORY, execArgv: [] });
-    // It does not keep the process alive.
+    // It keeps no process alive.
     this.#worker.unref();
     this.#worker.on('message', (message: ThreadResponse | 'ready') => {
       if (message === 'ready') this.isReady = this.#ending === undefined;
@@ -284,14 +282,14 @@ class Thread {
     return this.#waiting.length;
   }
 
-  /** Processor time since the last call. */
+  /** Since the last call. */
   takeCpuMs(): number {
     const before = this.#cpuMs;
     this.#cpuMs = Atomics.load(this.#gate, GATE.cpuMs);
     return this.#cpuMs - before;
   }
 
-  /** @returns undefined when the thread has ended before */
+  /** @returns undefined when the thread ended before */
   compute(request: ThreadRequest): Promise<ThreadResponse | undefined> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -308,7 +306,7 @@ class Thread {
     Atomics.store(this.#gate, GATE.closed, 1);
   }
 
-  /** Returns when it is outside of native code, or has had this long to leave it. */
+  /** When it is outside native code, or time is up. */
   waitOutside(ms: number): void {
     Atomics.wait(this.#gate, GATE.inside, 1, Math.max(0, ms));
   }
@@ -331,7 +329,7 @@ class Thread {
   }
 }
 
-/** How much the cores of the machine have nothing to do; in a container, those of its host. */
+/** Of the machine; in a container, of its host. */
 export class IdleCores {
   readonly #read: () => number;
   #last: number;
@@ -342,7 +340,7 @@ export class IdleCores {
     this.#last = read();
   }
 
-  /** Idle milliseconds of all cores since the last call; 0 where the system does not say. */
+  /** Since the last call; 0 where the system does not say. */
   takeMs(): number {
     const last = this.#last;
     this.#last = this.#read();

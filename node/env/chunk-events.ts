@@ -37,17 +37,19 @@ export const CHUNK_EVENT_KINDS = {
   deleted: 'no part of the local store refers to it any more; its bytes are gone',
 } as const;
 
+/** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
 /** Of the event that led to another; undefined when there is none, or no ring. */
 export type CauseEvent = number | undefined;
 
+/** Details of an event besides its kind. */
 export interface Facts {
-  /** Overlay, 64 hex digits. */
+  /** The other node: overlay, 64 hex digits. */
   readonly peer?: string | undefined;
-  /** Within its push or request, from 1. */
+  /** Number of the attempt within its push or request, from 1. */
   readonly attempt?: number | undefined;
-  /** Sequence number of the cause: for an attempt the operation, for its end its start. */
+  /** Sequence number of the event that led to this one: for an attempt the operation, for its end its start. */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
 }
@@ -56,24 +58,26 @@ interface Account extends Omit<Facts, 'of'> {
   readonly causeEvent?: CauseEvent;
 }
 
+/** Something that happened to a chunk on a node. */
 export interface ChunkEvent extends Facts {
-  /** Since the start, from 1. */
+  /** Counts the node's events since its start, from 1. */
   readonly seq: number;
-  /** Unix ms, with fractions; never goes back on one node. */
+  /** Unix milliseconds, with fractions; never goes back on one node. */
   readonly at: number;
   /** 64 hex digits. */
   readonly address: string;
   readonly kind: ChunkEventKind;
-  /** Since the event `of`; absent when that is overwritten. */
+  /** Since the event `of`, milliseconds; absent when that one has been overwritten. */
   readonly ms?: number | undefined;
 }
 
+/** Events of a node, oldest first. */
 export interface ChunkEventPage {
   /** Oldest first. */
   readonly events: readonly ChunkEvent[];
-  /** Every event up to here is covered. */
+  /** Where to continue: every event up to this one is covered. */
   readonly last: number;
-  /** Of any chunk, overwritten after the wanted one. */
+  /** Later events, of any chunk, that were overwritten. */
   readonly lost: number;
 }
 

@@ -148,7 +148,6 @@ function password(given: Pick<NodeOptions, 'password' | 'password-file'>): strin
   return secretIn(given, 'password-file');
 }
 
-/** Empty: none. */
 function token(given: NodeOptions, name: 'api-token' | 'api-read-token' | 'debug-api-token'): string {
   const file = `${name}-file` as const;
   if (given[name] !== '' || given[file] === '') return given[name];

@@ -10,7 +10,6 @@ export interface OptionSpec<T> {
   readonly parse: (text: string) => T | undefined;
   /** May be repeated; a file holds a list. */
   readonly repeatable?: true;
-  /** In no message. */
   readonly secret?: true;
 }
 

@@ -1,4 +1,3 @@
-/** Which options go together. */
 import { type NodeOptions, OPTIONS, OptionError } from './options.ts';
 
 /** @throws OptionError naming options that exclude each other */

@@ -1,5 +1,3 @@
-/** Command line, environment, configuration file. */
-
 import { nearest } from '../formats/nearest.ts';
 import { withShownUrls } from '../formats/shown-url.ts';
 import { checkListening, checkMode, checkPayments } from './option-rules.ts';

@@ -24,7 +24,7 @@ export interface Account extends Amounts, StoredBalance {
   disconnectLimit: bigint;
   /** Of the peer's class, units per second. */
   rate: bigint;
-  /** Ours. */
+  /** A refresh of ours is running. */
   refreshing: boolean;
   /** Debits prepared and payments started since then. */
   refreshReserved: bigint;
@@ -33,11 +33,11 @@ export interface Account extends Amounts, StoredBalance {
   refreshReceivedAt: number;
   /** As `refreshSentAt`, but -Infinity also after a failure: it is unknown what time will pay. */
   refreshedAt: number;
-  /** Ours. */
+  /** A payment of ours is running. */
   paying: boolean;
   /** Paid before it was owed. For display; the payment side counts it when it is owed. */
   paidAhead: bigint;
-  /** In this session. */
+  /** The peer of this session takes none. */
   takesNoCheques: boolean;
   /** It may not know that we took its cheque. */
   receivedInDoubt: bigint;
@@ -93,7 +93,7 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
 
 /**
  * Debts and limits start anew; announced threshold, refresh times and repaid debt stay. Deliberate difference: Bees keep the
- * originated part of the debt, and pay less by cheque than they owe when it is above zero.
+ * originated part of the debt, and then pay less than they owe.
  */
 export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;

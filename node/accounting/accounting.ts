@@ -1,7 +1,7 @@
 /**
- * What this node and its peers owe each other, and when that is too much. `p2p-protocols.md` 5, `node-behaviour.md` 5. Every
- * step is synchronous, so no account needs a lock. Credits trigger settlements (`settling.ts`). Reservations belong to a
- * session: connections start at zero on both sides.
+ * What this node and its peers owe each other. `p2p-protocols.md` 5, `node-behaviour.md` 5. Every step is synchronous: no
+ * account needs a lock. Credits trigger settlements (`settling.ts`). Reservations belong to a session: connections start at
+ * zero on both sides.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -53,7 +53,7 @@ export interface AccountingDeps extends Payments {
   readonly state: KeyValueStore;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** By pricing. */
+  /** Tells a peer its grown threshold, by pricing. */
   readonly announce: (peer: Peer, threshold: bigint) => void;
 }
 
@@ -337,7 +337,6 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
-      // Its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }
@@ -371,7 +370,6 @@ class CreditQueue<K extends object> {
   readonly #deps: CreditQueueDeps;
   readonly #waiters = new WeakMap<K, Set<Waiter>>();
   #waiting = 0;
-  /** Without a break, monotonic. */
   #since = 0;
 
   constructor(deps: CreditQueueDeps) {

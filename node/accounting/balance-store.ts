@@ -49,7 +49,6 @@ export class BalanceStore {
       .catch((err: unknown) => this.#log.warn({ err }, 'balance could not be removed'));
   }
 
-  /** The last write. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;

@@ -59,7 +59,6 @@ export interface PeerAccount {
   readonly ghostBalance: bigint;
 }
 
-/** Per peer, accounting units. */
 export interface TimeSettlement {
   readonly peer: string;
   readonly received: bigint;
@@ -68,13 +67,12 @@ export interface TimeSettlement {
 
 /** After all checks on its clock. */
 export interface Refreshment {
-  /** 0 <= accepted <= attempted. */
+  /** At most what was attempted, never negative. */
   readonly accepted: bigint;
   /** Between the creditor's stamps (first: since the unix epoch). */
   readonly allegedSeconds: bigint;
 }
 
-/** For cheques. */
 export interface PaymentLedger {
   /**
    * An accepted cheque pays the peer's debt; the rest is surplus for later services. It never makes this node owe: the
@@ -85,7 +83,6 @@ export interface PaymentLedger {
   paidAhead(peer: Peer, amount: bigint): void;
 }
 
-/** For settlement by time. */
 export interface RefreshLedger {
   connected(peer: Peer): void;
   disconnected(peer: Peer): void;

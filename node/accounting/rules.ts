@@ -14,11 +14,11 @@ export interface Amounts {
   surplus: bigint;
   /** <= 0: our debt by own requests; above zero: overpaid. */
   originated: bigint;
-  /** We will owe. */
+  /** Credits in progress: we will owe these. */
   reserved: bigint;
   /** Debits and payments in progress: the peer will owe, and our debt will fall. */
   shadowReserved: bigint;
-  /** Never applied. */
+  /** Debits that were prepared but never applied. */
   ghost: bigint;
 }
 
@@ -36,7 +36,6 @@ export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint)
   return fullNode ? amount : amount / lightFactor;
 }
 
-/** At which we settle unasked. */
 export function earlyPayment(thresholdReceived: bigint, earlyPercent: number): bigint {
   return (thresholdReceived * BigInt(100 - earlyPercent)) / 100n;
 }
@@ -57,8 +56,8 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 }
 
 /**
- * Owes more than an honest peer can: the threshold and one second of refresh; after a refresh also what it asked for before,
- * however little was paid. It may count as paid what we asked for and have not received. Our overpayment is not its debt.
+ * An honest peer owes the threshold and one second of refresh; after a refresh also what it asked for before. It may count
+ * as paid what we have not received yet. Our overpayment is not its debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
@@ -98,7 +97,7 @@ export function payableDebt(amounts: Amounts): bigint {
   return debt > 0n ? debt : 0n;
 }
 
-/** Not above the debt. */
+/** Our own requests cannot cause more than the whole debt. */
 export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   const lowest = balance < 0n ? balance : 0n;
   return originated < lowest ? lowest : originated;
@@ -134,7 +133,6 @@ export function expectedAcceptance(refresh: {
   reservedMeanwhile: bigint;
   /** Cheques that only one side may have counted: the creditor may see less debt. */
   inDoubt: bigint;
-  /** Between the creditor's stamps. */
   allegedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -177,7 +175,7 @@ interface Growth {
   readonly growthLinearSeconds: bigint;
 }
 
-/** Of repaid debt. */
+/** Repaid debt at which the threshold first grows. */
 export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint {
   return rate * growthStepSeconds;
 }

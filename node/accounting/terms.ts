@@ -20,7 +20,7 @@ export interface AccountingTerms {
   /** Divides limits and rate of light peers. */
   readonly lightFactor: bigint;
   readonly pricePerProximity: bigint;
-  /** Of a cheque. */
+  /** The lowest amount worth a cheque. */
   readonly minimumPayment: bigint;
   /** After a failed payment to the same peer. */
   readonly paymentRetryMs: number;

@@ -31,7 +31,6 @@ interface Protected {
 }
 
 interface Request {
-  /** Encrypted. */
   readonly reference: Uint8Array;
   /** SEC1. */
   readonly publisher: Uint8Array;
@@ -167,7 +166,6 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
   }
 }
 
-/** For references of grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
 }

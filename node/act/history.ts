@@ -44,7 +44,6 @@ export class History {
     return reading(() => this.#newestAt(END_OF_TIME - BigInt(seconds)));
   }
 
-  /** Exactly. */
   async has(seconds: number): Promise<boolean> {
     return (await reading(() => this.#manifest.lookup(pathOf(seconds)))) !== undefined;
   }

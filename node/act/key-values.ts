@@ -10,7 +10,6 @@ interface SimpleManifest {
 }
 
 export class KeyValues {
-  /** Hex → hex. */
   readonly #entries: Map<string, string>;
 
   constructor(entries: Iterable<readonly [string, string]> = []) {

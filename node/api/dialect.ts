@@ -1,6 +1,6 @@
 /**
- * The two naming dialects of the HTTP API, as columns of one table (`http-api-completion.md` 2). Handlers read columns and
- * never ask which dialect is active. Requests may use either family of names, and the active one wins.
+ * The two naming dialects, as columns of one table (`http-api-completion.md` 2). Handlers read columns and never ask which
+ * dialect is active. In requests either family of names works, and the active one wins.
  */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -111,7 +111,6 @@ interface Messages {
 
 interface DialectColumn {
   readonly prefix: string;
-  /** Of the file routes. */
   readonly segment: string;
   /** Of host names that name content. */
   readonly hostSuffix: string;
@@ -140,7 +139,6 @@ interface DialectColumn {
   /** Of the body of `PATCH /tags/{uid}`: the first that is there names the reference. */
   readonly tagReferenceKeys: readonly string[];
   readonly missesTags: boolean;
-  /** Around the records. */
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   readonly chunkTaken: Uint8Array;
   readonly uploadLevel: RedundancyLevel;
@@ -170,7 +168,6 @@ interface DialectColumn {
   /** A single file's answer always has one. */
   readonly collectionEtag: boolean;
   readonly expiredStamps: boolean;
-  /** Health members are answered too. */
   readonly welcomeWithHealth: boolean;
   /** That the game is for full nodes is said before that it is off. */
   readonly fullModeFirst: boolean;
@@ -242,7 +239,6 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadNeedsBatch: false,
     rootVary: { vary: 'Accept' },
     feedType: 'sequence',
-    // Of a file system.
     pathMax: 4096,
     hardLinks: 'file',
     collectionEtag: true,
@@ -336,7 +332,6 @@ export interface Dialect extends DialectColumn {
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
 /** Both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
-/** In the route table. */
 /** Both work in either dialect. */
 export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.token];
 

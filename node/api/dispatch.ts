@@ -39,7 +39,6 @@ export interface DispatchDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Whatever its method. */
 export interface KnownExchange extends Exchange, Match {
   readonly query: string;
 }

@@ -1,7 +1,6 @@
 /**
  * Every error answer: code → status and message (`http-api-completion.md` 3 to 8). `MAPPED` says what errors of modules
- * become. An operation's own text comes through `orElse`, or the route's `errors`. No other file has a status number of an
- * error.
+ * become; `orElse` and a route's `errors` name an operation's own. No other file has a status of an error.
  */
 
 import type { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -359,7 +358,6 @@ export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorW
   return new ApiError(mapped ?? fallback, { cause: error, reasons: reasonsOf(error) });
 }
 
-/** Messages that name the place. */
 const BODY_MISTAKES: readonly unknown[] = [
   'INVALID_TAR_FILENAME',
   'INVALID_TAR',
@@ -410,7 +408,6 @@ export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
 
-/** Besides the body. */
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
   // Seconds: by then a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },

@@ -9,14 +9,12 @@ import { JSON_CONTENT_TYPE } from './values/json.ts';
 /** Per connection; one read may bring many more. */
 const WAITING_MAX = 16;
 
-/** For a request's headers. */
 const HEADERS_TIMEOUT_MS = 3000;
 const KEEP_ALIVE_MS = 30_000;
 /** Past the first limit. Each look wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
-/** Late headers. */
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** After that, connections of aborted requests are cut. */
 const STOP_GRACE_MS = 2000;
@@ -35,21 +33,20 @@ export class ApiStartError extends Error {
 
 export interface Listener {
   readonly handle: RequestListener;
-  /** Its connection is released. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface Listening {
   /** `host:port` */
   readonly address: string;
-  /** But not for long. */
+  /** Waits for running requests, but not for long. */
   close(): Promise<void>;
 }
 
 /** Does not listen yet. */
 export interface ApiServer {
   readonly server: Server;
-  /** But not for long. */
+  /** Waits for running requests, but not for long. */
   readonly close: () => Promise<void>;
 }
 
@@ -102,7 +99,6 @@ export async function listen(
   return { server, address: boundAddress(server, address), close };
 }
 
-/** Unknown to the server. */
 class Connections {
   readonly #owed = new WeakMap<Duplex, Set<ServerResponse>>();
   readonly #counts = new WeakMap<Duplex, number>();

@@ -30,13 +30,12 @@ interface Branch {
 
 export interface Match {
   readonly routes: PathRoutes;
-  /** Decoded. */
   readonly params: ReadonlyMap<string, string>;
 }
 
 export type Router = (path: string) => Match | undefined;
 
-/** Literal before variable before rest. */
+/** Literal segments go before a variable, a variable before one that takes the rest. */
 export function createRouter(paths: readonly PathRoutes[]): Router {
   const root = emptyBranch();
   for (const routes of paths) grow(root, routes);
@@ -51,7 +50,6 @@ export function createRouter(paths: readonly PathRoutes[]): Router {
   };
 }
 
-/** `paths.ts` encodes them. */
 function decoded(segment: string): string {
   return percentDecode(segment) ?? segment;
 }
@@ -88,7 +86,7 @@ function find(branch: Branch, segments: readonly string[]): Found | undefined {
   const next = branch.exact.get(segment);
   const written = next && find(next, others);
   if (written !== undefined) return written;
-  // At least one character.
+  // A variable takes at least one character.
   const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
   if (found !== undefined) return { ...found, values: [segment, ...found.values] };
   const value = segments.join('/');

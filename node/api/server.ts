@@ -58,7 +58,6 @@ interface ApiOptions extends AdmissionOptions {
 export interface Api {
   /** Technical routes answer from here on, others when the node is ready. @throws ApiStartError */
   start(): Promise<void>;
-  /** Running requests end. */
   stop(): Promise<void>;
   /** Known after `start`. */
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
@@ -198,7 +197,6 @@ function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** That every answer carries. */
 function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void {
   const { origin, host } = request.headers;
   const allowed = deps.admission.isHostAllowed(host);
@@ -208,7 +206,7 @@ function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void 
     'x-content-type-options': 'nosniff',
     ...(allowed ? deps.cors.headersFor(origin, host) : {}),
     ...(deps.port === 'debug' || deps.services.readiness.state() !== 'ready' ? NO_STORE : {}),
-    // The last on this connection.
+    // No further request on this connection.
     ...(deps.stopping.aborted ? { connection: 'close' } : {}),
   };
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -60,14 +60,11 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
-  /** Undefined: takes no cheques. */
   readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
   readonly status: StatusReader;
-  /** Cannot be placed now. */
   readonly backlog: () => { readonly congestion: Congestion; readonly uploads: readonly Held[] };
-  /** Undefined: none are kept. */
   readonly chunkEvents: Pick<ChunkEvents, 'capacity' | 'page'> | undefined;
   readonly chain: Pick<Chain, 'blockNumber' | 'chainId'>;
   readonly staking: Staking;
@@ -78,7 +75,6 @@ export interface NodeServices {
     chequebook(): Uint8Array;
   };
   readonly metrics: Metrics;
-  /** Undefined: sends no traces. */
   readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -91,7 +87,6 @@ interface NodeFacts {
   readonly mode: 'full' | 'light' | 'ultra-light';
   readonly chequebookEnabled: boolean;
   readonly swapEnabled: boolean;
-  /** Plays the storage game. */
   readonly incentivesEnabled: boolean;
   readonly capacityDoubling: number;
   /** 20 bytes. */

@@ -1,4 +1,3 @@
-/** How chunks and messages travel. */
 import { isResponsible } from '../../formats/chunk/address.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { NodeOptions } from '../options.ts';
@@ -39,7 +38,6 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
   const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };
   const plainRetrieval = createRetrieval({ ...shared, log: module('retrieval') });
   const retrieval = tracing === undefined ? plainRetrieval : tracedRetrieval(plainRetrieval, tracing);
-  // Messages travel in chunks.
   const onDelivered = (chunk: Chunk) => {
     pss.offer(chunk);
     gsoc.offer(chunk);

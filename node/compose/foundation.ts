@@ -1,5 +1,3 @@
-/** Clock, keys, identity, role, store. */
-
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../formats/crypto/overlay.ts';
@@ -49,7 +47,6 @@ export interface Foundation extends Start {
   readonly networkId: bigint;
   readonly nonce: Uint8Array;
   readonly overlay: Uint8Array;
-  /** For others. */
   readonly serving: boolean;
   /** Chunks, doublings included. */
   readonly reserveCapacity: number;

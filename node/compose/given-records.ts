@@ -21,7 +21,7 @@ export class GivenRecords {
     this.#byOverlay = new Map(records.map((record) => [toHex(record.overlay), record]));
   }
 
-  /** In order. */
+  /** In the given order. */
   except(overlayHex: string): Iterable<readonly [string, AddressRecord]> {
     return this.#byOverlay.entries().filter(([id]) => id !== overlayHex);
   }

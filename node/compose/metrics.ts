@@ -38,7 +38,6 @@ export const WORKER_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** Without those below the verbosity. */
 export const LOG_METRICS = {
   error: {
     kind: 'counter',

@@ -14,7 +14,6 @@ const MS_PER_SECOND = 1000;
 
 export interface Money {
   readonly chain: Rpc;
-  /** Of the head. */
   readonly pollMs: number;
   readonly blockTimeMs: number;
   readonly transactions: TransactionService;
@@ -22,7 +21,6 @@ export interface Money {
   readonly contractTransactions: Transactions;
   readonly postage: PostageService;
   readonly wallet: Wallet;
-  /** Undefined: takes no cheques. */
   readonly swap: SwapServices | undefined;
   readonly sendsCheques: boolean;
 }

@@ -13,7 +13,6 @@ import type { NodeOptions } from '../options.ts';
 import { createStatus, type Status, type StatusSnapshot } from '../protocols/status/status.ts';
 import type { Delivery, DeliveryDeps } from './delivery.ts';
 
-/** Calls to it return nothing. */
 const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 
 export interface Neighbourhood {

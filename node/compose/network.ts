@@ -27,12 +27,11 @@ export interface Network {
   readonly warmUp: WarmUp;
   /** The node was started with a record of it. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** In the address book. */
+  /** The address book has a record of it. */
   readonly isKnown: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
-  /** Possibly this node's too. */
   readonly given: GivenRecords;
   readonly carriers: Pick<HostOptions, 'carriers' | 'secure' | 'authority'>;
   readonly money: Money;
@@ -66,7 +65,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     {
       bootnodes: options.bootnode,
       onlyPeers: options['only-peers'],
-      // Without an own reserve.
+      // A node without a reserve uses the others' radius.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,

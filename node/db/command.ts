@@ -9,11 +9,9 @@ import { openLmdbStore, openOffline, ownerOf } from '../store/lmdb-store.ts';
 import { exportStore, nothingExported } from './export.ts';
 import { importArchive } from './import.ts';
 
-/** Per kind. */
 const NAMES_MAX = 5;
 const PROGRESS_STEP = 1000;
 
-/** Arguments and help. */
 const COMMANDS = {
   check: ['', 'look at every slot and record of a store; changes nothing'],
   compact: ['', 'give the space of what has left a store back to the disk'],
@@ -27,7 +25,6 @@ export interface DbRequest {
   readonly name: Name;
   /** `-` is standard input or output. Empty without one. */
   readonly file: string;
-  /** Following options. */
   readonly rest: readonly string[];
 }
 
@@ -38,7 +35,7 @@ export interface DbWorld {
   /** @throws at once the system's error for an unreadable file */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;
   readonly write: (file: string, content: AsyncIterable<Uint8Array>) => Promise<void>;
-  /** The next one replaces it. */
+  /** A line that the next one replaces. */
   readonly progress: (text: string) => void;
   readonly print: (line: string) => void;
 }

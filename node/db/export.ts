@@ -15,7 +15,6 @@ const BLOCK_SIZE = 512;
 const NAME_SIZE_MAX = 100;
 export const TAR_END = new Uint8Array(2 * BLOCK_SIZE);
 
-/** Read at once. */
 const PAGE = 256;
 
 export interface Exported {
@@ -127,7 +126,6 @@ function tarHeader(name: string, size: number): Uint8Array {
   const block = Buffer.alloc(BLOCK_SIZE);
   block.write(name, 0);
   block.write('0000600\0', 100);
-  // Owner and group.
   for (const at of [108, 116]) block.write('0000000\0', at);
   block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
   block.write(`${'0'.repeat(11)}\0`, 136);
@@ -140,7 +138,6 @@ function tarHeader(name: string, size: number): Uint8Array {
   return block;
 }
 
-/** Of the last block. */
 function tarPadding(size: number): Uint8Array {
   return new Uint8Array((BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE);
 }

@@ -15,20 +15,16 @@ import { ArchiveError } from './errors.ts';
 
 /** Of writes; the cache drops more than twice as many. */
 const OPEN_MAX = 128;
-/** Per chunk. */
 const STAMPS_MAX = 1024;
-/** In an archive. */
 const NAME = /^([0-9a-f]{64})(|\.stamp|\.pin)$/;
 const LINE = /^([0-9a-f]{64}|[0-9a-f]{128})$/;
 
 export interface Imported {
-  /** In the archive. */
   chunks: number;
   /** Stored intact before, with the same stamps. */
   known: number;
   /** Left: the store has a newer stamp for the index, or another chunk of the owner. */
   kept: number;
-  /** New. */
   pins: number;
   /** Pins that lack a chunk and were not created, hex. */
   readonly incomplete: string[];

@@ -1,6 +1,6 @@
 /**
- * What happened to chunks on this node: a bounded ring for tools. A node without one pays a branch: `events?.add(…)`. Events
- * influence nothing; a store change that runs twice is reported twice.
+ * What happened to chunks on this node: a bounded ring for tools. Events influence nothing; a store change that runs twice
+ * is reported twice.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';

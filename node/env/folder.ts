@@ -19,7 +19,6 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // The obstacle matters.
     return false;
   }
 }

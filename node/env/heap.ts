@@ -39,7 +39,6 @@ export interface HeapDeps {
   readonly boundGrowth: () => void;
 }
 
-/** Beyond it the process ends. */
 export function heapLimit(): number {
   return getHeapStatistics().heap_size_limit;
 }

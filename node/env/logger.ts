@@ -24,7 +24,6 @@ export interface Logger {
 export const LOGGER_VERBOSITIES = ['none', 'error', 'warning', 'info', 'debug', 'all'] as const;
 export type LoggerVerbosity = (typeof LOGGER_VERBOSITIES)[number];
 
-/** For the API. */
 export interface RegisteredLogger {
   /** Such as `node/pushsync`. */
   readonly name: string;
@@ -37,7 +36,7 @@ export interface RegisteredLogger {
 export interface RootLogger extends Logger {
   /** Itself first, then modules in order of creation. */
   registered(): readonly RegisteredLogger[];
-  /** Own and modules' lines. */
+  /** Own lines and those of the modules. */
   onLine(listener: (level: 'error' | 'warn' | 'info' | 'debug') => void): void;
 }
 
@@ -132,7 +131,6 @@ function registration(name: string, logger: Pino): RegisteredLogger {
   };
 }
 
-/** For tests and tools. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' });
 }

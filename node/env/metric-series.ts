@@ -18,7 +18,6 @@ export interface Gauge {
   set(labels: Labels, value: number): void;
   inc(labels?: Labels): void;
   dec(): void;
-  /** Read at each exposition. */
   from(source: () => number): void;
 }
 
@@ -54,9 +53,7 @@ const SUMMARY_PARTS: readonly Part[] = [
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
   readonly #names: readonly string[];
-  /** Without labels. */
   #only: T | undefined;
-  /** By their labels' text. */
   #records: Map<string, T> | undefined;
   /** With one label, by its value: label texts are costly. */
   #byValue: Map<string | number, T> | undefined;
@@ -245,7 +242,7 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
   }
 }
 
-/** Without quantiles. */
+/** Only the number of values and their sum. */
 export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
   protected readonly type = 'summary';
   protected readonly parts = SUMMARY_PARTS;

@@ -21,7 +21,6 @@ export class Power {
   #state: PowerState = 'on';
   #piecesLeft = Number.POSITIVE_INFINITY;
 
-  /** With others of its process. */
   readonly shared: SharedResults | undefined;
 
   /** @param crashed called with an uncaught error, once off */

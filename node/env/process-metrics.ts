@@ -75,7 +75,6 @@ function gauge(name: string, help: string, value: number): string {
   return series.text();
 }
 
-/** Per value of a label. */
 function gauges(
   spec: { name: string; help: string; label: string },
   values: Iterable<[string, number]>,

@@ -21,7 +21,7 @@ export function responseOn(
     if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_SOCKET_ASSIGNED') throw error;
     return undefined;
   }
-  // Its client may never close.
+  // The client may keep its side open for ever.
   const onFinish = () => connection.end(() => connection.destroy());
   response.once('finish', onFinish);
   return {

@@ -1,12 +1,11 @@
 /**
  * Finds the latest update of a feed. Only requests tell whether an update exists. The search looks ahead at distances 1, 2,
- * 4, 8, then at the next four powers of two, until one is missing; then it divides the gap evenly until found and missing
- * are adjacent. So reads and round trips are logarithmic, with at most LOOK_AHEAD under way. `data-formats.md` 4.3: without
- * gaps the result is that of reading 0, 1, 2, ...
+ * 4, 8, then at the next four powers of two, until one is missing, and then divides the gap evenly: logarithmic, with at
+ * most LOOK_AHEAD reads under way. `data-formats.md` 4.3: without gaps the result is that of reading 0, 1, 2, ...
  *
  * The end is accepted only when two in a row are missing: a single lost update hides nothing. A slow read counts as missing,
- * as for the network's nodes, but the update after the latest is requested once more, with a longer timeout: a client with a
- * wrong next index would overwrite an update.
+ * but the update after the latest is requested once more, with a longer timeout: a client with a wrong next index would
+ * overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -14,7 +13,6 @@ import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 
 /** More would save round trips for long feeds, but cause vain requests for short ones. */
 const LOOKAHEAD = 4;
-/** Missing in a row. */
 const END = 2n;
 /** The network's value; a cluster takes a few ms. */
 const READ_TIMEOUT_MS = 1_000;
@@ -25,7 +23,7 @@ const SEARCH_TIMEOUT_MS = 20_000;
 
 export interface Update {
   readonly index: bigint;
-  /** Single-owner. */
+  /** A single-owner chunk. */
   readonly chunk: Chunk;
 }
 
@@ -49,7 +47,6 @@ export function findLatest(
   return searchLatest((index, signal) => getter.get(updateAddress(feed, index), signal), after, deps);
 }
 
-/** From any source. */
 export async function searchLatest(
   read: ReadUpdate,
   after: bigint,

@@ -22,7 +22,6 @@ export interface ResolvedUpdate {
   readonly version: 'v1' | 'v2';
   /** 64 bytes with a key. */
   readonly reference: Uint8Array;
-  /** Of the content. */
   readonly root: Chunk;
 }
 

@@ -63,7 +63,7 @@ export async function openFile(
   const { address, key } = decodeReference(reference);
   const root = contentOf(await getRoot(address, getter, options.signal), key);
   const encrypted = key !== undefined;
-  // Before its length is promised.
+  // Checked before a reader promises the length to anyone.
   if (!isLeaf(root)) childrenOf(root, { level: root.level, encrypted });
   return {
     length: root.span,
@@ -120,7 +120,6 @@ interface Subtree extends Reference {
   /** Its recovery, and its place there. */
   readonly siblings: Siblings | undefined;
   readonly place: number;
-  /** Never rejects. */
   fetched: Promise<void> | undefined;
   outcome: Outcome | undefined;
 }
@@ -258,7 +257,6 @@ class Walk {
     this.#frontier = node.next;
   }
 
-  /** Those that overlap the range. */
   #insertChildren(node: Subtree, content: Content): void {
     const rest = node.next;
     let last = node;

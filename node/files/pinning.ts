@@ -3,7 +3,7 @@ import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';
 
-/** The network's number. */
+/** As many as other nodes of the network fetch. */
 const CONCURRENCY = 100;
 
 /** Pinned when it resolves; nothing is kept when it rejects. @throws what `traverse` throws; StoreError */

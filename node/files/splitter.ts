@@ -105,7 +105,6 @@ export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array,
   yield bytes;
 }
 
-/** Span ‖ payload. */
 class Leaves {
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
@@ -200,7 +199,6 @@ interface Level {
   span: bigint;
   /** The newest; moves up unwrapped if it stays alone. */
   last: Child | undefined;
-  /** As stored; only with redundancy. */
   shards: Uint8Array[];
 }
 

@@ -137,7 +137,6 @@ interface WalkDeps {
   readonly getter: ContentGetter;
   readonly signal: AbortSignal;
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** After this failure. */
   readonly maySkip: (error: unknown) => boolean;
   /** Called once. */
   readonly onFailure: (reason: unknown) => void;

@@ -36,14 +36,12 @@ export interface Reference {
 }
 
 export interface Content {
-  /** Of the file. */
   readonly span: bigint;
-  /** 0 if none. */
+  /** 0 without a level. */
   readonly level: RedundancyLevel;
   readonly payload: Uint8Array;
 }
 
-/** As its parent says. */
 export interface Child extends Reference {
   readonly span: bigint;
 }
@@ -118,7 +116,6 @@ function slices(
   return Array.from({ length: count }, (_, i) => bytes.subarray(from + i * width, from + (i + 1) * width));
 }
 
-/** The chunks are no file. */
 export function isMalformed(error: unknown): boolean {
   return error instanceof JoinError && error.code === 'MALFORMED_TREE';
 }
@@ -133,7 +130,6 @@ function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
   return { span: decodeSpan(span), level: level as RedundancyLevel };
 }
 
-/** Of its references. */
 function payloadSize(span: bigint, shape: TreeShape): number {
   const { data, parities } = referenceCounts(span, shape);
   return data * referenceSize(shape) + parities * ADDRESS_SIZE;

@@ -39,7 +39,6 @@ interface BeginOptions {
   readonly deferred: boolean;
   /** Pinned content is stored, so it is pushed at the end. */
   readonly pin?: boolean;
-  /** Aborts direct pushes. */
   readonly signal: AbortSignal;
 }
 
@@ -52,7 +51,6 @@ export interface Upload extends ChunkPutter {
    * @param reference root, 32 or 64 bytes, for the tag; needed for pinned content
    */
   done(reference?: Uint8Array): Promise<void>;
-  /** Stops running pushes. */
   cleanup(): Promise<void>;
 }
 

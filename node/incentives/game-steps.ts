@@ -124,7 +124,6 @@ export class GameSteps {
     if (sent.outcome?.kind === 'mined') await this.#settle(step, round, sent.outcome.receipt);
   }
 
-  /** Once per transaction. */
   async #settle(step: Step, round: number, receipt: Receipt): Promise<void> {
     const record = this.#deps.store.round(round)[step];
     if (record === undefined || record.outcome !== undefined) return;

@@ -42,7 +42,6 @@ export type Phase = 'commit' | 'reveal' | 'claim';
 export interface GameState {
   readonly phase: Phase | 'unknown';
   readonly round: number;
-  /** Last seen. */
   readonly block: number;
   readonly isFrozen: boolean;
   readonly isFullySynced: boolean;
@@ -67,7 +66,7 @@ export interface ProvenSample {
 
 export interface Redistribution {
   state(): GameState;
-  /** Native coin that playing needs. */
+  /** Native coin that the account needs to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
   /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY; ChainError */
   prove(

@@ -15,14 +15,11 @@ import type { InclusionProof, InclusionProofs, SocProof } from '../onchain/incen
 import { IncentivesError } from './ports.ts';
 import { commitmentContent, SAMPLE_SIZE, type SampleItem } from './sample.ts';
 
-/** Per chunk. */
 const SEGMENTS = 128n;
 const LAST = SAMPLE_SIZE - 1;
 
 interface Anchors {
-  /** Of the sample. */
   readonly anchor1: Uint8Array;
-  /** Draws the elements. */
   readonly anchor2: Uint8Array;
 }
 

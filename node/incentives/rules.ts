@@ -28,7 +28,7 @@ const TOO_EARLY: ReadonlySet<string> = new Set([
 export interface Place {
   readonly round: number;
   readonly phase: Phase;
-  /** Within the round. */
+  /** Block within the round. */
   readonly offset: number;
 }
 
@@ -50,7 +50,6 @@ export function comesInTime(head: number, roundLength: number): boolean {
   return next.phase !== 'commit' || placeOf(head + 2, roundLength).phase === 'commit';
 }
 
-/** For this round. */
 export function isFinalRefusal(error: unknown): error is ChainError {
   return (
     error instanceof ChainError && error.code === 'REVERTED' && !TOO_EARLY.has(error.revert?.reason ?? '')

@@ -15,7 +15,6 @@ import { type BatchStore, type Postage, PostageError } from '../postage/ports.ts
 import type { Reserve } from '../store/ports.ts';
 
 export const SAMPLE_SIZE = 16;
-/** Read at once. */
 const PAGE = 256;
 /** Some ms per turn. */
 const HASHED_PER_TURN = 64;
@@ -75,7 +74,6 @@ export async function sampleReserve(
   return sample.items;
 }
 
-/** Without duplicates. */
 export class Smallest {
   readonly items: SampleItem[] = [];
 

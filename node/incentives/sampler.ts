@@ -61,7 +61,6 @@ export function createSampler({ roundLength }: { readonly roundLength: number },
   return (request, signal) => flights.join(keyOf(request), signal, (shared) => make(request, shared));
 }
 
-/** Equal for equal requests only. */
 export function keyOf({ anchor, depth, round }: SampleRequest): string {
   return `${toHex(anchor)}/${depth}/${round}`;
 }

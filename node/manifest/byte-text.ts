@@ -7,7 +7,6 @@ import { isUtf8 } from 'node:buffer';
 /** Only 0x80 to 0xff: others are ASCII. */
 const ESCAPE = 0xdc00;
 const ESCAPED = /[\udc80-\udcff]/u;
-/** In a message. */
 const SHOWN_MAX = 200;
 
 export function textOf(bytes: Uint8Array): string {
@@ -24,7 +23,6 @@ export function textOf(bytes: Uint8Array): string {
   return text;
 }
 
-/** By its first byte. */
 function lengthOfCharacter(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;

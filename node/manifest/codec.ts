@@ -10,7 +10,7 @@ export const KEY_SIZE = 32;
 /** Bytes. */
 export const PREFIX_SIZE_MAX = 30;
 
-/** In the parent's fork. */
+/** Kept in the fork of the parent. */
 export const FLAG_VALUE = 2;
 export const FLAG_EDGE = 4;
 export const FLAG_SEPARATOR = 8;
@@ -46,7 +46,7 @@ export interface StoredNode {
   readonly obfuscationKey: Uint8Array;
   /** Of the entry and every fork's reference: 0, 32 or 64. */
   readonly referenceSize: number;
-  /** Of that size, or empty. */
+  /** Of the reference size, or empty. */
   readonly entry: Uint8Array;
   /** By first prefix byte. */
   readonly forks: readonly StoredFork[];
@@ -83,7 +83,6 @@ function encodeFork({ prefix, flags, reference, metadata }: StoredFork): Uint8Ar
   return [header, reference, size, encoded];
 }
 
-/** Of either version. */
 export function isNode(bytes: Uint8Array): boolean {
   if (bytes.length < NODE_HEADER_SIZE) return false;
   const key = bytes.subarray(0, KEY_SIZE);

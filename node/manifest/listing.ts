@@ -4,7 +4,7 @@ import { ManifestError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
 import type { Metadata } from './metadata.ts';
 
-/** As JSON, about. */
+/** Characters of a page as JSON, about. */
 const PAGE_SIZE_MAX = 8 * 1024 * 1024;
 /** Names of the fields, and signs. */
 const FILE_SIZE = 64;

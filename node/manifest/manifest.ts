@@ -91,7 +91,6 @@ export class Manifest {
   readonly #read: ReadNode;
   readonly #drawKey: DrawKey;
   readonly #root: TrieNode;
-  /** Of nodes read. */
   #kept = 0;
   #memory = 0;
 
@@ -130,7 +129,6 @@ export class Manifest {
     await this.#insert(this.#root, bytes, { reference: entry, metadata });
   }
 
-  /** Of additions, about. */
   get memory(): number {
     return this.#memory;
   }
@@ -335,7 +333,7 @@ function setFork(node: LoadedNode, fork: Fork): void {
   (node.forks as Map<number, Fork>).set(fork.prefix.charCodeAt(0), fork);
 }
 
-/** Not at the very start. */
+/** A separator at the very start does not count. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;

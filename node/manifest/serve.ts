@@ -6,7 +6,7 @@ import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';
 export type Resolution =
   /** Status 200 even for the error document. */
   | { readonly outcome: 'serve'; readonly entry: Entry }
-  /** 308, with a separator. */
+  /** 308, to the path with a separator. */
   | { readonly outcome: 'redirect' }
   /** `NO_INDEX`: the empty path, without a document. `NO_PATH`: nothing matches. `NO_CONTENT`: only metadata. */
   | { readonly outcome: 'not-found'; readonly reason: 'NO_INDEX' | 'NO_PATH' | 'NO_CONTENT' };
@@ -46,7 +46,6 @@ function join(directory: string, name: string): string {
   return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined;
 }
 
-/** Trailing separators. */
 function collapseEnd(path: string): string {
   let end = path.length;
   while (path.endsWith('//', end)) end -= 1;

@@ -35,7 +35,6 @@ const COMPARED_MIN = 32;
 const PAGE_MS = 5_000;
 /** A malicious list may have no end. */
 const COMPARED_MS = 60_000;
-/** Of a bin. */
 const PUSHES_AT_ONCE = 8;
 const PUSHES_MAX = 256;
 /** In a row; the next pushes would fail for the same reason. */
@@ -67,7 +66,6 @@ export interface HandOver {
    * signal
    */
   release(count: number, signal: AbortSignal): Promise<number>;
-  /** Largest neighbourhood first. */
   leftovers(): Leftover[];
   readonly refusal: string | undefined;
 }

@@ -23,7 +23,6 @@ export class Intervals {
     return new Intervals([]);
   }
 
-  /** Undefined for other texts. */
   static decode(text: string): Intervals | undefined {
     if (!TEXT.test(text)) return undefined;
     const intervals = Intervals.none();

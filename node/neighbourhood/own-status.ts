@@ -11,7 +11,6 @@ interface OwnStatusSources {
   readonly postage: Postage;
   readonly puller: Puller;
   readonly fullNode: boolean;
-  /** For others. */
   readonly serving: boolean;
   readonly reachable: boolean;
   readonly capacityDoubling: number;

@@ -43,7 +43,6 @@ type Kind = 'historical' | 'live';
 
 interface Bin {
   readonly number: number;
-  /** When we met. */
   readonly cursor: bigint;
   live: bigint;
   /** In this session, whatever became of it. */
@@ -57,7 +56,6 @@ interface Bin {
 
 interface DoubtfulPage {
   readonly from: bigint;
-  /** Until it is asked for. */
   to: bigint;
   asked: boolean;
 }
@@ -67,7 +65,6 @@ export class PullPeer {
   readonly #deps: PullPeerDeps;
   readonly #ending = new AbortController();
   readonly #bins = new Map<number, Bin>();
-  /** Of bins no longer pulled. */
   readonly #leaving = new Set<Promise<unknown>>();
   /** Pages are repeated one by one. */
   readonly #againSlot = new Slots(1);
@@ -202,7 +199,6 @@ export class PullPeer {
     return bin.cursor < BIN_ID_MAX && (!this.#announcesNews || bin.live <= this.#top(bin.number));
   }
 
-  /** As far as we know. */
   #top(bin: number): bigint {
     return this.#cursors?.cursors[bin] ?? 0n;
   }
@@ -335,7 +331,6 @@ export class PullPeer {
         if (signal.aborted || hasLeft(err)) return;
         metrics.errors.inc();
         log.debug({ err, peer: this.#peer.overlayHex, bin: bin.number }, 'pull failed');
-        // For the next session.
         if (pauseMs === AGAIN_MS.at(-1)) return;
       } finally {
         this.#againSlot.release();

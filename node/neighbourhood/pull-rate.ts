@@ -2,16 +2,14 @@ import type { Clock } from '../../formats/clock.ts';
 
 /**
  * Chunks per second over about the last window: the running window's count, plus the reachable part of the one before.
- * Windows are aligned to the unix epoch at the start (`p2p-protocols.md` 7.3), then monotonic: a set clock would end all
- * windows, and a rate of 0 says that nothing is left to pull. After the last chunk it stays above 0 for at least one window,
- * and is 0 after two.
+ * Windows are aligned to the unix epoch at the start (`p2p-protocols.md` 7.3), then monotonic: a set clock would end them
+ * all, and a rate of 0 says that nothing is left to pull.
  */
 export class PullRate {
   readonly #windowMs: number;
   readonly #clock: Clock;
   /** Between wall clock and monotonic one, ms. */
   readonly #epoch: number;
-  /** Since the unix epoch. */
   #window = 0;
   #current = 0;
   #previous = 0;

@@ -8,7 +8,6 @@ const OUTSIDE_MAX = 2;
 export const FAR_UNREAD_MAX = 10_000n;
 /** From all peers together. */
 export const PULLING = { perSecond: 1_000, burst: 1_000 } as const;
-/** At the latest. */
 export const RECALCULATE_MS = 300_000;
 /** Doubled with every further failure. */
 const BACK_OFF_MS = 500;

@@ -26,7 +26,7 @@ export interface PullerDeps {
   readonly topology: Pick<Topology, 'peers'>;
   /** Started with its record: of the same testbed. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** In the bounded address book. */
+  /** The address book is bounded. */
   readonly isKnown: (overlayHex: string) => boolean;
   readonly pullsync: Pullsync;
   readonly reserve: Pick<Reserve, 'radius' | 'onRadius'>;
@@ -118,7 +118,6 @@ class ReservePuller implements Puller {
   }
 
   #connected(peer: Peer): void {
-    // By an earlier listener.
     if (peer.closed.aborted || this.#stopped.signal.aborted) return;
     if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));

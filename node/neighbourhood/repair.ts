@@ -61,7 +61,6 @@ class DamageRepair implements Repair {
     this.#next?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#next = undefined;
-      // Left to the next round.
       if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
       else this.#round = this.#all().finally(() => (this.#round = undefined));
     });

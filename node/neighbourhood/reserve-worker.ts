@@ -8,8 +8,7 @@
  *   every so often                 the radius shrinks by one if the reserve stays too empty, or if the
  *                                  sibling neighbourhood has lost its nodes and there is room for its chunks
  *
- * One thing at a time, in this order. Expired batches are those in the reserve that postage does not know, searched for at
- * the start and whenever there may be one: a crash loses track of none.
+ * One thing at a time, in this order. Expired batches are those that postage does not know: a crash loses track of none.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -52,7 +51,7 @@ export interface ReserveWorkerDeps {
   readonly handOver: HandOver;
   readonly topology: Pick<Topology, 'peers' | 'onChange'>;
   readonly overlay: Uint8Array;
-  /** Historical chunks per second. */
+  /** Historical chunks per second from the peers. */
   readonly pullRate: () => number;
   /** Once, when the radius is good enough to ask peers by. */
   readonly onSettled: () => void;
@@ -79,7 +78,6 @@ export interface Congestion {
   readonly missing: string | undefined;
   /** Below the radius, while the reserve is over capacity. */
   readonly leftovers: readonly Leftover[];
-  /** Why no node takes them. */
   readonly refusal: string | undefined;
 }
 

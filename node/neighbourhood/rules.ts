@@ -61,7 +61,6 @@ export interface Neighbourhood {
   /** First address bits, as `0` and `1`. */
   readonly prefix: string;
   readonly size: number;
-  /** Shared with this node. */
   readonly proximity: number;
 }
 

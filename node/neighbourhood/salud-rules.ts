@@ -5,7 +5,7 @@ import { BINS } from '../../formats/chunk/address.ts';
 const QUICK_SHARE = 0.4;
 /** Of the peers: those with enough connections. */
 const CONNECTED_SHARE = 0.8;
-/** Bits below the network's depth. */
+/** Bits by which a peer may lie below the network's depth. */
 const DEPTH_TOLERANCE = 2;
 /**
  * Equally quick, ms: on one machine answers differ by process scheduling alone, which would make three of five nodes
@@ -19,7 +19,6 @@ export interface PeerReport {
   readonly batchCommitment: bigint;
   /** Chunks. */
   readonly reserveSizeWithinRadius: bigint;
-  /** Of the request. */
   readonly durationMs: number;
   /** Within our radius. */
   readonly neighbour: boolean;

@@ -1,7 +1,7 @@
 /**
  * How healthy peers are, and the network's radius, by status requests. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
- * Rounds start after the warm-up and become rarer; while peers arrive, the next one waits. A new peer is asked at once and
- * judged by the last norms, so that a returning node is not avoided; without norms it starts a round.
+ * Rounds start after the warm-up and become rarer; while peers arrive, the next one waits. A new peer is judged at once by
+ * the last norms, so that a returning node is not avoided.
  */
 
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
@@ -18,7 +18,7 @@ import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts'
 const PAUSE_GROWTH_MAX = 60;
 /** … but no further. */
 const PAUSE_MAX_MS = 300_000;
-/** First pauses without arrivals. */
+/** Peers count as no longer arriving after this many first pauses without one. */
 const QUIET_PAUSES = 5;
 /** First pauses that a round waits at most. */
 const PATIENCE_PAUSES = 30;
@@ -34,9 +34,7 @@ export interface SaludDeps {
   readonly status: Pick<Status, 'request'>;
   readonly host: Pick<Host, 'onConnected'>;
   readonly topology: Pick<Topology, 'peers' | 'neighbours' | 'rated'>;
-  /** Undefined without any. */
   readonly committedDepth: () => number | undefined;
-  /** Within the radius. */
   readonly reserveSize: () => number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -76,7 +74,6 @@ class PeerHealth implements Salud {
   #selfHealthy = true;
   /** Of a full peer, monotonic. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
-  /** One after another. */
   #work: Promise<void> | undefined;
   #loop: Promise<void> | undefined;
 
@@ -199,7 +196,6 @@ class PeerHealth implements Salud {
   /** @returns undefined without an answer, or when not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
-    // Its leaving ends the stream.
     const { signal } = this.#stopped;
     const startedAt = clock.monotonic();
     try {

@@ -12,7 +12,6 @@ export interface SendingChain extends Chain {
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
   /** @returns the endpoint's hash */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
-  /** As of a block. */
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
   /** In the pool, mined, or neither. */

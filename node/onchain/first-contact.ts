@@ -10,7 +10,7 @@ import { type Chain } from './ports.ts';
 
 /** For each query; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;
-/** Doubles up to the longest. */
+/** Doubles with every attempt. */
 const PAUSE_MIN_MS = 250;
 const PAUSE_MAX_MS = 1_000;
 

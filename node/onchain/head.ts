@@ -74,7 +74,6 @@ export class Head {
   }
 }
 
-/** And has no transactions. */
 export function isEmptyAfter(header: BlockHeader, before: { readonly hash: string }): boolean {
   return header.parentHash === before.hash && header.transactions === 0;
 }

@@ -36,7 +36,6 @@ function endpointUrl(endpoint: string): URL {
 class HttpEndpoint implements ChainEndpoint {
   readonly shown: string;
   readonly #url: URL;
-  /** Up to the body's length. */
   readonly #head: string;
   readonly #slots = new Slots(CONNECTIONS_MAX);
   /** The youngest last. */

@@ -17,7 +17,6 @@ export const ONCHAIN_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** By JSON-RPC method. */
 export const CALL_METRICS = {
   eth_getTransactionByHash: ofCalls('transaction', 'a transaction'),
   eth_getTransactionReceipt: ofCalls('transaction_receipt', 'a receipt'),
@@ -25,7 +24,6 @@ export const CALL_METRICS = {
   eth_getBlockByNumber: ofCalls('block_header', 'a block header'),
   eth_getBalance: ofCalls('balance', 'a balance'),
   eth_getTransactionCount: ofCalls('nonce_at', 'the number of mined transactions of an account'),
-  // For the pool.
   eth_getTransactionCount_pending: ofCalls('pending_nonce_at', 'the next nonce of an account'),
   eth_call: ofCalls('eth_call', 'a contract call'),
   eth_getCode: ofCalls('code_at', 'the code of a contract'),

@@ -107,7 +107,6 @@ export interface Transactions {
    */
   execute(request: TransactionRequest, signal: AbortSignal): Promise<Receipt>;
   find(hash: string): SentTransaction | undefined;
-  /** By nonce. */
   pending(): SentTransaction[];
   /** The stored bytes. @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it */
   resend(hash: string, signal: AbortSignal): Promise<void>;

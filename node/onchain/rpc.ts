@@ -18,7 +18,6 @@ const BUSY_PAUSE_MS = 100;
 const NEVER_REPEATED = 'eth_getLogs';
 
 export interface ChainEndpoint {
-  /** Shown in errors. */
   readonly shown: string;
   /** @returns the answer's text @throws ChainError, any other error when it cannot be reached; the signal's reason */
   post(request: string, signal: AbortSignal): Promise<string>;
@@ -35,7 +34,6 @@ interface RpcDeps {
 export interface Rpc extends SendingChain {
   /** @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
-  /** At the last poll. */
   readonly head: Head;
   /** Later calls open new connections. */
   close(): void;

@@ -41,7 +41,6 @@ export interface PeerHostDeps {
 export interface HostOptions extends PeerHostOptions {
   /** Port 0 takes a free one. */
   readonly listen: string;
-  /** `host:port` to advertise. */
   readonly natAddress?: string;
   readonly secure?: Certificate & { readonly listen: string; readonly natAddress?: string };
   /** Certificates to trust besides those of Node.js: PEM. */
@@ -51,6 +50,5 @@ export interface HostOptions extends PeerHostOptions {
 export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
   /** Ed25519 seed, 32 bytes: the libp2p identity. */
   readonly identity: Uint8Array;
-  /** For the identities of probes. */
   readonly random: Random;
 }

@@ -95,7 +95,6 @@ export type ProtocolHandler = (stream: MessageStream, signal: AbortSignal) => Pr
 export type HeadersAnswer = (peer: Peer, received: Headers) => Headers;
 
 export type HostErrorCode =
-  /** At exactly that address. */
   | 'ALREADY_CONNECTED'
   | 'SELF_DIAL'
   | 'PEER_BLOCKLISTED'
@@ -113,7 +112,7 @@ export type HostErrorCode =
 
 export class HostError extends Error {
   readonly code: HostErrorCode;
-  /** Of `DIAL_PAUSED`. */
+  /** Of `DIAL_PAUSED`: when to try again. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: HostErrorCode, message: string, options?: ErrorOptions & { retryAfterMs?: number }) {
@@ -128,7 +127,6 @@ export class HostError extends Error {
 export type NetworkStatus = 'Unknown' | 'Available' | 'Unavailable';
 
 export interface BlocklistEntry {
-  /** Overlay hex. */
   readonly overlay: string;
   readonly fullNode: boolean;
   readonly reason: string;

@@ -32,7 +32,6 @@ export interface MemoryNetworkOptions {
   readonly windowOf?: ((peerId: string) => number | undefined) | undefined;
 }
 
-/** Stands between all nodes. */
 export interface MemoryRelay {
   /** @param connection known by this object from now on @param dialler peer id */
   opened(connection: object, dialler: string, dialled: string): void;

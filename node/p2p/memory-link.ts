@@ -71,7 +71,7 @@ export class MemoryLink implements Link {
     this.owner = owner;
   }
 
-  /** The dialler's, for both ends. */
+  /** The same for both ends. */
   get connection(): object {
     return this.direction === 'outbound' ? this : (this.twin ?? this);
   }
@@ -287,7 +287,6 @@ class MemoryStream implements RawStream {
     );
   }
 
-  /** As when the connection breaks. */
   break(reason: Error): void {
     this.#owner.receive(() => this.fail(reason));
   }

@@ -64,7 +64,6 @@ class PeerHost implements Host {
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
   readonly #streams: PeerStreams;
-  /** Transport identities that are accepted. */
   readonly #allowed: ReadonlySet<string | undefined>;
   readonly #listensAt: (remoteId: string) => readonly string[] | undefined;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;

@@ -18,7 +18,6 @@ export interface RawStream {
   read(): Promise<Uint8Array | undefined>;
   /** Ends our side. Safe to call twice. */
   closeWrite(): void;
-  /** Both sides, at any time. */
   reset(reason: Error): void;
 }
 
@@ -27,11 +26,9 @@ export interface AcceptedStream {
   readonly stream: RawStream;
 }
 
-/** A connection, introduced or not. */
 export interface Link {
   /** Proved by the transport. */
   readonly remoteId: string;
-  /** Without `/p2p/`. */
   readonly remoteAddress: string;
   readonly direction: 'inbound' | 'outbound';
   /** Each with `/p2p/`; the observed address when the other end says nothing. */
@@ -48,20 +45,16 @@ export interface Link {
 }
 
 export interface LinkEvents {
-  /** A handler exists. */
   supports(protocolId: string): boolean;
   /** Dialled by either side. */
   opened(link: Link): void;
-  /** Once per opened link. */
   closed(link: Link): void;
   /** `protocolId` is supported and agreed. */
   accepted(link: Link, protocolId: string, stream: RawStream): void;
-  /** For peers that ask. */
   protocolIds(): string[];
 }
 
 export interface Transport {
-  /** Own libp2p identity. */
   readonly localId: string;
   /** Without `/p2p/`; empty before start. */
   addresses(): string[];

@@ -38,7 +38,6 @@ const FRAGMENTS_MAX = 16;
 const READS_MAX = 1024;
 /** For the other end to close its side. */
 const CLOSE_TIMEOUT_MS = 1000;
-/** Bytes of a request's lines. */
 const REQUEST_SIZE_MAX = 8192;
 /** Length of the first line said over plain TCP. */
 const MULTISTREAM_START = 0x13;
@@ -145,7 +144,6 @@ async function secured(
   const socket = connectTls({
     socket: bare,
     host: name,
-    // An address is no server name (RFC 6066, 3).
     ...(isIP(name) === 0 ? { servername: name } : {}),
     secureContext: trust(),
   });
@@ -178,7 +176,7 @@ async function listenSecurely(
   const waiting = new Map<string, Connection>();
   const idOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
     `${remotePort} ${remoteAddress} ${localPort} ${localAddress}`;
-  // The transport limits the time.
+  // The transport limits the time, as for all that it accepts.
   const tls = createTlsServer({ cert, key }, (socket) => {
     const connection = waiting.get(idOf(socket));
     if (connection === undefined) return void socket.destroy();

@@ -1,15 +1,15 @@
 /**
- * A node among others in one process. Its owner provides clock, randomness, keys, log and disk, its peers are on a network
- * in memory, and only its API and chain queries use sockets; each can be replaced.
+ * A node among others in one process. Its owner provides clock, randomness, keys, log and disk; peers are on a network in
+ * memory, and only API and chain queries use sockets. Each part can be replaced.
  *
  * The owner can control the running node without its help:
  *
- * - `cut` is a power cut, or `kill -9`. From the call on no timer fires, no message leaves or arrives, and nothing reaches
- *   disk or log. Links break without a goodbye, ports are freed. What the store had acknowledged stays, and a new node can
- *   start on it. The promise of `startNode`, or of `stop`, may never settle.
- * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes, answers, due timers and writes wait, and continue in
- *   order. Unlike in a process, running code continues until it waits; the other side never gives up a silent connection in
- *   memory; and Node.js drops a connection whose request head does not come within seconds.
+ * - `cut` is a power cut, or `kill -9`. From the call on no timer fires, no message passes, and nothing reaches disk or log.
+ *   Links break without a goodbye, ports are freed. What the store had acknowledged stays for a new node. The promise of
+ *   `startNode`, or of `stop`, may never settle.
+ * - `freeze` and `thaw` are SIGSTOP and SIGCONT. Requests, bytes, answers, timers and writes wait, and continue in order.
+ *   Unlike in a process, running code continues until it waits; the other side never gives up a silent connection in memory;
+ *   and Node.js drops a connection whose request head does not come within seconds.
  * - An uncaught error is the node's crash: it is cut, and `onCrash` is called. Errors of unhandled promises count after
  *   `containCrashes`.
  *

@@ -1,7 +1,7 @@
 /**
- * Everything a node takes from the world. No code of the node knows which platform it has: the machine (`machine.ts`), or
- * memory (`memory.ts`), where many nodes run in one process. The parts are independent (`{ ...machinePlatform(...), clock
- * }`), so every function receives the clock and randomness it needs.
+ * Everything a node takes from the world: the machine (`machine.ts`), or memory (`memory.ts`), where many nodes run in one
+ * process. The parts are independent (`{ ...machinePlatform(...), clock }`), so every function receives the clock and
+ * randomness it needs.
  */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Clock } from '../../formats/clock.ts';
@@ -28,7 +28,6 @@ export interface NodeKeys {
 
 export interface LogSettings {
   readonly verbosity: Verbosity;
-  /** In every log line. */
   readonly name?: string;
 }
 

@@ -1,8 +1,7 @@
 /**
- * Mirror of the postage contract: every live batch, and what has been paid per chunk since genesis. Events change it page by
- * page, each one set of records, so a page is on disk completely or not at all. A failed page stops the process, so memory
- * changes in place. `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario),
- * postage.json.
+ * Mirror of the postage contract: live batches, and what has been paid per chunk since genesis. Each page of events is one
+ * set of records: on disk completely or not at all. A failed page stops the process, so memory changes in place.
+ * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -21,7 +20,6 @@ const PRICE_CHANGES = 'pricechanges';
 const RECORD_SIZE = 95;
 /** block, total amount, price, hash: one word each. */
 const CHAIN_STATE_SIZE = 128;
-/** Without the hash. */
 const PRICE_CHANGE_SIZE = 96;
 const WORD_SIZE = 32;
 
@@ -278,7 +276,6 @@ function inconsistent(message: string): PostageSyncError {
   return new PostageSyncError('EVENTS_INCONSISTENT', message);
 }
 
-/** Then the amount. */
 function putBatch(batch: MirroredBatch): KeyValueChange {
   const value = new Uint8Array(RECORD_SIZE + WORD_SIZE);
   value.set(encodeBatch(batch));

@@ -21,7 +21,7 @@ const BUCKET_DIGITS = 8;
 /** Per transaction: other writers get their turn. */
 const DROP_PAGE = 1000;
 
-/** Without counters. */
+/** Without its counters. */
 export type IssuerRecord = Omit<Issuer, 'utilization' | 'displaced'>;
 
 export interface IssuerDeps {

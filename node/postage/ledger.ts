@@ -1,7 +1,7 @@
 /**
  * The mirror with its records: each page of events is a transaction, and the newest are undone when the chain replaces their
- * blocks. Beyond what is remembered, a second mirror is built from the start block while the first serves; then the records
- * change at once. So every crash leaves a consistent state.
+ * blocks. Beyond these, a second mirror is built from the start block while the first serves; then the records change at
+ * once. Every crash leaves a consistent state.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -43,7 +43,6 @@ interface LedgerDeps {
 }
 
 export interface PageEnd extends Anchor {
-  /** After it. */
   readonly full: boolean;
 }
 
@@ -159,7 +158,6 @@ export class Ledger {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }
 
-  /** That pages go into. */
   #open(): BatchMirror {
     return this.#rebuilt?.mirror ?? this.#mirror;
   }
@@ -231,7 +229,6 @@ function change(mirror: BatchMirror, { block, event }: PlacedEvent): boolean {
   }
 }
 
-/** With the changes written. */
 function overlaid(
   state: KeyValueStore,
   changes: readonly KeyValueChange[],

@@ -33,7 +33,6 @@ const CONTRACT_PAUSE_MS = 250;
 export interface ListenerOptions {
   /** `0x` and 40 lower-case hex, like `token`. */
   readonly contract: string;
-  /** Taken by the contract. */
   readonly token: string;
   readonly startBlock: number;
   /** Not read yet, against reorganisations. */
@@ -53,7 +52,6 @@ export interface PlacedEvent {
 export interface ListenerDeps {
   readonly chain: Pick<Chain, 'header' | 'logs' | 'call'>;
   readonly clock: Clock;
-  /** Of polls. */
   readonly pace: Pick<Pace, 'found' | 'nothing' | 'pause'>;
   readonly log: Logger;
   readonly lastBlock: () => number;
@@ -106,7 +104,6 @@ export async function followPostage(
 type NextPage =
   /** `full`: more pages wait. */
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
-  /** Read before. */
   | { readonly kind: 'nothing-new' }
   /** Too short, or shorter than what was read. */
   | { readonly kind: 'wait' };
@@ -131,7 +128,6 @@ type PollResult =
       readonly kind: 'page';
       readonly events: readonly PlacedEvent[];
       readonly end: Anchor & { readonly full: boolean };
-      /** Without postage events. */
       readonly empty: boolean;
     }
   /** `pages` as for `goBack`. */
@@ -149,7 +145,6 @@ function poller(
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
-  /** With nothing to do. */
   let quietHead: string | undefined;
   return async () => {
     try {

@@ -12,7 +12,6 @@ const DUE = 0.99;
 const PAUSES_MAX = 10;
 
 export interface PaceOptions {
-  /** Between close polls. */
   readonly pollIntervalMs: number;
   readonly blockTimeMs: number;
 }

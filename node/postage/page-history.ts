@@ -10,7 +10,6 @@ const BLOCK_DIGITS = 12;
 export const UNDO_BLOCKS = 128;
 
 interface StoredUndo {
-  /** Null before the first page. */
   readonly anchor: Anchor | null;
   /** Previous content in hex; null: none. */
   readonly before: readonly (readonly [key: string, value: string | null])[];

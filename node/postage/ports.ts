@@ -7,7 +7,6 @@ export interface Batch {
   readonly id: Uint8Array;
   /** Normalised, per chunk. */
   readonly value: bigint;
-  /** Of creation. */
   readonly start: number;
   /** 20 bytes. */
   readonly owner: Uint8Array;
@@ -17,7 +16,6 @@ export interface Batch {
 }
 
 export interface ChainState {
-  /** Last applied. */
   readonly block: number;
   /** Per chunk since genesis. */
   readonly totalAmount: bigint;
@@ -38,7 +36,6 @@ export interface BatchStore {
 export interface Issuer {
   readonly batchId: Uint8Array;
   readonly label: string;
-  /** Bought, per chunk. */
   readonly amount: bigint;
   readonly depth: number;
   readonly bucketDepth: number;
@@ -53,7 +50,7 @@ export interface Issuer {
 export type PostageErrorCode =
   | 'BATCH_NOT_FOUND'
   | 'BATCH_NOT_USABLE'
-  /** Or is another account's now. */
+  /** Also a batch that is another account's now. */
   | 'BATCH_EXPIRED'
   | 'BATCH_OVERISSUED'
   | 'STAMP_INVALID'
@@ -75,7 +72,6 @@ export class PostageError extends Error {
   }
 }
 
-/** Without its content. */
 export type Stampable = Pick<Chunk, 'address' | 'identity'>;
 
 /** Synchronous: counters are in memory, their writes queued before the chunk's. */

@@ -54,12 +54,12 @@ export interface PostageOptions {
   readonly startBlock: number;
   /** Of a batch without a purchase record. */
   readonly foundLabel: string;
-  /** Before an own batch stamps. */
+  /** Age before an own batch may stamp. */
   readonly usableBlocks: number;
   readonly tailBlocks: number;
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
-  /** Configured; for lifetimes. */
+  /** Lifetimes are computed with it. */
   readonly blockTimeMs: number;
   /** Chunks. */
   readonly reserveCapacity: number;
@@ -331,7 +331,6 @@ class ContractPostage implements PostageService {
     this.#setGauges();
   }
 
-  /** Their events were applied. */
   async #revert(pages: number | undefined): Promise<void> {
     const { log } = this.#deps;
     const from = this.batches.chainState().block;

@@ -1,7 +1,6 @@
 /** `node-behaviour.md` 3.2, `data-formats.md` 6. */
 import type { Batch, ChainState } from './ports.ts';
 
-/** 2^16 buckets. */
 export const BUCKET_DEPTH = 16;
 /** 4 bytes per bucket; anyone may create a batch for this node. */
 export const BUCKET_DEPTH_MAX = 20;
@@ -18,7 +17,7 @@ const SLOTS_MAX = 2 ** 32;
 /** 64 bits: the status protocol and API readers. */
 const COMMITMENT_MAX = 2n ** 64n - 1n;
 
-/** Mutable or not. */
+/** The same for mutable and immutable batches. */
 export function slotsPerBucket(batch: { readonly depth: number; readonly bucketDepth: number }): number {
   return Math.min(SLOTS_MAX, 2 ** (batch.depth - batch.bucketDepth));
 }

@@ -1,7 +1,6 @@
 /**
  * Asks one peer after another for the same thing, several at a time, until one delivers: `p2p-protocols.md` 4.8 and 4.9,
- * retry loops. Attempts are never cancelled: a peer that delivers late must still be paid, so an attempt continues until its
- * own deadline.
+ * retry loops. Attempts are never cancelled, because a peer that delivers late must still be paid.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -32,7 +31,6 @@ export interface AttemptsPlan<T, R> {
   reserve(peer: Peer): Credit;
   /** Calls `wake` once when a refused peer can be asked. */
   awaitCredit(peer: Peer, wake: () => void): Disposable;
-  /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;
   /** Makes a delivery the call's result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
@@ -66,7 +64,6 @@ class Attempts<T, R> {
   readonly #clock: Clock;
   readonly #end = Promise.withResolvers<AttemptsOutcome<R>>();
   #over = false;
-  /** End with the call. */
   #preemption: Disposable | undefined;
   #multiplexing: Disposable | undefined;
   #creditPause: Disposable | undefined;

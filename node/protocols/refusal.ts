@@ -4,7 +4,6 @@
  */
 import type { Host } from '../p2p/host.ts';
 
-/** Refusal of such a peer. */
 const REFUSED_MS = 60_000;
 const REASON = 'unexpected request while in light mode';
 

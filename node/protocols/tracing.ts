@@ -11,7 +11,6 @@ import { PUSHSYNC } from './pushsync/wire.ts';
 import type { Retrieval } from './retrieval/retrieval.ts';
 import { RETRIEVAL } from './retrieval/wire.ts';
 
-/** By protocol id. */
 export const SERVED_AS = { [PUSHSYNC.id]: 'pushsync-handler', [RETRIEVAL.id]: 'handle-retrieve-chunk' };
 
 /** Protocol id → span of serving its streams; absent: none. */

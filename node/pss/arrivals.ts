@@ -44,7 +44,6 @@ export class Arrivals {
     this.#trying ??= this.#tryWaiting();
   }
 
-  /** After the signal. */
   async stopped(): Promise<void> {
     await this.#trying;
   }

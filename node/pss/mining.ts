@@ -31,7 +31,7 @@ export function checkTargets(targets: readonly Uint8Array[]): void {
 }
 
 interface MiningOptions {
-  /** Meaningless bytes at the end. */
+  /** Meaningless bytes at the end of the chunk. */
   readonly padding: number;
   readonly clock: Pick<Clock, 'sleep'>;
   readonly signal: AbortSignal;

@@ -84,7 +84,6 @@ export class Subscriptions {
     };
   }
 
-  /** With subscribers. */
   keys(): Iterable<string> {
     return this.#byKey.keys();
   }

@@ -1,9 +1,9 @@
 /**
  * Chunk bytes, stored once for all logical stores, with a reference count (`node-behaviour.md` 2.1). A transaction does not
- * reuse a slot that it freed: if it were lost in a crash, the committed record would name other bytes.
+ * reuse a slot that it freed: after a crash the committed record would name other bytes.
  *
- * Bytes are checked at every read. A chunk with wrong bytes counts as missing in all logical stores; it keeps record and
- * references until it is put again.
+ * A chunk with wrong bytes, found at a read, counts as missing in all logical stores; it keeps record and references until
+ * it is put again.
  */
 import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -95,12 +95,11 @@ export class ChunkTable implements Damage {
     return this.#isMarked(this.#backend, address);
   }
 
-  /** Checks the bytes. */
+  /** Reads and checks the bytes. */
   isReadable(address: Uint8Array): boolean {
     return this.get(address) !== undefined;
   }
 
-  /** Readable or not. */
   isRecorded(address: Uint8Array): boolean {
     return this.#backend.has('chunks', address);
   }

@@ -16,7 +16,6 @@ const ED25519_DER_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 export interface KeyOptions {
   /** Created with mode 0700. */
   readonly directory: string;
-  /** File name without `.key`. */
   readonly name: string;
   readonly password: string;
   readonly kind: 'secp256k1' | 'ed25519';

@@ -1,8 +1,8 @@
 /**
  * The store on disk: an LMDB environment, and a file of slots. A resolved write survives `kill -9`, but not a power failure,
- * so no write waits for the disk. With `durability: 'disk'` it survives one: slots are synced before the transaction that
- * names them, and LMDB's pages before the one that makes them count. Changes of one turn share a transaction, which runs on
- * this thread: cheaper than handing it to another.
+ * so no write waits for the disk. With `durability: 'disk'` slots are synced before the transaction that names them, and
+ * LMDB's pages before the one that makes them count. Changes of one turn share a transaction, which runs on this thread:
+ * cheaper than handing it to another.
  */
 import {
   chmodSync,
@@ -94,7 +94,6 @@ export async function openOffline(path: string): Promise<Backend> {
 }
 
 export interface ShrinkingBackend extends Backend {
-  /** After the first `count` slots. */
   cutSlots(count: number): void;
   /** Without empty pages. Only `close` may follow. */
   swapIndex(): Promise<void>;
@@ -247,7 +246,6 @@ function environmentOptions(path: string, durable: boolean): RootDatabaseOptions
   return options;
 }
 
-/** After the commit. */
 type Settle = () => void;
 
 interface Change {

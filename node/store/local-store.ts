@@ -66,7 +66,6 @@ export async function openLocalStore(
 
 interface StoresDeps extends LocalStoreDeps {
   readonly disk: DiskSpace;
-  /** Watched. */
   readonly backend: Backend;
   readonly undoing: Undoing;
 }

@@ -24,7 +24,7 @@ const FOLDER_MODE = 0o700;
 /** Nobody else may enter it. */
 export function makeClosedFolder(path: string): void {
   makeFolder(path, FOLDER_MODE);
-  // Older versions made it open.
+  // Older versions made it open to others.
   chmodSync(path, FOLDER_MODE);
 }
 
@@ -121,7 +121,7 @@ function startTime(pid: number): string | undefined {
     // The name in parentheses may hold anything: fields count from its end. State first, threads 18th, start time 20th.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     const [state] = fields;
-    // Other threads may still write.
+    // A process's first thread ends before others, which still write.
     const hasEnded = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
     return hasEnded ? undefined : fields[19];
   } catch (error) {

@@ -39,7 +39,6 @@ export class MemoryDisk {
   /** Set by the owner; undefined: unlimited. */
   availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
-  /** Without a copy. */
   readonly #seen: Slots;
   #inUse = false;
 
@@ -154,7 +153,6 @@ function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefi
 }
 
 interface MemoryStoreDeps extends LocalStoreDeps {
-  /** Default: an empty one. */
   readonly disk?: MemoryDisk;
   /** Can be frozen and cut from outside. */
   readonly power?: Power;

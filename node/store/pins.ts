@@ -1,7 +1,7 @@
 /**
  * Pinned content (`node-behaviour.md` 2.3): each entry holds one reference to a chunk below a root. While a collection is
- * filled or given up, a marker lies in `openPins`; one found at the start is of a crash, and the collection is removed. A
- * root changes in one transaction with the marker, so content is pinned completely or not at all.
+ * filled or given up, a marker lies in `openPins`; at a start its collection is removed. A root changes in one transaction
+ * with the marker: content is pinned completely or not at all.
  */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -25,7 +25,7 @@ import {
 import { WriteBehind } from './write-behind.ts';
 
 const FIRST_COLLECTION = 1;
-/** Per transaction: milliseconds. */
+/** Released per transaction, within milliseconds. */
 const DISSOLVE_STEP = 256;
 /** Between two turns of other work: a few milliseconds. */
 const CHECK_STEP = 64;

@@ -24,7 +24,6 @@ export type KeyValueChange =
 export interface ChunkReader {
   /** Also a chunk handed over to a peer a moment ago. The caller may keep the bytes; damaged ones count as missing. */
   get(address: Uint8Array): Chunk | undefined;
-  /** Readable; checks the bytes. */
   has(address: Uint8Array): boolean;
   /** Writes a chunk again if the stored one is known to be damaged. Never waits for the disk. */
   heal(chunk: Chunk): void;
@@ -32,7 +31,6 @@ export interface ChunkReader {
 
 /** They count as missing until put again. */
 export interface Damage {
-  /** Ascending. */
   damaged(limit: number): Uint8Array[];
   /** @returns ends the calls */
   onDamaged(listener: (address: Uint8Array) => void): () => void;
@@ -73,7 +71,6 @@ export interface UploadSession {
 }
 
 export interface PendingPush {
-  /** Order of pushing. */
   readonly sequence: number;
   readonly tagUid: number;
   readonly address: Uint8Array;
@@ -134,7 +131,7 @@ export interface Reserve {
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean;
   /** 16 bytes, tells entries apart in pull syncing 2.0.0; undefined when the chunk cannot be read. */
   sumOf(entry: ReserveEntry): Uint8Array | undefined;
-  /** Only in a `convergent` store. */
+  /** Only in a store opened as `convergent`. */
   entryOf(address: Uint8Array, sum: Uint8Array): ReserveEntry | undefined;
   load(
     address: Uint8Array,
@@ -161,7 +158,6 @@ export interface Reserve {
   hasIndex(stamp: Pick<Stamp, 'batchId' | 'index'>): boolean;
   /** Called by puts that leave no room within the radius. @returns ends the calls */
   onOverflow(listener: () => void): () => void;
-  /** Ascending. Yields to other work. */
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]>;
   /** For every new visible entry. @returns ends the calls */
   onPut(listener: (bin: number) => void): () => void;
@@ -178,7 +174,7 @@ export interface Reserve {
   onRadius(listener: (radius: number, before: number) => void): () => void;
   /** 32 entries, 0 for an empty bin. */
   lastBinIds(): bigint[];
-  /** Unix seconds of creation. */
+  /** Unix seconds of the reserve's creation. */
   epoch(): bigint;
   capacity(): number;
   /** Within the radius, regardless of the disk. */
@@ -191,13 +187,11 @@ export interface PinSession {
   put(chunk: Chunk): Promise<void>;
   /** Durable when it resolves. A pinned root stays as it is. @param reference 32 or 64 bytes */
   done(reference: Uint8Array): Promise<void>;
-  /** As that of an upload. */
   cleanup(): Promise<void>;
 }
 
 export interface PinCheck {
   readonly total: number;
-  /** Absent chunks. */
   readonly missing: number;
   /** Unreadable, or not matching the address. */
   readonly invalid: number;
@@ -207,7 +201,6 @@ export interface PinCheck {
 export interface Pins {
   openSession(): PinSession;
   has(reference: Uint8Array): boolean;
-  /** Ascending. */
   list(after: Uint8Array | undefined, limit: number): Uint8Array[];
   /** Chunks that nothing else holds are gone when it resolves. @returns false when not pinned */
   remove(reference: Uint8Array): Promise<boolean>;
@@ -237,7 +230,6 @@ export interface Disk {
   expect(): void;
 }
 
-/** Of all logical stores. */
 export interface ChunkTotals {
   readonly chunks: number;
   /** Held by several stores. */
@@ -249,7 +241,6 @@ export interface LocalStore {
   readonly chunks: ChunkReader;
   readonly damage: Damage;
   readonly disk: Disk;
-  /** Page by page. */
   chunkTotals(): Promise<ChunkTotals>;
   readonly tags: TagStore;
   readonly uploads: UploadStore;
@@ -258,6 +249,6 @@ export interface LocalStore {
   readonly cache: Cache;
   /** Of one subsystem, such as `addressbook`. */
   state(subsystem: string): KeyValueStore;
-  /** After open writes. */
+  /** Waits for open writes first. */
   close(): Promise<void>;
 }

@@ -4,7 +4,6 @@
  */
 import type { Entry } from './backend.ts';
 
-/** Entries before a split. */
 const RUN_MAX = 128;
 
 interface Run {
@@ -95,7 +94,6 @@ export class SortedTable {
   }
 }
 
-/** Keys below `text`. */
 function position(keys: readonly string[], text: string): number {
   let low = 0;
   let high = keys.length;

@@ -2,7 +2,6 @@ import type { Backend } from './backend.ts';
 import type { KeyValueStore } from './ports.ts';
 import { behind, join } from './records.ts';
 
-/** Per read. */
 const PAGE = 256;
 const TERMINATOR = new Uint8Array(1);
 

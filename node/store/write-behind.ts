@@ -34,7 +34,6 @@ export class WriteBehind {
     this.#throwFailure();
   }
 
-  /** Whether they fail or not. */
   async ended(): Promise<void> {
     await this.#newest;
   }

@@ -29,7 +29,6 @@ export interface LastCashout {
   readonly transactionHash: string;
   /** `cancelled`: another transaction took its place. */
   readonly state: 'pending' | 'reverted' | 'cancelled' | 'done';
-  /** When done. */
   readonly result: Cashed | undefined;
 }
 

@@ -27,13 +27,13 @@ export interface IssuedCheque {
 /** Addresses are 40 hex, empty when unknown. */
 interface PeerRecord {
   readonly ethereum: string;
-  /** It pays us with this. */
+  /** The chequebook that the peer pays with. */
   readonly chequebook: string;
   /** A cheque of ours was increased by the deduction, taken or not. */
   readonly deductionIssued: boolean;
-  /** It kept the deduction. */
+  /** The peer kept the deduction from a cheque of ours. */
   readonly deductedBy: boolean;
-  /** We kept the deduction. */
+  /** We kept the deduction from a cheque of the peer. */
   readonly deductedFor: boolean;
 }
 
@@ -51,9 +51,7 @@ export class ChequeStore {
   readonly #changes = new Lock();
   /** By own chequebook and beneficiary: a new chequebook starts anew. */
   readonly #issued = new Map<string, IssuedCheque>();
-  /** By own chequebook, all payouts. */
   readonly #totals = new Map<string, bigint>();
-  /** By chequebook. */
   readonly #received = new Map<string, SignedCheque>();
   readonly #peers = new Map<string, PeerRecord>();
   readonly #peerOfChequebook = new Map<string, string>();
@@ -73,7 +71,7 @@ export class ChequeStore {
     return this.#issued.get(issuedKey(chequebook, beneficiary));
   }
 
-  /** Ever promised, base units. */
+  /** Promised in all, base units. */
   totalIssued(chequebook: Uint8Array): bigint {
     return this.#totals.get(toHex(chequebook)) ?? 0n;
   }

@@ -129,7 +129,6 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** By lower-case name. */
 function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Literal)
     throw malformed('expected an object');

@@ -1,7 +1,7 @@
 /**
  * The node's chequebook: balance, promises, cheques. `node-behaviour.md` 6.3, 6.4. A cheque is on disk before a peer can
- * hold it. The next one promises more than any before, so it supersedes what the peer holds, and a stored cheque covers
- * whatever accounting counts as paid. At worst a crash leaves one cheque in doubt, recorded as `unconfirmed`.
+ * hold it. The next one promises more than any before, so it supersedes what the peer holds. At worst a crash leaves one
+ * cheque in doubt, recorded as `unconfirmed`.
  */
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';

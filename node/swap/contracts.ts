@@ -69,7 +69,6 @@ export function encodeDeploy(issuer: Uint8Array, salt: Uint8Array): string {
   return encodeCall(selector.deploySimpleSwap, issuer, 0, salt);
 }
 
-/** Announced by a mined deployment. */
 export function deployedBy(receipt: Receipt, factory: string): Uint8Array | undefined {
   const entry = eventsOf(receipt, fromHex(factory)).find(({ topics }) => topics[0] === topic.deployed);
   return entry === undefined ? undefined : readWords(entry.data, 'SimpleSwapDeployed').address(0);
@@ -142,9 +141,7 @@ export function withdrawalOf(data: string): bigint | undefined {
 export interface Cashed {
   /** 20 bytes. */
   readonly recipient: Uint8Array;
-  /** By this transaction. */
   readonly totalPayout: bigint;
-  /** Of the cheque. */
   readonly cumulativePayout: bigint;
   /** The chequebook held less than the cheque was worth. */
   readonly bounced: boolean;

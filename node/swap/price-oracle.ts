@@ -8,7 +8,6 @@ import type { Head } from '../onchain/head.ts';
 import type { Chain } from '../onchain/ports.ts';
 import { oracleRates } from './contracts.ts';
 
-/** Of one read. */
 const READ_TIMEOUT_MS = 10_000;
 /** Without rates no cheque can be sent or taken. */
 const FIRST_RETRY_MS = 1_000;
@@ -42,7 +41,6 @@ export function createPriceOracle(
 ): PriceOracle {
   const stopped = new AbortController();
   let rates: Rates | undefined;
-  /** Before the last successful read. */
   let changesSeen: number | undefined;
   let polling: Promise<void> = Promise.resolve();
 

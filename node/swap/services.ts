@@ -99,7 +99,6 @@ export class SwapServices {
     return this.oracle.stop();
   }
 
-  /** In either direction. */
   lastCheques(): LastCheques[] {
     const book = this.#chequebook;
     const sent = new Map(book === undefined ? [] : this.cheques.allIssued(book.address));

@@ -31,7 +31,6 @@ export class BootnodePasses {
   /** Monotonic. */
   #dueAt = 0;
   #running: Promise<void> | undefined;
-  /** Being dialled. */
   #current: string | undefined;
   /** Of the last pass, by address. */
   readonly #outcomes = new Map<string, string>();
@@ -80,7 +79,6 @@ export class BootnodePasses {
     return underlays.some((underlay) => peerIdOf(underlay) === peerId);
   }
 
-  /** Until the next pass. */
   pauseMs(maxMs: number): number {
     const left = this.#dueAt - this.#deps.clock.monotonic();
     return this.#running === undefined && left > 0 ? Math.min(maxMs, left) : maxMs;

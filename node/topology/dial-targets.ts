@@ -25,7 +25,6 @@ export class DialTargets {
   }
 }
 
-/** Host and port. */
 function targetOf(underlay: string): string {
   const [, , host = '', , port = ''] = underlay.split('/');
   return `${host.toLowerCase()} ${port}`;

@@ -1,8 +1,8 @@
 /**
  * Which known peers to dial now: `p2p-protocols.md` 6.3. Differences: `/dnsaddr` names are not resolved; a slow dial does
- * not hold up the next round; a bin below the radius is balanced first, then filled up to eight peers; so is a bin of the
- * neighbourhood, and at radius 0 up to four once more than a few nodes are known; only a few dials start at once; an address
- * dialled in vain is left alone for a while.
+ * not hold up the next round; bins below the radius are balanced first, then filled up to eight peers, as are those of the
+ * neighbourhood, or at radius 0 up to four once more than a few nodes are known; few dials start at once; an address dialled
+ * in vain is left alone for a while.
  */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -48,7 +48,6 @@ export interface DiallerDeps {
   /** For introductions only: they take no place in a bin. */
   readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
-  /** From the start. */
   readonly isCommon: (overlayHex: string) => boolean;
   /** A second link to these multiaddresses would be spare. */
   readonly isDialledAsBootnode: (underlays: () => readonly string[]) => boolean;
@@ -104,7 +103,7 @@ export class Dialler {
     }
   }
 
-  /** Start times, oldest first. */
+  /** Oldest first. */
   #brisk(): number[] {
     const now = this.#deps.clock.monotonic();
     return Array.from(this.#running.values(), ({ since }) => since).filter((since) => now - since < BRISK_MS);
@@ -168,7 +167,7 @@ export class Dialler {
       !isRefused(overlayHex);
     for (let index = 0; index < BINS; index++) {
       const connected = this.#serving(index);
-      // Without those being dialled.
+      // Peers being dialled count as connected.
       const room = full - connected.length - (dialled[index] ?? 0);
       // First: there may be hundreds, and every event leads here.
       if (room <= 0 && index >= radius) continue;
@@ -195,7 +194,7 @@ export class Dialler {
     return counts;
   }
 
-  /** Those that store and fetch. */
+  /** Connected peers that store and fetch. */
   #serving(index: number): Peer[] {
     return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }

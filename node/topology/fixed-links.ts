@@ -19,7 +19,6 @@ export interface FixedLinksDeps {
 }
 
 interface FixedPeer {
-  /** Transport identity. */
   readonly id: string;
   readonly address: string;
   dialling: Promise<void> | undefined;
@@ -59,7 +58,6 @@ export class FixedLinks {
     }
   }
 
-  /** Until the next dial. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));

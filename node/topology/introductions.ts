@@ -9,7 +9,6 @@ import type { Standing } from './tiers.ts';
 
 const ANNOUNCE_TIMEOUT_MS = 60_000;
 
-/** Of hive. */
 export interface Announcer {
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
@@ -31,7 +30,6 @@ export interface IntroductionsDeps {
 /** Connected peers that may be named to others, by bin, and a peer's place. */
 export interface Place {
   readonly bins: readonly (readonly Peer[])[];
-  /** Of the peer. */
   readonly bin: number;
   readonly radius: number;
 }
@@ -63,7 +61,6 @@ export class Introductions {
     return chosen;
   }
 
-  /** And the audience of it. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
     const others = this.#unacquainted(peer, audience);
     for (const other of others) this.#inform(other, [peer]);
@@ -102,7 +99,6 @@ export class Introductions {
     });
   }
 
-  /** Once more. */
   remind(neighbours: readonly Peer[]): void {
     for (const peer of neighbours) {
       this.#introduced.delete(peer);
@@ -113,7 +109,7 @@ export class Introductions {
     }
   }
 
-  /** Not introduced from the start. */
+  /** Those that do not know each other from the start. */
   #unacquainted(peer: Peer, others: readonly Peer[]): readonly Peer[] {
     const { isCommon } = this.#deps;
     return isCommon(peer.overlayHex) ? others.filter(({ overlayHex }) => !isCommon(overlayHex)) : others;

@@ -37,11 +37,10 @@ export interface KademliaOptions {
   readonly bootnodes: readonly string[];
   /** None: all are permitted. */
   readonly onlyPeers: readonly string[];
-  /** 0..31 */
   readonly storageRadius: () => number;
   /** Networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** Introductions only. */
+  /** Configured bootnodes serve introductions only. */
   readonly dedicatedBootnodes: boolean;
   /** Dials only bootnodes, and makes room for every inbound peer. */
   readonly bootnodeMode: boolean;
@@ -64,7 +63,6 @@ export interface KademliaDeps {
 }
 
 export interface Kademlia extends Topology {
-  /** A round trip. */
   measured(overlayHex: string, latencyMs: number): void;
   /** Other peers are wanted or neighbours. */
   radiusChanged(): void;
@@ -81,9 +79,7 @@ class KademliaTable implements Kademlia {
   readonly #bins: Bins;
   readonly #tiers: Tiers;
   readonly #light = new Map<string, Peer>();
-  /** Introductions only. */
   readonly #bootnodeIds: ReadonlySet<string>;
-  /** Once connected. */
   readonly #bootnodes = new Set<string>();
   readonly #counters: PeerCounters;
   readonly #passes: BootnodePasses;
@@ -345,7 +341,6 @@ class KademliaTable implements Kademlia {
     this.#changed();
   }
 
-  /** Not mere bootnodes. */
   #usable(): Peer[][] {
     return Array.from({ length: BINS }, (_, bin) => this.#usableIn(bin));
   }
@@ -382,7 +377,6 @@ class KademliaTable implements Kademlia {
     }
   }
 
-  /** Of given peers. */
   async #keep(links: FixedLinks): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {

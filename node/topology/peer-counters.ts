@@ -15,9 +15,7 @@ const Stored = {
 
 interface Counters {
   lastSeenMs: number;
-  /** Of ended sessions. */
   totalMs: number;
-  /** Before the running session. */
   retries: number;
   /** Monotonic; of the running session. */
   since: number | undefined;
@@ -109,7 +107,7 @@ export class PeerCounters {
     for (const id of this.#peers.keys()) if (!isKept(id)) this.forget(id);
   }
 
-  /** Connected in earlier runs. */
+  /** Peers of earlier runs' connections. */
   proven(): string[] {
     return [...this.#peers].filter(([, { totalMs }]) => totalMs > 0).map(([id]) => id);
   }

@@ -17,7 +17,6 @@ import type { Reachability } from './topology.ts';
 const PROBES_MAX = 8;
 /** Connection and ping. */
 const PROBE_TIMEOUT_MS = 15_000;
-/** Of the jitter. */
 const JITTER_STEPS = 1_000_000;
 
 export interface ProberOptions {
@@ -26,7 +25,6 @@ export interface ProberOptions {
 
 export interface ProberDeps {
   readonly host: Pick<Host, 'probe'>;
-  /** From the start. */
   readonly isCommon: (overlayHex: string) => boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,11 +36,9 @@ export interface ProberDeps {
 
 interface Subject {
   readonly peer: Peer;
-  /** Dialable. */
   readonly underlays: readonly string[];
-  /** Equal results. */
+  /** Equal results in a row. */
   row: { readonly reachable: boolean; readonly count: number } | undefined;
-  /** Until the next probe. */
   pause: Disposable | undefined;
 }
 
@@ -51,7 +47,6 @@ export class Prober {
   readonly #deps: ProberDeps;
   readonly #metrics: MetricsOf<typeof PROBE_METRICS>;
   readonly #subjects = new Map<string, Subject>();
-  /** Oldest first. */
   readonly #due = new Set<Subject>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopped = new AbortController();

@@ -24,14 +24,13 @@ export const SLOTS = 2 ** SLOT_BITS;
 
 /** All addresses, the handshake and the connect hooks. */
 export const DIAL_TIMEOUT_MS = 45_000;
-/** At most, between dial rounds. */
+/** Longest time between two dial rounds. */
 export const ROUND_MS = 15_000;
 /** After a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
  * How long failed dials of a node known from the start do not count, because it may be starting. The pause grows with the
  * number of known nodes: it bounds how late a starting cluster gets its last links, and how many vain dials each node makes.
- * The other node dials too when it has started.
  */
 const EAGER_MS = 60_000;
 const EAGER_PAUSE_MIN_MS = 1_000;

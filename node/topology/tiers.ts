@@ -5,7 +5,6 @@
 import { closerTo, isResponsible, proximityOrder } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** Of a connected peer. */
 export interface Standing {
   isPublic(id: string): boolean;
   isHealthy(id: string): boolean;

@@ -15,7 +15,6 @@ export interface Topology {
   isCutOff(): boolean;
   /** Without mere bootnodes, shallow to deep. */
   peers(): readonly Peer[];
-  /** With bootnodes. */
   connectedCount(): number;
   /** What `/topology` shows as depth. */
   storageRadius(): number;
@@ -61,11 +60,9 @@ export interface PeerSnapshot {
     /** Unix seconds. */
     readonly lastSeenTimestamp: number;
     readonly sessionConnectionRetry: number;
-    /** Whole seconds. */
     readonly connectionTotalDuration: number;
     readonly sessionConnectionDuration: number;
     readonly sessionConnectionDirection: 'inbound' | 'outbound' | '';
-    /** Whole milliseconds. */
     readonly latencyEWMA: number;
     readonly reachability: Reachability;
     readonly healthy: boolean;

@@ -19,7 +19,6 @@ const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
 interface Intake {
   readonly prefix: number;
-  /** Undefined: none. */
   readonly tooShort: string | undefined;
   /**
    * @param prefix bytes in front of the chunk

@@ -43,7 +43,6 @@ const CHUNK_TIMEOUT_MS = 30_000;
 /** Single-owner chunks and feeds: not access-controlled. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** For facts about content. */
 export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
@@ -78,7 +77,7 @@ export interface Content {
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly expose?: readonly string[];
-  /** False: changes under its URL. */
+  /** False for content that changes under its URL. */
   readonly etag?: false;
   readonly endpoint: string;
   /** Answer when the root chunk cannot be read; default: `JOIN_FAILED`. */
@@ -284,7 +283,6 @@ async function* measured(
   if (size > 0 && seconds > 0) metrics.downloadSpeed.observe({ endpoint }, size / seconds);
 }
 
-/** Slower chunks count as missing. */
 function withTimeout(getter: ChunkGetter, timeoutMs: number, clock: Clock): ChunkGetter {
   return {
     async get(address, signal) {

@@ -20,7 +20,6 @@ interface FeedContent extends ResolvedUpdate {
   readonly update: Update;
 }
 
-/** When it does not fail. */
 export const LOOKUP_REFUSALS = ['FEED_TYPE_NOT_FOUND', 'FEED_EMPTY', 'FEED_UPDATE_UNRESOLVED'] as const;
 
 interface Wanted {

@@ -1,6 +1,6 @@
 /**
- * Limits how many downloads of a node read at once, how far they read ahead, and how much in one turn. A client that takes
- * nothing loses its place and the bytes read ahead; its read resumes when it does.
+ * Limits how many downloads of a node read at once, how far ahead, and how much in one turn. A client that takes nothing
+ * loses its place and the bytes read ahead until it continues.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
@@ -59,7 +59,6 @@ export class Reads {
     this.#turns = new TurnAllowance(TURN_BYTES, clock);
   }
 
-  /** Current load. */
   get state(): { readonly reading: number; readonly waiting: number; readonly aheadBytes: number } {
     return { reading: this.#reading, waiting: this.#places.waiting, aheadBytes: AHEAD_TOTAL - this.#ahead };
   }
@@ -103,7 +102,7 @@ export class Reads {
         }
         if (!isSmall(file)) await this.#spend(piece.length);
       }
-      // It may stall again.
+      // A stalled client may stall again.
       ahead = place.isTaken ? Math.min(most, ahead * 2) : little;
     }
   }

@@ -12,7 +12,7 @@ export const PAYMENT_HEADERS = {
   postageStamp: optional(hex, undefined),
 } as const;
 
-/** Besides those of every session. */
+/** Besides those that every session has. */
 export const PAYMENT_REFUSALS = [
   'STAMP_OR_BATCH_REQUIRED',
   'STAMP_MALFORMED',
@@ -23,7 +23,7 @@ export const PAYMENT_REFUSALS = [
 type Payment = ValuesOf<typeof PAYMENT_HEADERS>;
 
 interface Session {
-  /** 0: new when deferred. */
+  /** 0: a new tag when deferred. */
   readonly tagUid: number;
   readonly deferred: boolean;
   readonly pin?: boolean;

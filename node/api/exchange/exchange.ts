@@ -8,10 +8,8 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** For answer and log. */
   readonly id: string;
   readonly patience: Patience;
-  /** Once known. */
   route: string;
 }
 
@@ -72,7 +70,6 @@ function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): 
 
 const PIECE_SIZE = 65_536;
 
-/** For a slow client. */
 export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }

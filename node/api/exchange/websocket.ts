@@ -14,7 +14,6 @@ import type { Exchange } from './exchange.ts';
 
 /** For the client's connection to take a message. */
 const WRITE_MS = 4000;
-/** That may wait for that. */
 const WAITING_MAX = 256;
 /** For the answer to a close frame, also when the API stops. */
 const CLOSE_MS = 1000;
@@ -54,7 +53,6 @@ interface UpgradeDeps {
   readonly stopping: AbortSignal;
 }
 
-/** By the HTTP server. */
 interface Released {
   readonly socket: Duplex;
   readonly head: Buffer;
@@ -73,7 +71,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const ending = new AbortController();
   return {
     released(request, socket, head) {
-      // The request's signal ends it.
+      // The client may be gone; the request's signal ends the socket.
       socket.on('error', () => socket.destroy());
       const taken = responseOn(request, socket);
       if (taken === undefined) {
@@ -90,7 +88,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // Counts as answered now.
+        // Counters and timers take the request as answered now.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
@@ -244,7 +242,7 @@ class Session implements Socket {
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      // Messages already sent still count.
+      // Messages that the client sent before it left still count.
       if (error instanceof Error) this.#websocket.terminate();
       over();
     });

@@ -27,7 +27,6 @@ const BEARER = {
 } as const;
 const BINARY = { type: 'string', format: 'binary' } as const;
 const TEXT_HEADER = { schema: { type: 'string' } } as const;
-/** Between a status's messages. */
 const BETWEEN_MESSAGES = '; ';
 const TITLE: Readonly<Record<Port, string>> = { main: 'Storage node API', debug: 'Storage node debug API' };
 
@@ -48,7 +47,6 @@ export function openApiDocument(
     servers: [{ url: '/' }, { url: '/v1' }],
     paths,
     components: { schemas: schemas(dialect), securitySchemes: { bearer: BEARER } },
-    // For nodes with tokens.
     security: [{}, { bearer: [] }],
   };
 }

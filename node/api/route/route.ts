@@ -22,17 +22,15 @@ type Effect = 'changes' | 'costs' | 'subscribes';
 
 export interface RequestView {
   readonly method: string;
-  /** Undecoded. */
+  /** Path and query, undecoded. */
   readonly target: string;
   /** First value; undefined when not sent. */
   header(key: HeaderKey): string | undefined;
 }
 
-/** Before any parameter is read. */
 export interface EarlyCall {
   readonly dialect: Dialect;
   readonly request: RequestView;
-  /** As the request says. */
   readonly hasBody: boolean;
 }
 
@@ -51,12 +49,9 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   /** The client is gone or the server stops. */
   readonly signal: AbortSignal;
   readonly port: Port;
-  /** Of this listener. */
   readonly routes: readonly Route[];
   readonly metrics: ApiMetrics;
-  /** For downloads. */
   readonly reads: Reads;
-  /** Given by clients. */
   readonly expressions: Expressions;
   /** Files and manifest nodes that uploads store in one turn. */
   readonly uploadTurns: TurnAllowance;
@@ -81,7 +76,7 @@ export type AnswerHeader =
   | 'location'
   | 'vary';
 
-/** Without `response`: no body. */
+/** Absent `response`: no body. */
 export type OtherAnswers = Readonly<
   Record<number, { readonly says: string; readonly response?: SchemaName | 'text' }>
 >;
@@ -108,13 +103,11 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly body?: {
     readonly content: 'octets' | 'json' | 'files';
     readonly schema?: SchemaName;
-    /** Otherwise refused. */
     readonly required?: true;
   };
   /** Bytes, of `Content-Length` and of what is read. */
   readonly bodyLimit?: number;
   readonly success: readonly number[];
-  /** Absent: all. */
   readonly successIn?: (dialect: Dialect) => readonly number[];
   /** Of the first success; absent: no body. */
   readonly response?: SchemaName | 'octets' | 'text';
@@ -150,7 +143,6 @@ export function route<
   return row;
 }
 
-/** The same without a body. */
 export function headOf({ mediaType: _mediaType, ...get }: Route, summary: string): Route {
   return { ...get, method: 'HEAD', summary };
 }
@@ -167,7 +159,6 @@ export function dataRoutes(rows: readonly Route[]): Route[] {
 
 export const SOCKET_REFUSALS = ['UPGRADE_FAILED'] as const;
 
-/** Without a result. */
 export const ACKNOWLEDGEMENT: Answer = { status: 200, json: { code: 200, message: 'OK' } };
 
 export const CREATED: Answer = { status: 201, json: { code: 201, message: 'Created' } };

@@ -109,7 +109,7 @@ function balanceBody(
   return {
     peer: account.peer,
     balance: String(amountOf(account)),
-    // Compat: only `/accounting` fills them.
+    // Compat: part of the shape, but only `/accounting` fills them.
     ...(balanceThresholds ? { thresholdreceived: null, thresholdgiven: null } : {}),
   };
 }

@@ -119,7 +119,6 @@ function childrenOf({ children }: Branch, dialect: Dialect): object {
   );
 }
 
-/** Padded. */
 function base64Url(value: string): string {
   return Buffer.from(value, 'utf8').toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }

@@ -93,7 +93,7 @@ export const MESSAGING_ROUTES = [
   }),
 ];
 
-/** The client's messages are ignored. */
+/** What the client sends is ignored. */
 function subscribed(
   { clock }: Pick<NodeServices, 'clock'>,
   subscribe: (deliver: Deliver) => () => void,

@@ -168,7 +168,7 @@ function health(call: AnyCall): Record<string, unknown> {
   const { fields, versions: known } = call.dialect;
   const { readiness, store } = call.services;
   return {
-    // It stores nothing.
+    // The node answers, but stores nothing.
     status: store.disk.isFull() ? 'nok' : HEALTH_WORDS[readiness.state()],
     ...versions(call),
     ...emit(fields.debugApiVersion, known.debug),

@@ -12,7 +12,6 @@ import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import { hex } from '../values/kinds.ts';
 import { optional, referenceLength, required, strictly } from '../values/params.ts';
 
-/** Read at once. */
 const PAGE = 256;
 const PATH = { reference: required(hex, { checks: [strictly(referenceLength)] }) } as const;
 
@@ -105,7 +104,6 @@ export const PIN_ROUTES = [
     async handle({ params: { reference }, services: { store } }) {
       if (!(await orElse('UNPIN_CHECK_FAILED', () => store.pins.has(reference))))
         throw new ApiError('NOT_FOUND');
-      // By a concurrent request.
       await orElse('UNPIN_FAILED', () => store.pins.remove(reference));
       return ACKNOWLEDGEMENT;
     },

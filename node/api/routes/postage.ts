@@ -14,7 +14,6 @@ const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
 /** Answered once mined; one at a time. */
 const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
-/** With a label. */
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
 /** For dialects that list expired batches. */

@@ -8,12 +8,10 @@ import { type Dialect, emit } from '../dialect.ts';
 import { route } from '../route/route.ts';
 import type { NodeServices } from '../services.ts';
 
-/** For one peer. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Of a node to itself. */
+/** Proximity of a node to itself. */
 const OWN_PROXIMITY = 256;
 
-/** For a silent peer. */
 const SILENT: StatusSnapshot = {
   beeMode: '',
   reserveSize: 0n,
@@ -159,7 +157,6 @@ interface RecordOwner {
   readonly overlay: string;
   readonly proximity: number;
   readonly isWarmingUp: boolean;
-  /** Its values are zeros. */
   readonly failed: boolean;
 }
 

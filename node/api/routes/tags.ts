@@ -9,7 +9,6 @@ import { int, uint } from '../values/kinds.ts';
 import { type Check, described, min, optional, required } from '../values/params.ts';
 import { shaped } from '../values/shaped.ts';
 
-/** Longest body, bytes. */
 const TAG_BODY_MAX = 1024;
 const PAGE_MAX = 1000;
 const PAGE_DEFAULT = 100;

@@ -74,7 +74,6 @@ export const TECHNICAL_ROUTES = [
       handle: () => ({ status: 200, headers: PLAIN_TEXT, text: 'User-agent: *\nDisallow: /\n' }),
     }),
   ),
-  // One per listener.
   ...(['main', 'debug'] as const).map((port) =>
     route({
       method: 'GET',

@@ -26,7 +26,6 @@ const NATIVE: Coin = {
   send: (wallet) => wallet.sendNative,
   sendFailed: 'WITHDRAW_NATIVE_FAILED',
 };
-/** By lower-case name. */
 const COINS: ReadonlyMap<string, Coin> = new Map([
   ...TOKEN_NAMES.map((name) => [name, TOKENS] as const),
   ['nativetoken', NATIVE],

@@ -2,7 +2,6 @@
 
 const PAD = '=';
 const DIGIT = /[A-Za-z0-9+/_-]/;
-/** Ignored. */
 const LINE_END = /[\r\n]/g;
 
 /** @param text either alphabet, padded to groups of four @returns bytes, or the index of the wrong character */
@@ -12,7 +11,6 @@ export function decodeBase64(text: string): Uint8Array | number {
 }
 
 function firstWrong(text: string): number | undefined {
-  // Of four.
   let inGroup = 0;
   for (let i = 0; i < text.length; i++) {
     const character = text[i] as string;

@@ -10,7 +10,6 @@ export const GAS_HEADERS = {
   gasLimit: optional(uint64, undefined),
 } as const;
 
-/** Absent when not sent. */
 export interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint;

@@ -7,7 +7,6 @@ import { decodeBase64 } from './base64.ts';
 import { referenceFromCid } from './cid.ts';
 import { checkMediaType } from './media-type.ts';
 
-/** For the OpenAPI document. */
 interface ParamSchema {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly [keyword: string]: unknown;
@@ -27,7 +26,7 @@ export class ParseFailure extends Error {
 
 export interface Kind<T> {
   readonly schema: ParamSchema;
-  /** Takes any text. */
+  /** Any text is a value. */
   readonly never?: 'refused';
   /** A missing service would know it. */
   readonly byName?: true;
@@ -211,7 +210,6 @@ export const publicKey: Kind<Uint8Array> = {
   },
 };
 
-/** Without its leading slash. */
 export const multiAddress: Kind<string> = {
   schema: { type: 'string' },
   parse(value) {

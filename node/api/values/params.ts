@@ -20,7 +20,6 @@ export interface Param<T> {
   readonly absent: T;
   readonly required: boolean;
   readonly checks: readonly Check<NonNullable<T>>[];
-  /** If not the wire name. */
   readonly field?: string;
   /** A query parameter named like a header. */
   readonly named?: HeaderKey;
@@ -87,7 +86,6 @@ export function readIf<T>(isRead: boolean, param: Param<T>): Param<T> {
   return isRead ? param : { ...param, required: false, unread: true };
 }
 
-/** That are read, by key. */
 export function paramsIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyParam][] {
   return allIn(table, dialect).filter(([, param]) => param.unread !== true);
 }
@@ -136,7 +134,6 @@ export const length = (bytes: number): Check<Uint8Array> =>
     (value) => (value.length === bytes ? undefined : `want len:${bytes}`),
     () => ({ pattern: `^[A-Fa-f0-9]{${2 * bytes}}$` }),
   );
-/** With or without key. */
 export const referenceLength: Check<Uint8Array> = described(
   (value) => (value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64'),
   () => ({ pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' }),
@@ -164,7 +161,6 @@ export const redundancyLevelInRange: Check<number> = described(
   () => ({ maximum: 4 }),
 );
 
-/** By source. */
 export const REFUSED: Readonly<Record<Source, ApiErrorCode>> = {
   path: 'INVALID_PATH_PARAMS',
   query: 'INVALID_QUERY_PARAMS',
@@ -231,7 +227,7 @@ function problemOf(param: AnyParam, value: unknown, sent: boolean, dialect: Dial
   return undefined;
 }
 
-/** Counts as missing. */
+/** A zero counts as missing where a value is required. */
 function isZero(value: unknown): boolean {
   return value === 0 || value === '' || (value instanceof Uint8Array && value.length === 0);
 }

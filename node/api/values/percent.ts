@@ -1,7 +1,6 @@
 /** RFC 3986. Bytes need not be UTF-8: decoded text is that of `byte-text.ts`. */
 import { textOf } from '../../manifest/byte-text.ts';
 
-/** Nothing to decode. */
 const PLAIN = /^[^%\P{ASCII}]*$/u;
 
 /** @returns undefined for a percent sign without two hex digits */

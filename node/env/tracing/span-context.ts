@@ -45,7 +45,6 @@ function fromBytes(ids: Uint8Array, flags: number): SpanContext | undefined {
   return contextOf(hex.slice(0, 32), hex.slice(32), flags);
 }
 
-/** Zeros mean none. */
 function contextOf(traceId: string, spanId: string, flags: number): SpanContext | undefined {
   if (/^0*$/.test(traceId) || /^0*$/.test(spanId)) return undefined;
   return { traceId, spanId, sampled: (flags & SAMPLED) !== 0 };

@@ -3,7 +3,6 @@
  * (`open-telemetry.ts`).
  */
 
-/** On other nodes. */
 export interface SpanContext {
   /** 32 lower-case hex digits, not zero. */
   readonly traceId: string;
@@ -36,7 +35,6 @@ export interface Span {
 export interface Tracing {
   /** Ends with `work`; a rejection makes it a failed one. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
-  /** Of the calling code. */
   current(): Span | undefined;
   /** Continues as work of the calling code, whoever reads it. */
   bind<T>(stream: AsyncIterable<T>): AsyncIterable<T>;

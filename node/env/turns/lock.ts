@@ -3,7 +3,7 @@ import { abortable } from '../abortable.ts';
 /** In the order of the calls. */
 export class Lock {
   #isFree = true;
-  /** First come, first served. */
+  /** Wake those who wait, the first one first. */
   readonly #waiting = new Set<() => void>();
 
   get isFree(): boolean {
@@ -28,7 +28,6 @@ export class Lock {
     try {
       await abortable(promise, signal);
     } catch (error) {
-      // Its turn had come already.
       if (!this.#waiting.delete(resolve)) this.#next();
       throw error;
     }

@@ -24,7 +24,6 @@ export class RateLimit {
     return true;
   }
 
-  /** Then `ready` waits. */
   owes(): boolean {
     this.#refill();
     return this.#tokens < 0;

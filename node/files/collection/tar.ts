@@ -45,7 +45,6 @@ interface Described {
   readonly mode: number;
   readonly name: string;
   readonly target: string;
-  /** In the archive. */
   readonly stored: number;
   readonly sparse: Sparse | undefined;
 }

@@ -23,7 +23,7 @@ export interface ReferenceCounts {
 const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** From `shards` data references on. */
+/** This many parities from `shards` data references on. */
 type Column = readonly [shards: number, parities: number];
 
 /** The first that a count reaches applies. */

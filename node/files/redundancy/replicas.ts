@@ -13,7 +13,6 @@ import type { RedundancyLevel } from './redundancy.ts';
 /** Everyone's: a replica's id proves what it wraps. */
 const OWNER = createSigner(new Uint8Array(32).fill(1, 0, 1));
 const IDS_MAX = 255;
-/** Before more replicas are requested. */
 const NEXT_BATCH_MS = 300;
 
 interface Replica {
@@ -63,9 +62,8 @@ interface ReplicatedDeps {
 }
 
 /**
- * The chunk, or the first replica found. Other nodes ask for two replicas at once; here they wait until it fails or 300 ms
- * have passed, because most content has none, and missing chunks cost most. Then 2, 2, 4 and 8 follow, after that pause or
- * all failures.
+ * The chunk, or the first replica found. Replicas wait until the chunk fails or 300 ms have passed, because most content has
+ * none, and missing chunks cost most. Then 2, 2, 4 and 8 are asked for, after that pause or all failures.
  * @throws the error of the search for the chunk itself; the signal's reason
  */
 export async function getReplicated(

@@ -37,7 +37,6 @@ export const PROX = 2;
 export const RACE = 3;
 export type Strategy = typeof NONE | typeof DATA | typeof PROX | typeof RACE;
 
-/** Fetches are no longer needed. */
 const ENOUGH = new DOMException('enough chunks have come to recover the others', 'AbortError');
 
 export class Siblings {
@@ -52,7 +51,6 @@ export class Siblings {
   readonly #attempts: (Promise<boolean> | undefined)[] = [];
   #fetched = 0;
   #failed = 0;
-  /** All data chunks are available. */
   #recovered: Promise<boolean> | undefined;
   #onAttempt: (() => void) | undefined;
 
@@ -129,7 +127,6 @@ export class Siblings {
     }
   }
 
-  /** From the available chunks. */
   #decode(): boolean {
     this.#enough.abort(ENOUGH);
     // A single-owner chunk is no shard: its address is not derived from its bytes.

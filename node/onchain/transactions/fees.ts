@@ -13,7 +13,6 @@ const ESTIMATE_PERCENT = 133n;
 /** For a replacement, public nodes want a tenth more tip and fee cap. */
 const REPLACEMENT_PERCENT = 110n;
 
-/** Per gas. */
 export interface Fees {
   readonly tipCap: bigint;
   readonly feeCap: bigint;

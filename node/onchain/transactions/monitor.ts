@@ -21,7 +21,6 @@ const CANCELLED_AFTER_BLOCKS = 12;
 const FINAL_AFTER_BLOCKS = 64;
 
 interface MonitorOptions {
-  /** Between rounds. */
   readonly pollIntervalMs: number;
   /** `0x` and 40 hex. */
   readonly account: string;
@@ -45,7 +44,6 @@ export class Monitor {
   readonly #stopping = new AbortController();
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  /** When recent ones were checked. */
   #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
@@ -88,7 +86,6 @@ export class Monitor {
     return abortable(waiter.promise, signal);
   }
 
-  /** Rejects waiting callers. */
   async stop(): Promise<void> {
     this.#stopping.abort(closed());
     await this.#running;

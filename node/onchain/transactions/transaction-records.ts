@@ -22,14 +22,12 @@ export interface TransactionRecords {
   find(hash: string): TransactionRecord | undefined;
   /** By nonce, then the cheaper first. */
   pending(): TransactionRecord[];
-  /** In this order, with outcomes. */
   recent(): TransactionRecord[];
   /** In this order; reads only those that share a nonce. */
   pendingHashes(): string[];
   recentHashes(): string[];
   /** Durable when it resolves. */
   add(record: TransactionRecord): Promise<void>;
-  /** It never left this node. */
   forget(hash: string): Promise<void>;
   /** Pending or recent → recent. */
   settle(record: TransactionRecord, outcome: Outcome): Promise<void>;

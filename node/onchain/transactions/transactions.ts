@@ -1,9 +1,9 @@
 /**
- * Sends transactions: one nonce sequence, one at a time. `node-behaviour.md` 7.1. A transaction is recorded with its bytes
- * before it is sent, and what is recorded is sent: after a crash, a drop or a reorganisation the monitor sends the same
- * bytes again. After a crash, an unsent transaction cannot be told from one whose answer was lost; resending is right for
- * both, because the nonce lets it happen once. So no nonce of a stored transaction is reused, except by `cancel`. An
- * operation that must not happen twice notes its hash in `beforeSend`, and continues with `find` and `wait`.
+ * Sends transactions: one nonce sequence, one at a time. `node-behaviour.md` 7.1. A transaction is recorded before it is
+ * sent, and what is recorded is sent again after a crash, a drop or a reorganisation. After a crash, an unsent transaction
+ * cannot be told from one whose answer was lost; resending is right for both, because the nonce lets it happen once. So no
+ * nonce of a stored transaction is reused, except by `cancel`. An operation that must not happen twice notes its hash in
+ * `beforeSend`, and continues with `find` and `wait`.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -29,7 +29,6 @@ import {
 } from './transaction-records.ts';
 
 interface TransactionsOptions {
-  /** Between requests for a receipt. */
   readonly pollIntervalMs: number;
   /** Without a gas price, base units per gas. */
   readonly minimumTip: bigint;

@@ -11,9 +11,9 @@ import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 const KEY = 'own-record';
 
 /**
- * The records this node introduces itself with, one for each generation. Minted once per set of underlays and repeated byte
- * for byte, even after a restart: every peer would rewrite and gossip a fresh one. The one without timestamp is not stored,
- * because signatures are deterministic.
+ * The records this node introduces itself with, one for each generation. Minted once per set of underlays, even across
+ * restarts: every peer would rewrite and gossip a fresh one. The one without timestamp is not stored, because signatures are
+ * deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };

@@ -6,8 +6,8 @@
  *   dialler → acceptor   Ack     the dialler's signed record
  *   both close
  *
- * Errors are not sent: the side that finds one resets the stream and closes the connection. The host registers the peer
- * before it closes the stream, because the peer may open streams at once.
+ * The side that finds an error resets the stream and closes the connection. The host registers the peer before the close,
+ * because the peer may open streams at once.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Counter } from '../../env/metric-series.ts';

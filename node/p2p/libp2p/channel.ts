@@ -16,7 +16,6 @@ import { YAMUX_ID } from './yamux.ts';
 
 export interface SecureChannel {
   readonly remoteId: string;
-  /** Encrypted; carries yamux. */
   readonly stream: RawStream;
   readonly connection: TcpConnection;
 }

@@ -20,7 +20,6 @@ const PINGS_PER_STREAM_MAX = 100_000;
 
 /** An honest peer pings again within seconds. */
 const PING_IDLE_MS = 60_000;
-/** Each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
 /** What does not fit into one message of 4 KiB comes in several. */
 export const IDENTIFY_MESSAGES_MAX = 10;

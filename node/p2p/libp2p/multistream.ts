@@ -11,7 +11,6 @@ const PROTOCOL = '/multistream/1.0.0';
 const NOTHING = new Uint8Array(0);
 const LINE_END = 0x0a;
 const PROPOSAL_SIZE_MAX = 1024;
-/** Proposals of one opener. */
 const PROPOSALS_MAX = 10;
 
 /** Header and proposal as sent, by protocol id of this program. */

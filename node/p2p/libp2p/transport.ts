@@ -24,7 +24,6 @@ const SILENCE_MAX_MS = 90_000;
 
 export interface TransportOptions {
   readonly localId: string;
-  /** Protobuf of the public key. */
   readonly publicKey: Uint8Array;
   readonly agentVersion: string;
   /** What is advertised for each, up to the port, replaces its listening addresses. */
@@ -61,7 +60,6 @@ export class Libp2pTransport implements Transport {
   readonly #deps: TransportDeps;
   readonly #gate = new ConnectionGate();
   readonly #refusals: Refusals;
-  /** Connections that are being secured. */
   readonly #upgrading = new Strangers<TcpConnection>();
   readonly #links = new Set<Libp2pLink>();
   readonly #held: HeldBytes = { count: 0 };

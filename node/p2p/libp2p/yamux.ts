@@ -1,6 +1,5 @@
 /**
- * yamux 1.0.0 over any ordered byte channel. Own implementation, because opening and closing a stream is most of the cost of
- * forwarding a chunk:
+ * yamux 1.0.0 over any ordered byte channel. Own implementation, because streams are most of the cost of forwarding a chunk:
  *  - frames of one turn of the event loop leave as one write: one encryption and one system call;
  *  - a stream is opened by its first data frame, and costs no timers or listeners.
  *
@@ -43,7 +42,7 @@ export const HELD_SHARE = 4 * 2 ** 20;
 
 const NOTHING: Uint8Array = new Uint8Array(0);
 
-/** A total shared by links. */
+/** Shared by all links of a node. */
 export interface HeldBytes {
   count: number;
 }
@@ -141,7 +140,6 @@ export class YamuxSession {
     this.#flush();
   }
 
-  /** Undefined when there is room. */
   room(): Promise<void> | undefined {
     return this.#blocked?.promise;
   }
@@ -326,7 +324,6 @@ export class YamuxStream implements RawStream {
   #receiveWindow = WINDOW;
   /** Read, not yet returned as credit. */
   #consumed = 0;
-  /** Waits for send window. */
   readonly #queue: Uint8Array[] = [];
   #roomInWindow: PromiseWithResolvers<void> | undefined;
   #closing = false;

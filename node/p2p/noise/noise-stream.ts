@@ -201,7 +201,6 @@ class NoiseFrames {
   }
 }
 
-/** An encrypted stream. */
 class EncryptedStream implements RawStream {
   readonly #raw: RawStream;
   readonly #frames: NoiseFrames;

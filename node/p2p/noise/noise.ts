@@ -38,7 +38,6 @@ export function generateDhKey(): DhKey {
   return { publicKey: new Uint8Array(Buffer.from(x as string, 'base64url')), privateKey };
 }
 
-/** One direction of a channel. */
 export class CipherState {
   readonly #key: Uint8Array;
   /** Four zero bytes, then the count, little endian. */

@@ -1,7 +1,7 @@
 /**
- * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk; more are a flood that would cost
- * us hashes and signatures. Counted by overlay and by source address, since an overlay costs nothing. It takes a fault of
- * its own to disconnect a peer.
+ * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk; more are a flood that costs hashes
+ * and signatures. Counted by overlay and by source address, since overlays are free; only a fault of its own disconnects a
+ * peer.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';

@@ -24,7 +24,6 @@ const FORMS: Readonly<Record<CarrierName, string>> = {
 export interface DiallingOptions {
   /** Networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** `DEFAULT_CARRIERS` when absent. */
   readonly carriers?: readonly CarrierName[];
 }
 

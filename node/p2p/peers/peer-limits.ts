@@ -15,9 +15,7 @@ interface Rate {
 
 export interface PeerRates {
   readonly peer: Rate;
-  /** For a public address. */
   readonly source: Rate;
-  /** For a private one. */
   readonly nearby: Rate;
 }
 

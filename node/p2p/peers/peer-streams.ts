@@ -19,7 +19,7 @@ import type { Link, RawStream } from '../transport.ts';
 import { servedFor } from './protocol-versions.ts';
 import type { Session, Sessions } from './sessions.ts';
 
-/** On each side. */
+/** Time for each side's headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
 
 export interface OpenOptions {

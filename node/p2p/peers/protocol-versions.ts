@@ -6,7 +6,6 @@
 interface Version {
   readonly major: string;
   readonly minor: number;
-  /** Without the version. */
   readonly rest: string;
 }
 

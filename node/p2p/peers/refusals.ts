@@ -1,6 +1,6 @@
 /**
- * Tells the operator why peers are refused. Strangers decide how often that happens, so lines are few: one per peer and
- * reason in ten minutes, and a limited number in all. The next line says how many were left out.
+ * Tells the operator why peers are refused. Strangers decide how often, so there is one line per peer and reason in ten
+ * minutes, and a limited number in all. The next line counts those left out.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';

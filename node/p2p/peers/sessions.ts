@@ -10,9 +10,7 @@ export interface Session {
   /** Open links on which it introduced itself; the session ends with the last. */
   readonly introduced: Set<Link>;
   readonly remoteId: string;
-  /** Aborts `peer.closed`. */
   readonly controller: AbortController;
-  /** Inbound streams per protocol id. */
   readonly serving: Map<string, number>;
   /** All steps after the handshake are done: counts among the peers. */
   settled: boolean;
@@ -45,9 +43,8 @@ export function newSession(
 }
 
 /**
- * Overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that introduced itself
- * first; its further links join the session. Only links with a handshake keep it a peer, because the other side may count no
- * others.
+ * Overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that came first; its
+ * further links join the session. Only links with a handshake keep it a peer, because the other side may count no others.
  */
 export class Sessions {
   readonly #byOverlay = new Map<string, Session>();

@@ -5,9 +5,7 @@
 import { isPrivate } from '../address/underlay.ts';
 import { sourceOf } from './connection-gate.ts';
 
-/** Of all sources together. */
 export const STRANGERS_MAX = 256;
-/** Of one public address. */
 export const STRANGERS_PER_SOURCE_MAX = 32;
 /** Of one private address: a hundred nodes may start on this machine together, and each may dial and probe. */
 export const STRANGERS_NEARBY_MAX = 224;

@@ -13,14 +13,13 @@ const FULL_CLOSE_MS = 30_000;
 /** After that the other side counts as not reading. */
 const WRITE_STALL_MS = 30_000;
 
-/** When the transport has room. */
+/** Result of a write when the transport has room. */
 const ROOM = Promise.resolve();
 
 export interface StreamMeter {
   /** Bytes. */
   readonly sent: Tally;
   readonly received: Tally;
-  /** Streams. */
   readonly closed: Tally;
   readonly reset: Tally;
 }

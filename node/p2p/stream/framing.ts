@@ -31,7 +31,6 @@ export class FrameReader {
     compact(this.#parts, this.#buffered);
   }
 
-  /** Not handed out yet. */
   get buffered(): number {
     return this.#buffered;
   }

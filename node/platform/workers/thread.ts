@@ -1,4 +1,3 @@
-/** One request at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { DIGEST_SIZE, endToEnd, GATE, inPieces, type ThreadData, type ThreadRequest } from './messages.ts';

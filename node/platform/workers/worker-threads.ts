@@ -80,9 +80,7 @@ export class WorkerThreads implements Workers {
   #failedUntil = 0;
   #rest: Disposable | undefined;
   #stopped = false;
-  /** Of this turn, sent together. */
   #waiting: Waiting[] = [];
-  /** Taking work or not. */
   readonly #living = new Set<Thread>();
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
@@ -245,7 +243,6 @@ export class WorkerThreads implements Workers {
   }
 }
 
-/** Answers in order. */
 class Thread {
   isReady = false;
   readonly #worker: Worker;
@@ -282,7 +279,6 @@ class Thread {
     return this.#waiting.length;
   }
 
-  /** Since the last call. */
   takeCpuMs(): number {
     const before = this.#cpuMs;
     this.#cpuMs = Atomics.load(this.#gate, GATE.cpuMs);

@@ -6,8 +6,6 @@
  *                                             over the budget of its overlay or address → only what we have is read
  *   close                                     every record is judged (`rules.ts`); good ones → address book
  *                                             these and all others with a record here → topology
- *
- * Larger sets take several streams. Nothing is dialled here.
  */
 
 import type { Clock } from '../../../formats/clock.ts';

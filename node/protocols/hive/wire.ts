@@ -17,5 +17,4 @@ export const HIVE = {
 
 export const Peers = { peers: [1, ['repeated', BzzAddress]] } as const satisfies MessageTable;
 
-/** Records per message. */
 export const BATCH_MAX = 30;

@@ -9,9 +9,8 @@
  *   check clock and amount     ◄──            PaymentAck{accepted, now}
  *   balance += accepted (by accounting)
  *
- * The creditor stamps before the debtor starts counting, so one second after the end of a refresh the creditor's clock shows
- * another second, whatever the clocks' offset: an honest debtor is never too early. Accounting keeps that distance; the
- * check on the persisted time keeps it across a restart.
+ * The creditor stamps before the debtor starts counting, so an honest debtor is never too early, whatever the clocks'
+ * offset. Accounting keeps the distance, and the persisted time keeps it across a restart.
  *
  * Any failure here makes accounting blocklist the creditor, unless it has left.
  */

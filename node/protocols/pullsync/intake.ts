@@ -23,12 +23,9 @@ export interface IntakeDeps {
 
 export class Intake {
   readonly errors: Error[] = [];
-  /** Stored. */
   count = 0;
-  /** Valid deliveries. */
   valid = 0;
   failure: unknown;
-  /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
   readonly #from: Peer;
   readonly #version: Version;

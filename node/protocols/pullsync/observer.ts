@@ -32,7 +32,7 @@ export class PullsyncObserver {
     return this.#spanned('pull-chunks', delivery, work);
   }
 
-  /** Since it was offered. */
+  /** The chunk has left the peer's reserve since it was offered. */
   gone(): void {
     this.#metrics.zeroAddress.inc();
   }
@@ -65,7 +65,7 @@ export class PullsyncObserver {
     return this.#spanned('deliver-chunks', delivery, work);
   }
 
-  /** Since it was offered. */
+  /** The chunk has left the reserve since it was offered. */
   missing(): void {
     this.#metrics.missing.inc();
   }

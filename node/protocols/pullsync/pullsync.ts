@@ -11,11 +11,11 @@
  *   Want{bits}                 ──►            wait for the peer's share of our rate
  *   verify, store              ◄──            Delivery, one per set bit, empty when the chunk has left meanwhile
  *
- * svcnet nodes delay the Ack until there is news, so that one stream waits per peer and not one per bin
- * (`announcements.ts`). A peer without this extension is asked for the next entry of every bin.
+ * svcnet nodes delay the Ack until there is news: one stream waits per peer, not one per bin (`announcements.ts`). A peer
+ * without this extension is asked for the next entry of every bin.
  *
  * An invalid delivery costs only that chunk. A store failure, or a conversation that breaks off, leaves the page unpulled.
- * What tells entries apart depends on the version (`versions.ts`). Nothing is accounted: both sides gain.
+ * Nothing is accounted: both sides gain.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Instruments } from '../../env/instruments.ts';
@@ -80,9 +80,8 @@ export interface Changed extends Cursors {
 export interface Pulled {
   /** Done up to here. Below `start`: the peer has nothing to offer. */
   readonly topmost: bigint;
-  /** Stored. */
+  /** Chunks that were stored. */
   readonly count: number;
-  /** Of single chunks. */
   readonly errors: readonly Error[];
 }
 
@@ -281,7 +280,7 @@ class Pulling implements Pullsync {
       if (proximityOrder(host.overlay, address) < radius) continue;
       if (version.find(entry, reserve) !== undefined) continue;
       const key = keyOf(entry);
-      // Named twice, answered once.
+      // A chunk named twice is answered once.
       if (selection.claims.has(key)) continue;
       if (!reserve.hasRoomFor(address)) {
         for (const claim of selection.claims.values()) claim.end(false);

@@ -45,7 +45,6 @@ export function newsDue({ since, lastAt, puts, toldAt }: Burst, peers: number): 
 
 /** A peer is answered after this time even without news, ms: this ends half-open streams. */
 export const NEWS_WAIT_MS = 300_000;
-/** Chunks delivered to one peer. */
 export const SERVING = { perSecond: 250, burst: 250 } as const;
 /** For a cursors stream, and for Get and Want, which a peer sends as soon as it can. */
 export const PROMPT_MS = 30_000;

@@ -55,7 +55,6 @@ export const Get = {
   start: [2, 'uint64'],
 } as const satisfies MessageTable;
 
-/** 32 bytes each. */
 export const OfferedChunk = {
   address: [1, 'bytes'],
   batchId: [2, 'bytes'],
@@ -74,7 +73,6 @@ export const SummedChunk = {
   sum: [2, 'bytes'],
 } as const satisfies MessageTable;
 
-/** `Offer` of 2.0.0. */
 export const SummedOffer = {
   topmost: [1, 'uint64'],
   chunks: [2, ['repeated', SummedChunk]],

@@ -29,7 +29,6 @@ export class GivenUp {
     this.#timer ??= this.#clock.timer(pauseMs, () => this.say());
   }
 
-  /** Tells at once. */
   say(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;

@@ -89,7 +89,6 @@ export const PUSHSYNC_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** The pusher's. */
 export const PUSHER_METRICS = {
   toPush: { kind: 'counter', name: 'pusher_total_to_push', help: 'Attempts to push a chunk.' },
   synced: { kind: 'counter', name: 'pusher_total_synced', help: 'Attempts finished, including failed ones.' },

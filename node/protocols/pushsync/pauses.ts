@@ -75,7 +75,6 @@ export class Pauses {
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Those worth reporting. */
   list(): Pause[] {
     return [...this.#troubled.values()]
       .filter(({ pauseMs }) => pauseMs >= TOLD_MS)

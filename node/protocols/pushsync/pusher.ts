@@ -1,9 +1,8 @@
 /**
  * Pushes what this node uploads: chunks waiting in the store (deferred), in upload order, and those that an upload hands
- * over (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4. The store is the only queue: a pass
- * walks the waiting chunks and skips those being pushed and those whose neighbourhood takes nothing (`pauses.ts`). Pushed
- * chunks leave the store; failed ones wait, without slot or memory, for the next pass, after an upload or a pause. After a
- * crash the first pass is the recovery.
+ * over (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4. A pass walks the store's waiting
+ * chunks and skips those being pushed and those whose neighbourhood takes nothing (`pauses.ts`). Failed ones wait for the
+ * next pass, after an upload or a pause. After a crash the first pass is the recovery.
  */
 
 import { addressPrefix } from '../../../formats/chunk/address.ts';
@@ -43,7 +42,6 @@ const PASS_PAUSE_MS = 10;
 /** Per skipped chunk: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
-/** Without peers. */
 const NO_PEER_PAUSE_MS = 5_000;
 /** Before failed chunks are tried again. */
 const RETRY_PAUSE_MS = 1_000;
@@ -61,7 +59,6 @@ export interface PusherDeps {
   >;
   /** Chunks that share this many address bits have the same storers. */
   readonly storageRadius: () => number;
-  /** For the network. */
   readonly isResponsible: (address: Uint8Array) => boolean;
   /** Sees every own chunk kept here, as if pulled. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
@@ -101,7 +98,6 @@ type Arrived = Exclude<PushOutcome, 'dropped'>;
 interface Running {
   /** Of a waiting chunk; undefined for a direct push. */
   readonly sequence: number | undefined;
-  /** Whether the chunk arrived. */
   readonly ended: Promise<boolean>;
 }
 

@@ -12,12 +12,11 @@
  *   8 origin: who signed, and deep enough?
  *
  * A failure before step 4 is reported in Receipt.err and closes the stream in order; a later one resets it. What was stored
- * stays stored when the debit fails. A forwarder passes the receipt on as it is.
+ * stays stored.
  *
  * The origin pushes to the closest peer, one more every five seconds and after every failure, up to 32 failures; a forwarder
- * tolerates one. A push that reaches the chunk's neighbourhood goes to two more peers of it at once; an origin that keeps a
- * content-addressed chunk itself asks them only without a receipt for a second. Of a single-owner chunk the closest peer
- * always gets one. A storer without room names its neighbourhood.
+ * tolerates one. In the chunk's neighbourhood two more peers get it at once; an origin that keeps a content-addressed chunk
+ * itself asks them only without a receipt for a second. Of a single-owner chunk the closest peer always gets one.
  *
  * An invalid chunk counts against its sender. Stamps are checked by the storer, so a bad one counts little against a
  * forwarder; it checks its sender's stamps only once a storer reports bad ones back.
@@ -94,9 +93,7 @@ export function createPushsync(options: PushsyncOptions, deps: PushsyncDeps): Pu
 interface Judged {
   readonly receipt: Receipt;
   readonly peer: Peer;
-  /** Overlay, 32 bytes. */
   readonly storer: Uint8Array;
-  /** Of storer and chunk. */
   readonly storerPO: number;
 }
 

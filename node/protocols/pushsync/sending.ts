@@ -39,17 +39,16 @@ export interface Parcel {
   readonly chunk: Chunk;
   /** 113 bytes. */
   readonly stamp: Uint8Array;
-  /** Hex of the chunk's identity. */
   readonly id: string;
   readonly onSent: (() => void) | undefined;
-  /** Will be stored here too. */
+  /** This node will store the chunk as well. */
   readonly keptHere: boolean;
   readonly causeEvent: CauseEvent;
 }
 
 /** `R` is what the first good receipt turns into. */
 export interface Way<R> {
-  /** Own, not passed on. */
+  /** The chunk is own, not passed on. */
   readonly originated: boolean;
   /** Overlays in hex, not to ask. */
   readonly exclude?: readonly string[];
@@ -73,7 +72,6 @@ export class Sender {
     this.#failed = new SkipList({ durationMs: FAILED_SKIP_MS }, deps);
   }
 
-  /** For a while. */
   avoid(peer: Peer, parcel: Parcel): void {
     this.#failed.add(parcel.id, peer.overlayHex);
   }

@@ -8,8 +8,7 @@
  *   5 verify                   ◄──            4 Delivery{data} or Delivery{err}
  *   7 apply the credit                        6 apply the debit, cache what was forwarded
  *
- * A failure before step 4 is reported in Delivery.err and closes the stream in order; a later one resets it. Unapplied
- * credits and debits are released.
+ * A failure before step 4 is reported in Delivery.err and closes the stream in order; a later one resets it.
  *
  * The origin asks the closest peer, another one every second and after every failure, up to 32 failures; a forwarder asks
  * one that is strictly closer than itself and tolerates one. Requests for one address are shared, own and forwarded ones

@@ -20,7 +20,6 @@ export interface ServingDeps extends ObserverDeps {
 
 export interface Wanted {
   readonly address: Uint8Array;
-  /** Address in hex. */
   readonly id: string;
   readonly causeEvent: CauseEvent;
 }

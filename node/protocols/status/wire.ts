@@ -19,7 +19,6 @@ export const Snapshot = {
   connectedPeers: [4, 'uint64'],
   /** Connected peers within the radius, and the node itself. */
   neighborhoodSize: [5, 'uint64'],
-  /** `full`, `light` or `ultra-light`. */
   beeMode: [6, 'string'],
   /** Chunks that all batches may stamp. */
   batchCommitment: [7, 'uint64'],

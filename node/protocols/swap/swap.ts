@@ -8,13 +8,9 @@
  *   EmitCheque{cheque}              ──►        check it, on the chain as well; store; credit the debtor
  *   the debt is paid                ◄──        end of the stream; a reset when it was refused
  *
- * A malformed cheque costs the peer its connection, one that no honest peer signs is counted, and after refused cheques the
- * peer waits.
- *
- * A creditor ends the stream in order only when it has kept the cheque: only that end counts as payment. Without it the
- * cheque is in doubt: the debt stays, and the next payment is reduced by it, so that both are worth the debt whether the
- * first arrived or not. What is still in doubt when a peer comes back is shown to it first: a peer that has it refuses the
- * repetition.
+ * Only the orderly end of the stream counts as payment. Without it the cheque is in doubt: the debt stays, and the next
+ * payment is reduced by it, so that both are worth the debt whether the first arrived or not. What is still in doubt when a
+ * peer comes back is shown to it first: a peer that has it refuses the repetition.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -106,7 +102,6 @@ export function createSwap(options: SwapProtocolOptions, deps: SwapProtocolDeps)
 const NEVER_HONEST: ReadonlySet<SwapErrorCode> = new Set(['CHEQUE_INVALID', 'WRONG_BENEFICIARY']);
 
 interface Session {
-  /** One payment at a time. */
   readonly lock: Lock;
   /** Without a sign that it was taken. */
   unconfirmed: bigint;
@@ -124,7 +119,6 @@ class Cheques implements SwapProtocol {
   readonly #deps: SwapProtocolDeps;
   readonly #metrics: MetricsOf<typeof SWAP_METRICS>;
   readonly #sessions = new WeakMap<Peer, Session>();
-  /** Last announced. */
   readonly #told = new WeakMap<Peer, Rates>();
   /** Taken one at a time, after their chain queries: each starts from the state the previous one left. */
   readonly #taking = new Lock();

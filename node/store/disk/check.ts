@@ -12,7 +12,6 @@ import type { Entry, Table } from '../backend.ts';
 import { blockOf, decodeNumber, decodeNumbers, encodeNumber, join, NUMBER_SIZE } from '../records.ts';
 import { decodeSlot, isHeldWhole } from './slot.ts';
 
-/** Per kind of fault. */
 const NAMES_MAX = 5;
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const KINDS = ['cac', 'soc'];
@@ -20,7 +19,6 @@ const TIMESTAMP_SIZE = 8;
 /** Key of `reserve`: batch, bin, address, stamp hash. */
 const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 
-/** For one kind of parts. */
 export interface Finding {
   readonly kind: string;
   readonly checked: number;
@@ -30,13 +28,11 @@ export interface Finding {
 }
 
 export interface CheckedStore {
-  /** By table, ascending. */
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
   /** That the file has room for. */
   readonly slots: number;
   /** As much as exists; undefined when it cannot be read. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
-  /** Of the store's node. */
   readonly overlay: Uint8Array;
   readonly onSlot?: (checked: number) => void;
 }

@@ -10,7 +10,7 @@ interface DeferredState {
   readonly deferred: KeyValueStore;
   /** The same records; writes fail with the disk, after waiting ones. */
   readonly strict: KeyValueStore;
-  /** The disk has refused some. */
+  /** Writes wait that the disk has refused. */
   waits(): boolean;
 }
 

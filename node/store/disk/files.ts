@@ -22,7 +22,6 @@ const LEAVES_AT_START_MAX = 4096;
 
 export interface BrokenIndex {
   readonly faults: readonly IndexFault[];
-  /** By table. */
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
 }
 

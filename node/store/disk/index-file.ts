@@ -1,7 +1,6 @@
 /**
- * Reads an LMDB file without LMDB, which maps it and trusts every page: a wrong pointer would crash the process. Format:
- * LMDB data version 2, as lmdb-js writes it, little-endian. Pages have no checksums, so this detects truncated, swapped or
- * overwritten files and broken structure, not a flipped bit within a value.
+ * Reads an LMDB file without LMDB, which trusts every page: a wrong pointer would crash the process. Format: LMDB data
+ * version 2, as lmdb-js writes it, little-endian. Pages have no checksums: a flipped bit within a value is not found.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Entry } from '../backend.ts';

@@ -1,4 +1,3 @@
-/** The index's tables in LMDB. */
 import type { Database, RootDatabase } from 'lmdb';
 import { pooledCopy } from '../../../formats/crypto/pooled.ts';
 import { TABLES, type Table, type TableReader, type Transaction } from '../backend.ts';
@@ -58,7 +57,7 @@ export function transactionOn(tables: Tables, reader: TableReader, id: number): 
     for (const { table, key, value } of kept.values()) tables.get(table)!.putSync(key, value);
     kept.clear();
   };
-  /** For all but single records. */
+  /** Before all but single records. */
   const whole = (table: Table): Table => {
     if (REWRITTEN.has(table)) finish();
     return table;

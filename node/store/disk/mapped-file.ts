@@ -11,13 +11,11 @@ const SHARING: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xf2f52010, 0xca451a4e,
 ]);
 const PROBE_FILE = 'mapped';
-/** SQLite's files. */
 const PROBE_ENDINGS = ['', '-wal', '-shm', '-journal'];
 /** `SQLITE_IOERR_SHMMAP`. */
 const NOT_MAPPED = 5386;
 
 export interface MappingDeps {
-  /** As the system reports it. */
   readonly typeOf: (folder: string) => number;
   /** @returns whether a new file there can be shared in memory */
   readonly maps: (folder: string) => boolean;
@@ -74,7 +72,7 @@ export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'
     const at = mounts.at(-1);
     return at?.[at.indexOf('-') + 1] ?? 'unknown';
   } catch {
-    // Not Linux.
+    // Not Linux, or no table.
     return 'unknown';
   }
 }

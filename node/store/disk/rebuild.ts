@@ -1,8 +1,8 @@
 /**
  * Rebuilds an index from the readable part of the old one and from the slots. Old records stay; counters, bins, batch
- * indexes and free slots are derived again. A chunk without record is found in its slot; of several, the one with the newest
- * stamp counts. A released chunk may lie in a slot too, so an unreferenced chunk comes back only where such records were
- * damaged: an uploaded chunk is pushed again, a reserve chunk returns. If the network has it, nothing changes.
+ * indexes and free slots are derived again. A chunk without record is found in its slot; of several, the newest stamp
+ * counts. Released chunks may lie in slots too, so an unreferenced chunk comes back only where such records were damaged: an
+ * uploaded one is pushed again, a reserve chunk returns.
  */
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
@@ -47,19 +47,14 @@ const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'las
 const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {
-  /** Readable chunks. */
   readonly chunks: number;
-  /** Only through their slots. */
   readonly found: number;
-  /** Without bytes. */
   readonly lost: number;
-  /** Waiting to be pushed. */
   readonly pushes: number;
   readonly reserved: number;
 }
 
 export interface RebuildDeps {
-  /** With empty tables. */
   readonly backend: Backend;
   readonly salvaged: ReadonlyMap<string, readonly Entry[]>;
   /** Part of the table is lost. */
@@ -75,7 +70,6 @@ export async function rebuildIndex(deps: RebuildDeps): Promise<Rebuilt> {
 
 class Rebuild {
   readonly #deps: RebuildDeps;
-  /** Slot → NAMED, FOUND, or 0. */
   readonly #state: Uint8Array;
   #found = 0;
   #lost = 0;
@@ -179,7 +173,7 @@ class Rebuild {
     }
     if (by === 'reserve' && damaged('reserve')) {
       const key = this.#reserveKey(address, stamp);
-      // Its bin id comes later.
+      // Its place in the bin is assigned later.
       if (!tx.has('reserve', key)) tx.put('reserve', key, join(encodeNumber(0), encodeStamp(stamp)));
     }
   }

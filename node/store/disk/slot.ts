@@ -60,7 +60,6 @@ export function encodeHeld(held: Held | undefined): Uint8Array {
   return scratch.subarray(0, CONTENT_OFFSET);
 }
 
-/** Not copied; undefined when altered. */
 export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | undefined {
   const isRight =
     equalBytes(content.subarray(ADDRESS_OFFSET, KIND_OFFSET), address) &&
@@ -88,7 +87,6 @@ export function decodeSlot(
 
 export const HELD_RANGE = { offset: 0, length: CONTENT_OFFSET } as const;
 
-/** Holder and address. */
 export const HEAD_RANGE = { offset: 0, length: CONTENT_OFFSET + KIND_OFFSET } as const;
 
 /** @param head of a slot with whole content */

@@ -7,7 +7,7 @@ import type { Logger } from '../../env/logger.ts';
 import type { Backend, Transaction } from '../backend.ts';
 import { isDiskFailure, StoreError } from '../errors.ts';
 
-/** For records, bytes. */
+/** Left free for records, bytes. */
 const KEPT_FREE = 8 * 2 ** 20;
 /** Free bytes before anything is accepted again, so that one chunk does not decide it. */
 const ENOUGH = 2 * KEPT_FREE;

@@ -8,7 +8,6 @@ import { behind, END, join, START } from '../records.ts';
 /** In `meta`: the index is complete. */
 const COMPLETE = Buffer.from('addressStamps');
 const NONE = new Uint8Array();
-/** Entries per transaction. */
 const STEP = 256;
 /** Key of `reserve`: batch, bin, address, stamp hash. */
 export const BIN_OFFSET = ADDRESS_SIZE;

@@ -9,7 +9,6 @@ import { decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from '..
 const LAST_ID = 2 ** (8 * NUMBER_SIZE) - 1;
 
 export interface Bin {
-  /** Last id assigned. */
   readonly lastId: number;
   readonly count: number;
 }
@@ -24,7 +23,6 @@ export class ReserveBins {
     this.#bins = Array.from({ length: BINS }, (_, bin) => readBin(backend, bin));
   }
 
-  /** Committed ones. */
   count(first: number): number {
     let total = 0;
     for (let bin = first; bin < BINS; bin++) total += this.#bins[bin]!.count;

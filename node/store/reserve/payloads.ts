@@ -6,7 +6,6 @@ import type { Held } from '../disk/slot.ts';
 /** With the stamp of a payload. */
 export interface Brought {
   readonly stamp: Stamp;
-  /** Of the wrapped chunk. */
   readonly wrapped: () => Uint8Array;
 }
 

@@ -34,7 +34,6 @@ const RADIUS = Buffer.from('reserveRadius');
 const TIMESTAMP_SIZE = 8;
 /** Per transaction: a few milliseconds. */
 const EVICTED_MAX = 64;
-/** Why a chunk was removed. */
 const BATCH_GONE = 'its batch is used up or expired';
 const HANDED_OVER = 'handed over: nodes that are closer hold it';
 
@@ -54,7 +53,6 @@ interface ReserveDeps {
   readonly events?: ChunkEvents | undefined;
 }
 
-/** From earlier runs. */
 interface Found {
   readonly epoch: bigint;
   readonly radius: number;
@@ -416,7 +414,6 @@ class StoredReserve implements Reserve {
   }
 }
 
-/** For a Map. */
 function idOf(key: Uint8Array): string {
   return Buffer.from(key).toString('latin1');
 }

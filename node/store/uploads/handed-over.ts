@@ -21,7 +21,6 @@ interface Kept {
 
 export class HandedOver {
   readonly #clock: Clock;
-  /** By hex address, oldest first. */
   readonly #kept = new Map<string, Kept>();
 
   constructor(clock: Clock) {

@@ -1,7 +1,7 @@
 /**
  * Chunks waiting to be pushed (`node-behaviour.md` 2.2), numbered in upload order. A block of numbers belongs to one
  * session, so that the pusher skips an open session and a rollback finds its pushes. A marker in `openSessions` that is
- * found at the start is of a session cut short by a crash.
+ * found at the start tells of a crash.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
@@ -28,7 +28,6 @@ import {
 const FIRST_BLOCK = 1;
 /** Per transaction: some ms. */
 const ROLLBACK_STEP = 256;
-/** Per read. */
 const BLOCK_PAGE = 64;
 const ADDRESS_SIZE = 32;
 const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
@@ -143,7 +142,6 @@ export class PushQueue {
     this.#count(tx, { uploaded, synced: 0, pending: 0 });
   }
 
-  /** Of closed sessions, ascending. */
   pending(after: number, limit: number): PendingPush[] {
     const found: PendingPush[] = [];
     for (const [block, session] of this.#blocksFrom(blockOf(after + 1))) {

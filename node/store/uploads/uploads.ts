@@ -94,7 +94,6 @@ interface SessionDeps {
   readonly disk: Disk;
   readonly tags: Tags;
   readonly undoing: Undoing;
-  /** The chunks may be pushed. */
   readonly onClosed: () => void;
 }
 

@@ -63,5 +63,4 @@ export const givenKey = like('^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$');
 export const chainAddress = like('^(0x)?[a-fA-F0-9]{40}$');
 export const txHash = like('^0x[a-f0-9]{64}$');
 export const amount = like('^-?[0-9]+$');
-/** Of addresses. */
 export const prefix = like('^[01]*$');

@@ -1,7 +1,4 @@
-/**
- * What a protocol may do with the network. Hosts: `libp2p-host.ts` (TCP, noise, yamux) and `memory-host.ts` (one process,
- * virtual clock).
- */
+/** What a protocol may do with the network: `libp2p-host.ts` (TCP, noise, yamux) or `memory-host.ts` (virtual clock). */
 import { CodedError } from '../../formats/coded-error.ts';
 import type { MessageOf, MessageTable } from './codec/message.ts';
 

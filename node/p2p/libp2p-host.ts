@@ -1,5 +1,5 @@
 /**
- * The real network: TCP or WebSockets, noise and yamux (`p2p-protocols.md` 1). Peers are in `peer-host.ts`, connections in
+ * TCP or WebSockets, noise and yamux (`p2p-protocols.md` 1). Peers are in `peer-host.ts`, connections in
  * `libp2p/transport.ts`.
  */
 
@@ -43,14 +43,14 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
       stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
       log: deps.log,
-      // Frames of one turn leave together: most of a small frame's cost is its system call and encryption.
+      // Most of a small frame's cost is its system call and encryption.
       defer: (flush) => setImmediate(() => (power === undefined ? flush() : power.run(flush))),
     },
   );
   return createPeerHost(options, { ...shared, transport });
 }
 
-/** WebSockets cost five megabytes and a tenth of a start: loaded only by a node that has them. */
+/** WebSockets cost five megabytes and a tenth of a start. */
 function socketsFor(options: SocketOptions, power: Power | undefined): Tcp {
   if (options.carriers.every((name) => name === 'tcp')) return createTcp(power);
   let loaded: Promise<Tcp> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Nodes of one process, connected without sockets or timers. `peer-host.ts` runs above it with real messages; only the
- * transport is replaced. Bytes arrive in the order in which they were written.
+ * Nodes of one process, without sockets or timers. `peer-host.ts` runs above it with real messages. Bytes arrive in the
+ * order in which they were written.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Power } from '../env/power.ts';
@@ -142,7 +142,6 @@ export class MemoryNetwork {
 
 export interface MemoryHostDeps extends HostDeps {
   readonly network: MemoryNetwork;
-  /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power;
 }
 

@@ -1,4 +1,3 @@
-/** A connection between two memory hosts, and the streams on it. */
 import { StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
@@ -109,7 +108,6 @@ export class MemoryLink implements Link {
     if (twin !== undefined) this.owner.send({ kind: 'close' }, () => twin.#end(closedByOther()));
   }
 
-  /** Both ends see a broken connection, whatever is in transit. */
   break(reason: Error): void {
     const { twin } = this;
     this.owner.receive(() => this.#end(reason));
@@ -188,7 +186,6 @@ function closedByOther(): StreamError {
   return new StreamError('STREAM_RESET', 'the connection is closed');
 }
 
-/** One end of a stream: what it writes lands in its twin's inbox. */
 class MemoryStream implements RawStream {
   twin: MemoryStream | undefined;
   conversation: MemoryConversation | undefined;

@@ -186,8 +186,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * As on the public network, a peer that dialled us is simply returned, while dialling an address twice is an error.
-   * @throws HostError `ALREADY_CONNECTED`
+   * As on the public network, a peer that dialled us is simply returned. @throws HostError `ALREADY_CONNECTED` for an
+   * address dialled twice
    */
   #connectedAt(remoteId: string | undefined, underlay: string): Peer | undefined {
     const session = remoteId === undefined ? undefined : this.#sessions.ofRemote(remoteId);
@@ -238,7 +238,6 @@ class PeerHost implements Host {
     return session.peer;
   }
 
-  /** The best handshake that both sides speak. */
   async #negotiate(
     link: Link,
     signal: AbortSignal,
@@ -314,10 +313,7 @@ class PeerHost implements Host {
     }
   }
 
-  /**
-   * Serves the peer's streams from here on. A handshake of a registered overlay or identity changes nothing.
-   * @throws HostError when the peer is refused
-   */
+  /** A handshake of a registered overlay or identity changes nothing. @throws HostError when the peer is refused */
   #register(
     link: Link,
     introduction: Introduction,

@@ -66,7 +66,6 @@ export interface Tcp {
   listen(address: string, events: TcpEvents): Promise<TcpListener>;
 }
 
-/** @param power of a node that can be frozen and cut from outside */
 export function createTcp(power?: Power, resolve: LookupFunction = lookup): Tcp {
   return {
     async dial(underlay, signal) {
@@ -198,10 +197,7 @@ export async function listenOn(
   };
 }
 
-/**
- * A frozen node neither reads nor writes; one that is off has no connections and gets no events. None keeps the process
- * alive.
- */
+/** A frozen node neither reads nor writes; one that is off has no connections. None keeps the process alive. */
 export function supply(socket: Socket, power: Power): void {
   socket.unref();
   const follow = (state: PowerState) => {

@@ -1,7 +1,4 @@
-/**
- * What a transport gives to `peer-host.ts`. There are two: `libp2p-host.ts` (TCP, noise, yamux) and `memory-host.ts` (one
- * process).
- */
+/** Links and raw streams for `peer-host.ts`, by `libp2p-host.ts` or `memory-host.ts`. */
 
 /** Bytes in order, two ends that close separately. */
 export interface RawStream {

@@ -66,10 +66,7 @@ export interface SocketOptions {
   readonly authority?: string | undefined;
 }
 
-/**
- * A listener at `/…/tcp/PORT` takes plain TCP, WebSockets, or both; one at `/…/tcp/PORT/tls/ws` WebSockets over TLS.
- * @param power of a node that can be frozen and cut from outside
- */
+/** A listener at `/…/tcp/PORT` takes plain TCP, WebSockets, or both; one at `/…/tcp/PORT/tls/ws` WebSockets over TLS. */
 export function createSockets(options: SocketOptions, power?: Power, resolve: LookupFunction = lookup): Tcp {
   const plain = createTcp(power, resolve);
   const { carriers, authority } = options;

@@ -9,14 +9,13 @@ import type { Peer } from '../p2p/host.ts';
 
 /** Added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
-/** Skip of a peer refused by accounting, ms, unless it is paid before: a refresh may have been granted by then. */
+/** Unless the peer is paid before: a refresh may have been granted by then. */
 const OVERDRAFT_SKIP_MS = 600;
 
-/** `T` is what a peer delivers, `R` what the caller makes of it. */
 export interface AttemptsPlan<T, R> {
   /** After these the call gives up, multiplexing aside. */
   readonly errorsMax: number;
-  /** Another attempt starts each time this long passes without a result; absent: never. */
+  /** After this long without a result another attempt starts; absent: never. */
   readonly preemptiveMs?: number;
   /** Not to ask; every peer asked is added. */
   readonly skip: Set<string>;
@@ -104,7 +103,6 @@ class Attempts<T, R> {
     this.#endCreditPause();
   }
 
-  /** An error of one of the plan's functions ends the call. */
   #guarded(step: () => void): void {
     try {
       step();

@@ -1,4 +1,3 @@
-/** The asking side of a stream: closed when it went well, else reset. `p2p-protocols.md` 2.3. */
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Headers, Host, MessageStream, Peer } from '../p2p/host.ts';
@@ -35,10 +34,7 @@ export async function converse<T>(
   }
 }
 
-/**
- * With a time limit for `talk` instead of a signal, which would cost more than a timer: for per-chunk work.
- * @throws also TimeoutError
- */
+/** Like `converse`; the timer costs less than a signal. @throws also TimeoutError */
 export async function converseWithin<T>(
   { peer, protocol, timeoutMs }: Conversation & { readonly timeoutMs: number },
   deps: ConversationDeps & { readonly clock: Clock },

@@ -1,7 +1,4 @@
-/**
- * A node that serves no chunks says so in its handshake, or is known as a bootnode; asking it for chunks violates the
- * protocol. `p2p-protocols.md` 0 and 8.
- */
+/** Asking a node that serves no chunks, or a bootnode, for some violates the protocol. `p2p-protocols.md` 0 and 8. */
 import type { Host } from '../p2p/host.ts';
 
 const REFUSED_MS = 60_000;

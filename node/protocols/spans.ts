@@ -12,7 +12,6 @@ interface Attempt {
   readonly cost: bigint;
 }
 
-/** Asks one peer for a chunk, or to take one. */
 export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOptions {
   return {
     kind: 'client',

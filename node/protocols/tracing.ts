@@ -1,6 +1,6 @@
 /**
- * One chunk's way across nodes as one trace: its context travels in stream headers (`p2p-protocols.md` 2.2). Span names are
- * those of the public network's nodes where they exist.
+ * One chunk's way across nodes as one trace, by a context in stream headers (`p2p-protocols.md` 2.2). Span names are those
+ * of the public network's nodes where they exist.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { contextOfStream, streamHeaders } from '../env/tracing/span-context.ts';

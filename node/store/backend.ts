@@ -69,10 +69,7 @@ export interface Transaction extends TableReader {
 /** A slot's content is meaningful only while a table refers to it. */
 export interface Slots {
   write(slot: number, bytes: Uint8Array): void;
-  /**
-   * The caller may keep the result, but should copy it to keep it for long: other chunks share the memory. Undefined when
-   * the disk cannot read the bytes.
-   */
+  /** Other chunks share the memory: copy the result to keep it for long. Undefined when the disk cannot read the bytes. */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
 

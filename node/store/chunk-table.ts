@@ -243,8 +243,7 @@ export class ChunkTable implements Damage {
     const record = recordOf(tx, address);
     if (record === undefined) return undefined;
     if (this.#isIntact(tx, address, record)) return record;
-    // In the same place, because a write replaces an unreadable sector. The stamp has its own checksum, but did not bring
-    // another payload.
+    // A write replaces an unreadable sector. The stamp has its own checksum, but did not bring another payload.
     const held = equalBytes(record.identity, identity) ? this.#heldIn(record.slot) : undefined;
     this.#backend.slots.write(record.slot, encodeSlot(chunk, held));
     const restored = { ...record, length: data.length, kind, identity };
@@ -357,7 +356,6 @@ function recordOf(reader: Pick<TableReader, 'get'>, address: Uint8Array): ChunkR
   };
 }
 
-/** Undefined when the bytes are not those of the chunk. */
 function bytesOf(slots: Slots, address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
   // A damaged record must not make the node read gigabytes.
   if (length > CHUNK_STORED_SIZE_MAX) return undefined;

@@ -22,10 +22,7 @@ export interface LocalStoreOptions {
   readonly reserveCapacity: number;
   /** Of a new reserve; minimum for an existing one. */
   readonly radius: number;
-  /**
-   * Pull syncing 2.0.0: every node keeps the same payload under a single-owner address, and finds reserve entries by their
-   * sum. Default: false.
-   */
+  /** Pull syncing 2.0.0: every node keeps the same payload under a single-owner address. Default: false. */
   readonly convergent?: boolean;
   /** What a resolved write survives: the end of the process (default), or also a power cut. */
   readonly durability?: 'process' | 'disk';

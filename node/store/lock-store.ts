@@ -1,6 +1,6 @@
 /**
- * One process per data folder: two would overwrite each other's chunks. The file outlives a `kill -9`, so it counts only
- * while its process lives.
+ * Two processes would overwrite each other's chunks. The file outlives a `kill -9`, so it counts only while its process
+ * lives.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -17,7 +17,6 @@ import { join } from 'node:path';
 import { makeFolder } from '../env/folder.ts';
 import { StoreError } from './errors.ts';
 
-/** Another start may come first; more often is no accident. */
 const ATTEMPTS = 3;
 const FOLDER_MODE = 0o700;
 
@@ -115,10 +114,10 @@ function isAlive(holder: string): boolean {
   return started === '' && answersSignals(Number(pid));
 }
 
-/** Clock ticks since the machine's start; undefined for an ended process, even if uncollected, and without `/proc`. */
+/** Undefined for an ended process, even if uncollected, and without `/proc`. */
 function startTime(pid: number): string | undefined {
   try {
-    // The name in parentheses may hold anything: fields count from its end. State first, threads 18th, start time 20th.
+    // The name in parentheses may hold anything: fields count from its end.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     const [state] = fields;
     // A process's first thread ends before others, which still write.

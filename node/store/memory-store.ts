@@ -173,7 +173,6 @@ export async function createMemoryStore(
   return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
 }
 
-/** In the order of the calls; on the disk once run. */
 class MemoryBackend implements Backend {
   readonly slots: Slots;
   readonly #disk: MemoryDisk;

@@ -22,7 +22,7 @@ export type KeyValueChange =
 
 /** Each chunk is held once, with a reference count. */
 export interface ChunkReader {
-  /** Also a chunk handed over to a peer a moment ago. The caller may keep the bytes; damaged ones count as missing. */
+  /** Also a chunk handed over to a peer a moment ago. The caller may keep the bytes. */
   get(address: Uint8Array): Chunk | undefined;
   has(address: Uint8Array): boolean;
   /** Writes a chunk again if the stored one is known to be damaged. Never waits for the disk. */
@@ -59,7 +59,7 @@ export interface TagStore {
   remove(uid: number): Promise<void>;
 }
 
-/** One upload under a tag. Its chunks are pushed after `done`; a crash before undoes it at the next start. */
+/** Chunks are pushed after `done`; a crash before undoes the upload. */
 export interface UploadSession {
   readonly tagUid: number;
   /** Waits only while too many writes are open. Errors surface here or in `done`. */
@@ -145,9 +145,7 @@ export interface Reserve {
    * batch has none
    */
   evictBatch(batchId: Uint8Array): Promise<number>;
-  /**
-   * Removes those that exist below the radius, in one transaction. Bytes that no other store holds go too. @returns how many
-   */
+  /** Of these, in one transaction. Bytes that no other store holds go too. @returns how many */
   release(entries: readonly ReserveEntry[]): Promise<number>;
   /**
    * Below the capacity; beyond it only within the radius, as long as those chunks fit: the rest will leave. Never while the
@@ -220,10 +218,7 @@ export interface Cache {
   capacity(): number;
 }
 
-/**
- * Without room, calls that keep a chunk throw StoreError `STORE_FULL`, and writes that no longer fit reject with it; reads
- * and removals continue.
- */
+/** Without room, calls that keep a chunk throw StoreError `STORE_FULL`; reads and removals continue. */
 export interface Disk {
   isFull(): boolean;
   /** @throws StoreError `STORE_FULL` */

@@ -1,7 +1,4 @@
-/**
- * Writes whose commits are not awaited; a bounded number is open. After a failure nothing more is written, except in the
- * same turn.
- */
+/** Writes whose commits are not awaited. After a failure nothing more is written, except in the same turn. */
 import type { Backend, Transaction } from './backend.ts';
 
 /** Half a megabyte of chunks: more is not cheaper. */

@@ -6,7 +6,7 @@ import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
-/** Several times the full nodes of the public network. The record learned first, and not in use, is forgotten first. */
+/** Several times the full nodes of the public network. The oldest record not in use is forgotten first. */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {
@@ -16,7 +16,6 @@ interface AddressBookOptions {
   readonly given?: Iterable<readonly [string, AddressRecord]>;
 }
 
-/** Known peers' records of both generations, kept in `state` and mirrored in memory. */
 export function createAddressBook(
   state: KeyValueStore,
   { inUse = () => false, given = [] }: AddressBookOptions = {},

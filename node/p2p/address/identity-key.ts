@@ -1,7 +1,4 @@
-/**
- * libp2p identities (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the public network's nodes P-256; secp256k1 and
- * RSA can be read too.
- */
+/** libp2p identities (`p2p-protocols.md` 1.2). Our own are Ed25519; P-256, secp256k1 and RSA can be read too. */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';

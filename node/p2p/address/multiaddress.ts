@@ -1,7 +1,4 @@
-/**
- * Multiaddresses as text and bytes. Anything not in the public table of protocols, or not in its canonical form, is
- * rejected.
- */
+/** Anything not in the public table of protocols, or not in its canonical form, is rejected. */
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import {
   certificateHash,

@@ -95,10 +95,7 @@ export class OwnRecord {
     return this.#saved(record);
   }
 
-  /**
-   * This node's clock was ahead when it signed the last record, which others refuse, or is behind now. So both records are
-   * kept.
-   */
+  /** This node's clock was ahead when it signed the last record, or is behind now. So both records are kept. */
   #untilThen(statement: Statement & { readonly timestamp: bigint }): AddressRecord {
     const known = this.#provisional;
     const fits =

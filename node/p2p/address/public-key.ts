@@ -1,8 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
 /**
- * Reads a DER key (SubjectPublicKeyInfo) as PEM, at a third of the cost: given bytes, the runtime catches four exceptions
- * first.
+ * Reads DER as PEM, at a third of the cost: given bytes, the runtime catches four exceptions first.
  * @throws Error of OpenSSL
  */
 export function publicKeyOf(der: Buffer): KeyObject {

@@ -1,4 +1,3 @@
-/** Signed address records as text: one per line, the wire bytes in hex. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressRecord } from '../host.ts';

@@ -1,6 +1,6 @@
 /**
- * Signed records of where a node is dialled, `p2p-protocols.md` 3.3 and 3.4. Those of handshake 14.0.0 and hive 1.1.0 have
- * timestamp 0 and a smaller signature. Vectors: `test/vectors/p2p.json`.
+ * Records of where a node is dialled, `p2p-protocols.md` 3.3 and 3.4. The older generation has timestamp 0 and a smaller
+ * signature. Vectors: `test/vectors/p2p.json`.
  */
 import { CodedError } from '../../../formats/coded-error.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -109,7 +109,7 @@ export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   );
 }
 
-/** A copy in its own memory: a received record may be a view of a much longer message. */
+/** A received record may be a view of a much longer message. */
 export function copyRecord(record: AddressRecord): AddressRecord {
   const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
   const copy: AddressRecord = {

@@ -39,10 +39,7 @@ export function fittingUnderlays(underlays: readonly string[]): string[] {
   return kept;
 }
 
-/**
- * @returns at least one address; those of unknown kinds are left out, because later versions may add kinds
- * @throws UnderlayError
- */
+/** @returns at least one address, those of unknown kinds left out @throws UnderlayError */
 export function decodeUnderlays(bytes: Uint8Array): string[] {
   const parts = underlayParts(bytes);
   const underlays = parts.flatMap(parse);
@@ -50,7 +47,7 @@ export function decodeUnderlays(bytes: Uint8Array): string[] {
   return underlays;
 }
 
-/** At least one address as bytes, those of unknown kinds too. @throws UnderlayError */
+/** @returns at least one, those of unknown kinds too @throws UnderlayError */
 export function underlayParts(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length === 0) throw new UnderlayError('no underlay');
   if (bytes.length > UNDERLAY_BYTES_MAX) throw new UnderlayError(`underlays of ${bytes.length} bytes`);
@@ -114,7 +111,7 @@ export function dialTarget(underlay: string): DialTarget | undefined {
   };
 }
 
-/** By one of these carriers, to a name or to an address that a peer can have; no relay. */
+/** By one of these carriers; no relay. */
 export function isDialable(underlay: string, carriers = DEFAULT_CARRIERS): boolean {
   const target = dialTarget(underlay);
   if (target === undefined || !carriers.includes(target.carrier)) return false;

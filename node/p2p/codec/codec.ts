@@ -1,7 +1,6 @@
 /**
- * Messages by their tables (`message.ts`): proto3, fields in ascending order, zero values omitted, repeated scalars packed,
- * unknown fields skipped. One allocation per encoded message, because every chunk passes here. Vectors:
- * `test/vectors/p2p.json`.
+ * proto3 by tables (`message.ts`): fields ascending, zero values omitted, repeated scalars packed, unknown fields skipped.
+ * One allocation per encoded message, because every chunk passes here. Vectors: `test/vectors/p2p.json`.
  */
 import { decode } from './input.ts';
 import type { MessageOf, MessageTable } from './message.ts';
@@ -18,10 +17,7 @@ export function encodeFrame<T extends MessageTable>(table: T, message: Partial<M
   return encode(compile(table), message, true);
 }
 
-/**
- * Copies `bytes` once, so that a small message never keeps a large network buffer alive.
- * @throws StreamError `MESSAGE_MALFORMED`
- */
+/** Copies `bytes`, so that a small message keeps no large network buffer alive. @throws StreamError `MESSAGE_MALFORMED` */
 export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
   const copy = allocate(bytes.length);
   copy.set(bytes);

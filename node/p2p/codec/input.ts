@@ -228,7 +228,7 @@ class Input {
     throw malformed('number longer than ten bytes');
   }
 
-  /** Never reads beyond `#end`. */
+  /** @returns where the block ends whose length comes next */
   #blockEnd(): number {
     const length = this.uint32();
     this.#need(length);

@@ -1,4 +1,4 @@
-/** Message tables: field name → [number, kind], one per wire message, beside the protocol that uses it. */
+/** Message tables: field name → [number, kind], beside the protocol that uses them. */
 export type ScalarKind = 'bytes' | 'string' | 'bool' | 'uint32' | 'int32' | 'uint64' | 'int64' | 'double';
 
 /** A table as kind is an embedded message; `map` is string to string. */

@@ -1,5 +1,3 @@
-/** Checks of an introduction, in the order of `p2p-protocols.md` 4.1. */
-
 import { CodedError } from '../../../formats/coded-error.ts';
 import {
   checkTimestamp,
@@ -111,7 +109,7 @@ export function checkAck(ack: AckMessage, context: AckContext): Introduction {
   }
 }
 
-/** A record without timestamp counts as newer than the stored one, since the node itself presents it. */
+/** A record without timestamp counts as newer, since the node itself presents it. */
 function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;

@@ -38,7 +38,6 @@ export interface LinkDeps {
   readonly log: Logger;
   readonly events: LinkEvents;
   readonly identity: () => Identity;
-  /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
   /** Frames that all links of the node read in one turn; absent: without limit. */
@@ -106,7 +105,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** The announced addresses that are as public as the one we see: those go-libp2p would keep. */
+  /** Those that go-libp2p would keep: as public as the one we see. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
@@ -150,7 +149,7 @@ export class Libp2pLink implements Link {
     void this.shutDown(reason);
   }
 
-  /** No farewell: a peer that breaks the rules, or does not read, would keep sending until then. */
+  /** A peer that breaks the rules, or does not read, would keep sending until a farewell. */
   #breakOff(reason: Error): void {
     if (this.#ended) return;
     this.#end(reason);
@@ -163,7 +162,7 @@ export class Libp2pLink implements Link {
     await this.#hangUp(reason);
   }
 
-  /** Sends what is queued and closes the socket; does not wait long, because the other side may not read. */
+  /** Sends what is queued; not for long, because the other side may not read. */
   async #hangUp(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#end(reason);

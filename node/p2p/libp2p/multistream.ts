@@ -1,7 +1,4 @@
-/**
- * multistream-select 1.0.0: uvarint length ‖ text ‖ newline. The opener proposes one id and continues at once (lazy
- * negotiation).
- */
+/** multistream-select 1.0.0: uvarint length ‖ text ‖ newline. The opener proposes one id and continues at once. */
 import { abortable } from '../../env/abortable.ts';
 import { StreamError } from '../host.ts';
 import { FrameReader } from '../stream/framing.ts';
@@ -26,7 +23,7 @@ const HEADER_LINE = encodeLine(PROTOCOL);
 const REFUSED = 'na';
 const REFUSED_LINE = encodeLine(REFUSED);
 
-/** Header and `protocolId` as the opener sends them. Kept: for ids of this program only. */
+/** As the opener sends them. Kept: for ids of this program only. */
 export function proposalOf(protocolId: string): Uint8Array {
   const known = proposals.get(protocolId);
   if (known !== undefined) return known;

@@ -25,7 +25,7 @@ const OUTBOX_MAX = 262_144;
 /** System-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
 const OUTBOUND_STREAMS_MAX = 10_000;
-/** Frames and bodies waiting for a full channel. The other side can make us answer (pings, refusals) without reading. */
+/** The other side can make us answer (pings, refusals) without reading. */
 const OUTBOX_PIECES_MAX = 131_072;
 const OUTBOX_BYTES_MAX = 256 * WINDOW;
 /** Unread bytes that stay readable after a reset, because they may say why. */
@@ -34,8 +34,8 @@ const UNREAD_AFTER_RESET_MAX = 8_192;
 const UNREAD_MAX = 256 * WINDOW;
 
 /**
- * Bytes that all links of a node hold, unread or unsent. Beyond it, a link that holds more than its share is broken off;
- * honest ones hold next to nothing.
+ * Bytes held by all links of a node. Beyond it, a link with more than its share is broken off; honest ones hold next to
+ * nothing.
  */
 export const HELD_MAX = 128 * 2 ** 20;
 export const HELD_SHARE = 4 * 2 ** 20;
@@ -52,7 +52,7 @@ export interface YamuxDeps {
   send(bytes: Uint8Array): boolean;
   /** At the end of this turn of the event loop. */
   defer(flush: () => void): void;
-  /** Opened by the other side, with the bytes of its first packet. */
+  /** By the other side, with the bytes of its first packet. */
   accepted(stream: YamuxStream): void;
   /** The channel has to go. */
   broken(error: Error): void;
@@ -271,13 +271,13 @@ export class YamuxSession {
     });
   }
 
-  /** Ends first, so that the owner's farewell cannot come here again. */
+  /** Ends first: the owner's farewell cannot come here again. */
   #breakOff(reason: StreamError): void {
     this.end(reason);
     this.#deps.broken(reason);
   }
 
-  /** Only as much as the channel takes: what it has is no longer counted here. */
+  /** Only what the channel takes, which no longer counts here. */
   #flush(): void {
     while (this.#blocked === undefined && this.#outbox.length > 0) {
       const bytes = Buffer.concat(this.#takeOutbox(OUTBOX_MAX));

@@ -1,6 +1,6 @@
 /**
- * Encryption of noise frames: small ones in WebAssembly, which avoids the call into OpenSSL; larger ones in OpenSSL, with
- * one key object per connection and direction.
+ * Small frames in WebAssembly, which avoids the call into OpenSSL; larger ones in OpenSSL, with one key object per
+ * connection and direction.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';

@@ -1,6 +1,6 @@
 /**
- * The noise protocol of libp2p: both sides prove their identity inside the handshake, and name their multiplexers. Messages
- * have a length prefix, two bytes big endian.
+ * The noise protocol of libp2p: both sides prove their identity and name their multiplexers. Messages have a length prefix,
+ * two bytes big endian.
  */
 
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -61,9 +61,7 @@ export function noiseIdentity(
 /** A node has at most as many peers. */
 const PROOFS_MAX = 2_000;
 
-/**
- * Static keys whose signatures were verified: verifying one is a fifth of a connection's cost, and a peer repeats its proof.
- */
+/** Verified static keys: verifying one is a fifth of a connection's cost, and a peer repeats its proof. */
 export class StaticKeyProofs {
   /** By the bytes of the static key. */
   readonly #proved = new Map<string, { identityKey: Uint8Array; identitySig: Uint8Array; peerId: string }>();

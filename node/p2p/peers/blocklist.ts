@@ -103,7 +103,7 @@ function endOf({ durationMs }: Pick<BlocklistEntry, 'durationMs'>, startedAt: nu
   return durationMs === 0 ? Number.POSITIVE_INFINITY : startedAt + durationMs;
 }
 
-/** @param startedAt and the result: on the same clock, ms */
+/** Zero means for ever. */
 function longer(a: number, b: number): number {
   return a === 0 || b === 0 ? 0 : Math.max(a, b);
 }

@@ -1,6 +1,5 @@
 /**
- * Connections that one address may make to us: the public network's limits (`p2p-protocols.md` 1.1). An IPv6 address counts
- * with its /56. This machine is not limited.
+ * The public network's limits (`p2p-protocols.md` 1.1). An IPv6 address counts with its /56. This machine is not limited.
  */
 import { isLoopback } from '../address/underlay.ts';
 
@@ -8,7 +7,6 @@ export const SOURCE_CONNECTIONS_MAX = 200;
 /** New connections of one source at once; regained per second. */
 export const SOURCE_BURST = 40;
 const SOURCE_PER_SECOND = 10;
-/** Those without an open connection are forgotten once their burst has refilled. */
 const SOURCES_MAX = 10_000;
 
 interface Source {

@@ -6,11 +6,11 @@ import type { Refusals } from './refusals.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { Strangers } from './strangers.ts';
 
-/** Ends links without introduction. A node that probes us takes at most a minute. */
+/** A node that probes us takes at most a minute. */
 const STRANGER_MAX_MS = 120_000;
 /** Beyond it strangers are dropped, never a peer. */
 export const LINKS_MAX = 1_500;
-/** Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
+/** Two nodes that dial each other at once have two for a moment. */
 export const LINKS_PER_PEER_MAX = 4;
 
 export class LinkLimits {

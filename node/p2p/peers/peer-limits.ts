@@ -1,6 +1,6 @@
 /**
- * One budget per peer and one per address, kept across connections: a new overlay costs nothing. A private address has a
- * larger one: a whole network may be behind it.
+ * One budget per peer and one per address, kept across connections: a new overlay is free. A whole network may be behind a
+ * private address.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';

@@ -1,6 +1,5 @@
 /**
- * The served protocol of the same name, stream and major version whose minor version is not lower than proposed; patches do
- * not count. `p2p-protocols.md` 1.3.
+ * Same name, stream and major version, minor version not lower than proposed; patches do not count. `p2p-protocols.md` 1.3.
  */
 
 interface Version {

@@ -12,7 +12,6 @@ export interface Session {
   readonly remoteId: string;
   readonly controller: AbortController;
   readonly serving: Map<string, number>;
-  /** All steps after the handshake are done: counts among the peers. */
   settled: boolean;
 }
 

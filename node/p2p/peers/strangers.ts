@@ -7,7 +7,7 @@ import { sourceOf } from './connection-gate.ts';
 
 export const STRANGERS_MAX = 256;
 export const STRANGERS_PER_SOURCE_MAX = 32;
-/** Of one private address: a hundred nodes may start on this machine together, and each may dial and probe. */
+/** Of one private address: a hundred nodes may start on this machine together. */
 export const STRANGERS_NEARBY_MAX = 224;
 
 export class Strangers<T> {

@@ -24,7 +24,6 @@ export interface StreamMeter {
   readonly reset: Tally;
 }
 
-/** The handshake uses it as it is; protocols get it as a `PeerStream`. */
 export class FramedStream {
   readonly #raw: RawStream;
   readonly #clock: Clock;

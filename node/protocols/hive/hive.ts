@@ -48,9 +48,9 @@ export interface HiveDeps {
 }
 
 export interface Hive {
-  /** As far as we know the overlays and its budget allows. @throws StreamError and the like */
+  /** As far as its budget allows. @throws StreamError and the like */
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Gets the overlays of one message that we have records of, new or old. */
+  /** Gets the overlays of a message that we have records of. */
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
 }
 
@@ -140,7 +140,7 @@ class Gossip implements Hive {
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
-      // The record can be old while its node is not: it may have introduced itself and left before it became a peer.
+      // The node may have introduced itself and left before it became a peer.
       if ('take' in verdict || isNoNews(verdict.drop)) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));

@@ -1,4 +1,3 @@
-/** Which records hive accepts, and how many. Pure. `p2p-protocols.md` 4.2. */
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import {
   type BzzAddress,
@@ -56,7 +55,6 @@ export type DropReason =
   | 'OWN_OVERLAY'
   /** Our record has the same addresses. */
   | 'UNCHANGED'
-  /** Our record has a timestamp, and this one has none. */
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
@@ -93,7 +91,6 @@ export function isHeld(
   return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
-/** A record that fails is dropped; the others are unaffected. */
 export function judge(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -121,8 +118,8 @@ function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext)
 }
 
 /**
- * Senders of hive 1.1.0 leave out addresses, so the signature can only be checked when the node introduces itself. Such a
- * record never replaces a verified one with a timestamp.
+ * Senders of hive 1.1.0 leave out addresses, so the signature cannot be checked yet. Such a record never replaces a verified
+ * one with a timestamp.
  */
 function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   for (const [field, size] of FIELD_SIZES) {
@@ -157,9 +154,8 @@ function sortedParts({ underlay }: Pick<AddressRecord, 'underlay'>): string {
 }
 
 /**
- * The older version carries only addresses that others can reach; the newer one the record as signed, which requires a
- * timestamp.
- * @returns undefined when there is nothing to tell
+ * The older version carries only addresses that others can reach; the newer one the record as signed. @returns undefined
+ * when there is nothing to tell
  */
 export function toAnnounce(
   record: AddressRecord,

@@ -1,7 +1,4 @@
-/**
- * hive 2.0.0 and 1.1.0, chosen by the peer's handshake; the older records have no timestamp and chequebook.
- * `p2p-protocols.md` 4.2.
- */
+/** hive 2.0.0 and 1.1.0, chosen by the peer's handshake. `p2p-protocols.md` 4.2. */
 
 import { BzzAddress } from '../../p2p/address/record.ts';
 import type { MessageTable } from '../../p2p/codec/message.ts';

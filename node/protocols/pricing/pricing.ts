@@ -44,7 +44,7 @@ export interface Pricing {
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** Registers the announcement to every new peer, too: one that cannot be sent it is disconnected. */
+/** A new peer that cannot be sent its threshold is disconnected. */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

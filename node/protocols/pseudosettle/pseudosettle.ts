@@ -45,7 +45,7 @@ export interface PseudosettleOptions extends ClockTolerance {
   readonly refreshRate: bigint;
   /** Divisor for light peers. */
   readonly lightFactor: bigint;
-  /** Also after the last one before a restart, ms. */
+  /** Least time between refreshes, across a restart too, ms. */
   readonly refreshIntervalMs: number;
 }
 
@@ -111,7 +111,7 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /** Synchronous, so that two concurrent refreshes cannot both count; the balance changes before the debtor hears of it. */
+  /** Synchronous: two refreshes at once cannot both count, and the balance changes before the debtor hears of it. */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const { clock } = this.#deps;
     const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];

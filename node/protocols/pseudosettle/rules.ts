@@ -49,7 +49,7 @@ export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigi
 export function acceptedAmount(refresh: {
   attempted: bigint;
   debt: bigint;
-  /** Negative when our clock was set back while this node did not run: nothing is accepted this once. */
+  /** Negative when our clock was set back while the node was off: nothing is accepted once. */
   elapsedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -66,10 +66,7 @@ export interface LastRefresh {
   readonly checkedAt: bigint;
 }
 
-/**
- * When, by our clock, the creditor most likely stamped: its stamp, clamped to the exchange, because a busy machine may read
- * the answer seconds late.
- */
+/** The creditor's stamp, clamped to the exchange: a busy machine may read the answer seconds late. */
 export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; endedAt: bigint }): bigint {
   if (stamp < exchange.startedAt) return exchange.startedAt;
   return stamp > exchange.endedAt ? exchange.endedAt : stamp;

@@ -99,7 +99,7 @@ export class Announcements {
 }
 
 function isNew({ cursors, epoch }: MessageOf<typeof Ack>, known: MessageOf<typeof Known>): boolean {
-  // The epoch alone is no news to a peer that knows nothing: in a fresh network every reserve is empty.
+  // The epoch alone is no news: in a fresh network every reserve is empty.
   if (known.epoch !== 0n && epoch !== known.epoch) return true;
   return cursors.some(
     (cursor, bin) => bin >= known.from && bin <= known.to && cursor !== (known.cursors[bin] ?? 0n),

@@ -1,4 +1,3 @@
-/** Checks that deliveries were asked for, and puts them into the reserve. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
 import { decodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
@@ -64,7 +63,6 @@ export class Intake {
     }
   }
 
-  /** We may not have read the events of a batch yet. */
   #blame(error: PullsyncError | ChunkError | PostageError): void {
     const honest = error instanceof PostageError && (error.code !== 'STAMP_INVALID' || error.passing);
     if (!honest) this.#deps.host.misbehaved(this.#from, error.message);

@@ -78,7 +78,7 @@ export class PullsyncObserver {
     this.#metrics.sent.inc();
   }
 
-  /** In a separate trace on each side: the headers were exchanged long before there was anything to deliver. */
+  /** In a separate trace on each side: the headers were exchanged long before. */
   #spanned(name: string, { peer, bin, chunks }: Delivery, work: () => Promise<void>): Promise<void> {
     const { tracing } = this.#deps;
     if (tracing === undefined || chunks === 0) return work();

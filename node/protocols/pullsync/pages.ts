@@ -71,7 +71,6 @@ export class Pages {
   }
 }
 
-/** Counts a bin's new entries, so that one store read covers many. */
 class BinNews implements Disposable {
   readonly #clock: Clock;
   readonly #dispose: () => void;

@@ -96,8 +96,7 @@ export interface Pullsync {
   /** @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason */
   cursors(peer: Peer, signal: AbortSignal): Promise<Cursors>;
   /**
-   * Resolves once the cursors of these bins differ from `known` (the first time: once they are not empty), or after minutes
-   * without news.
+   * Resolves once the cursors of these bins differ from `known`, or after minutes without news.
    * @throws StreamError; TimeoutError; PullsyncError `CURSORS_INVALID`; the signal's reason
    */
   changes(peer: Peer, bins: BinRange, known: Cursors | undefined, signal: AbortSignal): Promise<Changed>;
@@ -108,8 +107,7 @@ export interface Pullsync {
    */
   sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled>;
   /**
-   * At most a page of what both hold from `start` on, without fetching chunks. Waits without limit until the peer has
-   * something.
+   * At most a page of what both hold from `start` on. Waits until the peer has something.
    * @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
    */
   list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed>;
@@ -126,7 +124,6 @@ export function createPullsync({ bySum }: PullsyncOptions, deps: PullsyncDeps): 
   return new Pulling(versions, deps, observer);
 }
 
-/** Chunks of an offer to request here, and those requested from others. */
 interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;

@@ -46,16 +46,10 @@ export function newsDue({ since, lastAt, puts, toldAt }: Burst, peers: number): 
 /** A peer is answered after this time even without news, ms: this ends half-open streams. */
 export const NEWS_WAIT_MS = 300_000;
 export const SERVING = { perSecond: 250, burst: 250 } as const;
-/** For a cursors stream, and for Get and Want, which a peer sends as soon as it can. */
 export const PROMPT_MS = 30_000;
-/**
- * From Want to the last delivery. A server may need 64 s: 64 streams (historical and live, per bin) of 250 chunks at its
- * rate.
- */
+/** From Want to the last delivery: 64 streams (historical and live, per bin) of 250 chunks take a server 64 s. */
 export const DELIVERY_MS = 180_000;
-/**
- * How long a chunk is requested from one peer alone, ms: longer than a page of every bin takes, shorter than the time limit.
- */
+/** Longer than a page of every bin takes, shorter than the time limit. */
 export const SHARED_WANT_MS = 30_000;
 /** The largest of 64 bits has no successor. */
 export const BIN_ID_MAX = 2n ** 64n - 1n;

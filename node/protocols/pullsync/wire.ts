@@ -5,7 +5,6 @@ import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PULLSYNC = {
   id: '/swarm/pullsync/1.4.0/pullsync',
-  /** A live and a historical stream per bin, twice while a peer replaces them. */
   inboundStreamsMax: 128,
 } as const satisfies ProtocolSpec;
 
@@ -27,8 +26,8 @@ export const CURSORS_2 = {
 } as const satisfies ProtocolSpec;
 
 /**
- * Header of a cursors stream to be answered with news only; its value is a `Known`. A node that supports it answers with the
- * same header; others answer at once.
+ * Asks for an answer with news only; its value is a `Known`. A node that supports it answers with the same header; others
+ * answer at once.
  */
 export const KNOWN_HEADER = 'known-cursors';
 
@@ -78,7 +77,6 @@ export const SummedOffer = {
   chunks: [2, ['repeated', SummedChunk]],
 } as const satisfies MessageTable;
 
-/** Bit i is `1 << (i % 8)` of byte i / 8. */
 export const Want = {
   bitVector: [1, 'bytes'],
 } as const satisfies MessageTable;

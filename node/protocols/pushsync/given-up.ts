@@ -1,6 +1,6 @@
 /**
- * Tells of acknowledged chunks that leave the queue unpushed because their batch has ended: one line per batch, every ten
- * seconds at most.
+ * Tells of acknowledged chunks that leave unpushed because their batch has ended: one line per batch, every ten seconds at
+ * most.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';

@@ -37,7 +37,7 @@ const PAGE = IN_FLIGHT_MAX;
 const SHALLOW_MAX = 6;
 /** Each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/** Between passes while chunks are in flight, ms: each pass reads those again, only to skip them. */
+/** Each pass reads the chunks in flight again, only to skip them. */
 const PASS_PAUSE_MS = 10;
 /** Per skipped chunk: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;
@@ -191,7 +191,6 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
-      // Perhaps only for a moment: radii grow, and nodes hand chunks over.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
@@ -299,7 +298,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // No peer accepts the stamp now; the chunk stays queued until the batch returns or is given up.
+      // The chunk stays queued until the batch returns or is given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
@@ -343,7 +342,7 @@ class ChunkPusher implements Pusher {
         if (error.code === 'SUPERSEDED') {
           // As if stored and then replaced, which the owner of a mutable batch wants.
           if (this.#isReplaceable(paid)) return 'synced';
-          // Another upload of the same content was faster; only a receipt would tell where its stamp arrived.
+          // Only a receipt would tell where the other upload's stamp arrived.
           const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
           if (renewed === undefined) throw error;
           await this.#deps.postage.saved(renewed.batchId);
@@ -389,11 +388,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /**
-   * Puts an own chunk into our reserve when it belongs there: pull syncing would bring it back, to be hashed and verified
-   * again.
-   * @returns whether it is held
-   */
+  /** Pull syncing would bring the chunk back, to be hashed and verified again. @returns whether it is held */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
     const { events, onDelivered, store } = this.#deps;
     const { address } = chunk;
@@ -424,7 +419,7 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param claimed prefix that a storer named, unproven: used only for how far its neighbourhood reaches */
+  /** @param claimed prefix that a storer named, unproven: tells only how far its neighbourhood reaches */
   #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();

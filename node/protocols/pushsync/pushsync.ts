@@ -46,7 +46,7 @@ import { PUSHSYNC } from './wire.ts';
 
 export interface PushsyncOptions extends ServingOptions {
   readonly networkId: bigint;
-  /** A full node, unless cut off, stores what no other takes; a light one fails with `NO_PEER`. */
+  /** A full node, unless cut off, stores what no other takes. */
   readonly fullNode: boolean;
   readonly capacityDoubling: number;
 }

@@ -7,13 +7,12 @@ import { recoverSigner } from '../../../formats/crypto/signer.ts';
 export const ATTEMPT_TIMEOUT_MS = 30_000;
 /** Skip of a peer that failed for a chunk, ms. */
 export const FAILED_SKIP_MS = 300_000;
-/** A reserve can be doubled at most this many times. */
 const CAPACITY_DOUBLING_MAX = 1;
 
 /** The batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/** An error that concerns the chunk itself and holds on any node; undefined if there is none. */
+/** That holds on any node; undefined if there is none. */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
@@ -26,8 +25,8 @@ export function refusesStamp(error: unknown): boolean {
 }
 
 /**
- * Invalid deliveries of one peer, unknown batches included: each is hashed. Beyond this rate deliveries wait, as those of an
- * uploader whose batch we have not read yet.
+ * Of one peer, unknown batches included: each delivery is hashed. Beyond this rate they wait, as those of an uploader whose
+ * batch we have not read.
  */
 export const REFUSALS = {
   peer: { perSecond: 100, burst: 400 },
@@ -106,7 +105,6 @@ export interface Receipt {
   readonly storageRadius: number;
 }
 
-/** @throws SignatureError when no key can have produced the signature */
 export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
   return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
 }

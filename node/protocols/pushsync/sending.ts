@@ -1,4 +1,3 @@
-/** Asks one peer after another to take a chunk, own or passed on. */
 import { closerTo, isResponsible } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';

@@ -1,4 +1,3 @@
-/** Verifies a delivery, stores it or passes it on, and answers with a receipt. */
 import { isResponsible } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
@@ -94,7 +93,6 @@ export class Serving {
     this.#observer.answered(startedAt);
   }
 
-  /** We may not have read the events of a batch yet. */
   #blame(sender: Peer, error: unknown): void {
     const { host } = this.#deps;
     const ofTheDelivery =
@@ -118,7 +116,6 @@ export class Serving {
     return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
   }
 
-  /** @returns our own receipt or that of the next node */
   async #take(
     message: DeliveryMessage,
     sender: Peer,

@@ -1,4 +1,3 @@
-/** Where a chunk belongs among this node and its connected peers. */
 import { addressPrefix, closerTo, isResponsible } from '../../../formats/chunk/address.ts';
 import type { Host } from '../../p2p/host.ts';
 import type { Topology } from '../../topology/topology.ts';

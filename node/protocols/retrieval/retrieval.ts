@@ -194,10 +194,7 @@ class Search implements Retrieval {
   }
 }
 
-/**
- * A peer without the chunk may have it a moment later, such as a feed's next update. Only one that does not answer properly
- * is left alone for a while.
- */
+/** Such a peer may have the chunk a moment later, such as a feed's next update. */
 function isRefusal(error: unknown): boolean {
   return error instanceof RetrievalError && error.code === 'DELIVERY_FAILED';
 }

@@ -22,8 +22,8 @@ export const MISSES = {
 export const SEARCHES_MAX = 512;
 
 /**
- * In the neighbourhood. Bee sends two more at once: then every peer of a small network delivers each chunk, which halves the
- * throughput, and gains only latency.
+ * Bee sends two more at once: then every peer of a small network delivers each chunk, which halves the throughput, and gains
+ * only latency.
  */
 export const MULTIPLEX = 0;
 /** Failures tolerated, and pause before another peer, by role. */

@@ -1,4 +1,3 @@
-/** Answers from the local store, or with what other peers deliver. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';

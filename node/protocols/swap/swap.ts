@@ -53,9 +53,7 @@ import { EmitCheque, SWAP } from './wire.ts';
  * cheque it has given up.
  */
 export const PAYMENT_TIMEOUT_MS = 30_000;
-/**
- * Refused cheques of one peer: each costs a signature check and up to six chain queries. An honest payer waits ten seconds.
- */
+/** Each costs a signature check and up to six chain queries. An honest payer waits ten seconds. */
 const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
 /** Before an endpoint that did not answer is retried. */
 const CHAIN_RETRY_MS = 1_000;
@@ -120,7 +118,7 @@ class Cheques implements SwapProtocol {
   readonly #metrics: MetricsOf<typeof SWAP_METRICS>;
   readonly #sessions = new WeakMap<Peer, Session>();
   readonly #told = new WeakMap<Peer, Rates>();
-  /** Taken one at a time, after their chain queries: each starts from the state the previous one left. */
+  /** Taken one at a time: each starts from the state the previous one left. */
   readonly #taking = new Lock();
   /** By overlay. */
   readonly #refusals: RateLimits;
@@ -160,8 +158,7 @@ class Cheques implements SwapProtocol {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
       this.#deps.log.info({ peer: stream.peer.overlayHex, code }, 'cheque refused');
-      // A reset says that we refuse the cheque, or have it: the payer may write it off. While we cannot tell, it hears
-      // nothing.
+      // A reset says that we refuse the cheque, or have it. While we cannot tell, the payer hears nothing.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
       else await this.#refused(stream.peer, error);
       throw error;
@@ -294,7 +291,7 @@ class Cheques implements SwapProtocol {
       const increase = increaseFor(amount, asked.exchangeRate, session);
       const again = chequebook.lastIssued(peer.ethereum);
       if (increase === 0n && again !== undefined) return again;
-      // May wait for a withdrawal. A cheque stored after we gave up is in doubt like any other.
+      // A cheque stored after we gave up is in doubt like any other.
       const deduction = this.#deductionFor(peer, asked);
       const issuing = chequebook.issue(peer, { price: increase, deduction }, signal);
       const { issued: next, available } = await abortable(issuing, signal);
@@ -382,7 +379,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** The end of the stream says that the creditor kept the cheque, its reset that it did not. */
+/** Its end says that the creditor kept the cheque, its reset that it did not. */
 async function taken(stream: MessageStream, signal: AbortSignal): Promise<void> {
   try {
     await abortable(stream.close(), signal);

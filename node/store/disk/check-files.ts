@@ -1,4 +1,3 @@
-/** Reads a store's files for a check, without LMDB and passwords. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from '../backend.ts';
@@ -66,7 +65,6 @@ function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
   return { kind: 'index', checked, wrong: faults.length, names };
 }
 
-/** Shorter at the end of the file; undefined if unreadable. */
 function readSlotOf(file: number, slot: number): Uint8Array | undefined {
   const bytes = new Uint8Array(SLOT_SIZE);
   try {

@@ -1,6 +1,6 @@
 /**
- * Checks whether slots and records are sound and agree, and changes nothing. What a crash cut short is no damage: open
- * sessions and pins are rolled back at the next start.
+ * Checks whether slots and records are sound and agree. What a crash cut short is no damage: it is rolled back at the next
+ * start.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
@@ -31,7 +31,6 @@ export interface CheckedStore {
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
   /** That the file has room for. */
   readonly slots: number;
-  /** As much as exists; undefined when it cannot be read. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
   readonly overlay: Uint8Array;
   readonly onSlot?: (checked: number) => void;

@@ -78,7 +78,6 @@ async function compactSlots(backend: ShrinkingBackend, onMoved: (moved: number) 
   return moved;
 }
 
-/** @returns one bit per slot with a chunk, and their number @throws StoreError STORE_CORRUPT */
 function usedSlots(backend: ShrinkingBackend): { used: Uint8Array; count: number } {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   const used = new Uint8Array(Math.ceil(end / 8));

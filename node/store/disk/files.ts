@@ -1,4 +1,4 @@
-/** Checks a store's files before use: refuses another node's, rebuilds a damaged or missing index (`rebuild.ts`). */
+/** Refuses another node's files, rebuilds a damaged or missing index (`rebuild.ts`). */
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRandom } from '../../../formats/random.ts';

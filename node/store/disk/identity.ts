@@ -1,6 +1,6 @@
 /**
- * Which node owns a store, and which files belong together. Written into the index, and twice before the first slot, in case
- * a sector is damaged.
+ * Owner of a store, and which files belong together. In the index, and twice before the first slot, in case a sector is
+ * damaged.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';

@@ -22,7 +22,7 @@ export interface MappingDeps {
 }
 
 /**
- * Tries out only unusual filesystems, in some milliseconds. @param folder that no other process uses
+ * Tries out only unusual filesystems. @param folder that no other process uses
  * @throws StoreError DATA_DIR_UNUSABLE naming folder and filesystem
  */
 export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}): void {

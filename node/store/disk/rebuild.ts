@@ -43,7 +43,6 @@ const DERIVED = new Set<Table>([
 /** Without its record the next start makes `addressStamps`. */
 const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag', 'addressStamps'];
 
-/** The slot holds a chunk whose record was salvaged, or made from the slot. */
 const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {

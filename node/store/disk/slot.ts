@@ -8,7 +8,6 @@ import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../../format
 import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 
-/** An upload's chunk has to be pushed, the reserve's came from other nodes. */
 const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
 
 export interface Held {

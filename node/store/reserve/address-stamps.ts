@@ -33,12 +33,10 @@ export function stampsOf(reader: Pick<TableReader, 'scan'>, address: Uint8Array)
   }));
 }
 
-/** @param wrapped empty for a content-addressed chunk @returns 16 bytes */
 export function sumWith({ batchId, stampHash }: ReserveEntry, wrapped: Uint8Array): Uint8Array {
   return chunkSum(batchId, stampHash, wrapped);
 }
 
-/** Completes the index, or notes that it is not kept. */
 export async function openAddressStamps(backend: Backend, kept: boolean): Promise<void> {
   const complete = backend.has('meta', COMPLETE);
   if (!kept) {

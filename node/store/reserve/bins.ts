@@ -1,7 +1,4 @@
-/**
- * Entries and last id of each bin, as records that change with the entries. Committed state is kept in memory: every put and
- * every peer asks.
- */
+/** Entries and last id of each bin. Committed state is kept in memory: every put and every peer asks. */
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import { decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from '../records.ts';

@@ -27,7 +27,7 @@ export const LAST_STAYS: PayloadRules = {
 
 const first: PayloadRule = (stored, incoming) => precedence(stored, incoming) <= 0;
 
-/** The same on every node, in whatever order they come. A payload keeps its stamp's rank after that stamp has left. */
+/** In whatever order they come. A payload keeps its stamp's rank after that stamp has left. */
 export const SAME_EVERYWHERE: PayloadRules = { reserve: first, upload: first };
 
 /** @returns below 0: the first is kept, 0: the same */

@@ -1,4 +1,3 @@
-/** Chunks that this node stores for the network. `node-behaviour.md` 2.5. */
 import { BINS, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';

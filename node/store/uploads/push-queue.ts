@@ -34,10 +34,7 @@ const STAMP_OFFSET = ADDRESS_SIZE + NUMBER_SIZE;
 const TOTALS = Buffer.from('uploadTotals');
 const NONE = new Uint8Array();
 
-/**
- * Previous versions left pushes without blocks on a failing disk. Each becomes a closed session: it is pushed, and its
- * number stays unused.
- */
+/** Previous versions left pushes without blocks on a failing disk. Each becomes a closed session. */
 export async function enterBlocks(backend: Backend): Promise<void> {
   for (let from: Uint8Array = START; ; ) {
     const [first] = backend.scan('pushes', from, END, 1);
@@ -120,10 +117,7 @@ export class PushQueue {
     return true;
   }
 
-  /**
-   * A single-owner chunk replaces the waiting one, whose tag goes on counting it; not under the same or an older stamp, as
-   * in the reserve.
-   */
+  /** A single-owner chunk replaces the waiting one, whose tag goes on counting it; not under the same or an older stamp. */
   #supersede(
     tx: Transaction,
     sequence: Uint8Array,

@@ -25,7 +25,7 @@ export const secret = (help: string): OptionSpec<string> & { readonly secret: tr
   secret: true,
 });
 
-/** For an `Authorization` header. */
+/** May stand in an `Authorization` header. */
 export const token = (help: string): OptionSpec<string> & { readonly secret: true } => ({
   ...secret(help),
   expected: '16 to 512 letters, digits and - . _ ~ + / =',

@@ -83,7 +83,7 @@ export function checkListening(options: NodeOptions): void {
 const REFRESH_INTERVAL_MIN_MS = 1000;
 /** Of the refresh rate; a lower threshold is refused without a configured minimum. */
 const THRESHOLD_MINIMUM_S = 2;
-/** To a chunk that shares no bit. */
+/** Steps to a chunk that shares no bit. */
 const PROXIMITY_STEPS = 32;
 
 /** @throws OptionError for amounts with which equal nodes refuse or starve each other */

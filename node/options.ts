@@ -333,7 +333,6 @@ export function environmentName(name: OptionName): string {
   return `SVC_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** For `--help` and the reference. */
 export function describeOptions(): {
   name: OptionName;
   environment: string;

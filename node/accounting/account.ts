@@ -47,7 +47,7 @@ export interface Account extends Amounts, StoredBalance {
   paymentFailedAt: number;
   /** Since this process started. */
   repaid: bigint;
-  /** When the granted threshold grows next. */
+  /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
   /** In ended sessions, at that time (monotonic). */
   leftBehind: bigint;

@@ -92,7 +92,7 @@ class Ledger implements AccountingService {
     });
   }
 
-  /** After running payments, writes the balances. */
+  /** Waits for running payments, then writes the balances. */
   async stop(): Promise<void> {
     await this.#settling.stop();
     await this.#accounts.stop();

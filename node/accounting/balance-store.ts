@@ -6,7 +6,7 @@ import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 
-/** Of a changed balance, in memory only. */
+/** Longest time that a changed balance is in memory only. */
 const PERSIST_INTERVAL_MS = 5_000;
 
 export interface StoredBalance {

@@ -44,7 +44,7 @@ export function disconnectLimit(thresholdGiven: bigint, tolerancePercent: number
   return (thresholdGiven * BigInt(100 + tolerancePercent)) / 100n;
 }
 
-/** With every open request and one of `price`. */
+/** If every open request and one of `price` were delivered. */
 export function expectedDebt(amounts: Amounts, price: bigint): bigint {
   const { balance, reserved, surplus } = amounts;
   return (balance < 0n ? -balance : 0n) + reserved + price + surplus;
@@ -126,7 +126,6 @@ export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   return overpaid < most ? overpaid : most;
 }
 
-/** Of an honest creditor, at least. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
   /** While the refresh ran: they shrink the debt that the creditor sees. */
@@ -146,7 +145,7 @@ export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint 
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
 
-/** After time has forgiven a part. */
+/** What is left after time has forgiven a part. */
 export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
   if (debt === 0n) return 0n;
   const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;

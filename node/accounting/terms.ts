@@ -1,12 +1,12 @@
 import type { NodeOptions } from '../options.ts';
 import { forClass } from './rules.ts';
 
-/** Of a second's refresh: the least cheque by default. */
+/** The least cheque, by default, is a second's refresh divided by this. */
 const MINIMUM_PAYMENT_DIVISOR = 5n;
 
 /** Shared by all nodes of a network; light nodes give their own rate. */
 export interface AccountingTerms {
-  /** Before a full peer must settle. */
+  /** Debt at which a full peer must settle. */
   readonly paymentThreshold: bigint;
   /** Above the threshold, before a disconnect. */
   readonly tolerancePercent: number;
@@ -14,7 +14,7 @@ export interface AccountingTerms {
   readonly earlyPercent: number;
   /** Forgiven by a full peer per second. */
   readonly refreshRate: bigint;
-  /** Between refreshes of one peer. */
+  /** Least time between refreshes of one peer. */
   readonly refreshIntervalMs: number;
   readonly fullNode: boolean;
   /** Divides limits and rate of light peers. */
@@ -22,11 +22,11 @@ export interface AccountingTerms {
   readonly pricePerProximity: bigint;
   /** The lowest amount worth a cheque. */
   readonly minimumPayment: bigint;
-  /** After a failed payment to the same peer. */
+  /** Pause after a failed payment to the same peer. */
   readonly paymentRetryMs: number;
   /** First checkpoint, and distance to the next, in seconds of refresh rate. */
   readonly growthStepSeconds: bigint;
-  /** From here on checkpoints double. */
+  /** From this checkpoint on the next one is twice as far. */
   readonly growthLinearSeconds: bigint;
 }
 

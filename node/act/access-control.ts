@@ -64,7 +64,7 @@ export interface AccessControl {
    * publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** For authorised readers; a wrong reference gives a wrong one. */
+  /** Plain for authorised readers; a wrong reference gives another wrong one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
   /** Revoked grantees cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;

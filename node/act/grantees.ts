@@ -31,7 +31,6 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   return keys.map((key) => secp256k1.publicKeyConvert(key, true));
 }
 
-/** In order, each once. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
   const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];

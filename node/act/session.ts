@@ -6,7 +6,7 @@ const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);
 
 export interface SessionKeys {
-  /** Of the other side's access key, 32 bytes. */
+  /** Finds the other side's access key, 32 bytes. */
   readonly lookupKey: Uint8Array;
   /** Encrypts the access key, 32 bytes. */
   readonly accessKeyDecryptionKey: Uint8Array;

@@ -11,7 +11,6 @@ import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts
 
 export type Matcher = (target: Target, host: string | undefined) => Match | undefined;
 
-/** All nodes of a process have the same few tables. */
 const matchers = new WeakMap<readonly Route[], Map<Port, Matcher>>();
 
 export function matcherOf(routes: readonly Route[], port: Port): Matcher {

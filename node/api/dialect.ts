@@ -60,7 +60,6 @@ interface HeaderName {
   readonly active: string;
   /** Accepted when `active` is absent. */
   readonly other?: string;
-  /** For parse errors. */
   readonly declared: string;
 }
 
@@ -92,7 +91,6 @@ interface FieldNames {
 }
 
 interface Versions {
-  /** Of the interface, checked by clients. */
   readonly main: string;
   readonly debug: string;
   /** Reported as the node's. @param own version of the package */
@@ -102,7 +100,6 @@ interface Versions {
 interface Messages {
   readonly stampOrBatch: string;
   readonly invalidName: string;
-  /** For an unknown coin. */
   readonly coins: string;
   readonly root: string;
   /** To a tag in a stream's query that is not a number. */
@@ -115,7 +112,7 @@ interface DialectColumn {
   /** Of host names that name content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
-  /** As a coin of the wallet. */
+  /** The network's token as a coin of the wallet. */
   readonly token: string;
   readonly versions: Versions;
   readonly fields: FieldNames;
@@ -142,16 +139,16 @@ interface DialectColumn {
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   readonly chunkTaken: Uint8Array;
   readonly uploadLevel: RedundancyLevel;
-  /** For replicas that a re-upload searches for. */
+  /** Limits the replicas that a re-upload searches for. */
   readonly reuploadLevel: RedundancyLevel;
-  /** Not only for uploads and downloads. */
+  /** Other operations read the level, too. */
   readonly levelEverywhere: boolean;
   readonly chunkType: string;
   /** Otherwise the first bytes of a file decide. */
   readonly servesEmptyTypes: boolean;
   /** Without a batch, chunks bring their stamps, and the query may name the tag. */
   readonly stampedStreams: boolean;
-  /** Sent before the end; undefined: none. */
+  /** Message before the end; undefined: none. */
   readonly streamChunkInvalid: string | undefined;
   /** Otherwise the batch of an earlier upload pays. */
   readonly reuploadNeedsBatch: boolean;
@@ -161,7 +158,7 @@ interface DialectColumn {
   readonly rootVary: Readonly<Record<string, string>>;
   /** The only type accepted, without case; undefined: ignored. */
   readonly feedType: string | undefined;
-  /** Of an uploaded file, bytes. */
+  /** Longest path of an uploaded file, bytes. */
   readonly pathMax: number;
   /** What a hard link in an archive is stored as. */
   readonly hardLinks: 'file' | 'empty';
@@ -370,7 +367,7 @@ export function emit(names: readonly string[], value: unknown): Record<string, u
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** As `emit`; reads the value only for a name. */
+/** As `emit`; reads the value only if there is a name for it. */
 export async function emitRead(
   names: readonly string[],
   read: () => Promise<unknown>,

@@ -34,7 +34,7 @@ export interface DispatchDeps {
   readonly bodyTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
-  /** Without those of the other listener. */
+  /** The table without the rows of the other listener. */
   readonly routes: readonly Route[];
   readonly stopping: AbortSignal;
 }
@@ -43,7 +43,6 @@ export interface KnownExchange extends Exchange, Match {
   readonly query: string;
 }
 
-/** Never rejects. */
 export async function dispatch(
   exchange: KnownExchange,
   deps: DispatchDeps & { readonly upgrades: Upgrades },
@@ -211,7 +210,7 @@ class ClientGoneError extends Error {
   }
 }
 
-/** Of header lines, which Node.js joins. */
+/** Node.js joins header lines of one name. */
 function firstValue(request: IncomingMessage, name: string): string | undefined {
   const joined = request.headers[name];
   if (typeof joined !== 'string') return joined?.[0];

@@ -241,7 +241,7 @@ type DomainCode =
   | JoinErrorCode
   | 'STORE_FULL';
 
-/** Unless a route words it; null: the operation's general failure answer. */
+/** Unless a route words it itself; null: the operation's general failure. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
   BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',

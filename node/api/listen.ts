@@ -16,7 +16,7 @@ const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
-/** After that, connections of aborted requests are cut. */
+/** Then connections of aborted requests are cut. */
 const STOP_GRACE_MS = 2000;
 
 export class ApiStartError extends Error {
@@ -203,7 +203,6 @@ class Pipeline {
     return !this.#lines.has(socket);
   }
 
-  /** At once when the connection is idle. */
   enter(response: ServerResponse, handle: () => void): void {
     const { socket } = response.req;
     const line = this.#lines.get(socket);

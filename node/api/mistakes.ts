@@ -33,7 +33,7 @@ interface Mistake {
   readonly everywhere?: true;
 }
 
-/** Of an answer, or the error below it. */
+/** Codes of answers, or of the errors below them. */
 const MISTAKES: { readonly [C in Code]?: Mistake } = {
   DEPTH_INVALID: { status: 400, field: 'depth' },
   BATCH_NOT_FOUND: { status: 404, field: 'batch_id' },

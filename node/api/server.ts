@@ -28,7 +28,7 @@ import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
 const REQUEST_ID_HEADER = 'x-request-id';
-/** Of clients: nothing that a log must escape. */
+/** Ids of clients: short, and nothing that a log must escape. */
 const WELL_FORMED = /^[\w.~+/=:-]{1,128}$/;
 
 /** The client did not wait. */
@@ -36,10 +36,10 @@ const CLIENT_GONE_STATUS = 499;
 
 /** Files and manifest nodes, mostly chunks to hash and stamp: two ms. One packet may contain hundreds. */
 const UPLOADS_PER_TURN = 8;
-/** Of all uploads: two packets of two ms. */
+/** Bytes of all uploads: two packets of two ms. */
 const BODY_BYTES_PER_TURN = 128 * 1024;
 
-/** Of the heap, for manifests of collections being uploaded. */
+/** Part of the heap for manifests of collections being uploaded. */
 const MANIFESTS_SHARE = 1 / 4;
 
 interface ApiOptions extends AdmissionOptions {
@@ -51,7 +51,7 @@ interface ApiOptions extends AdmissionOptions {
   readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
-  /** Of clients that send or take nothing. */
+  /** How long clients may send or take nothing. */
   readonly idleTimeoutMs: number;
 }
 

@@ -18,11 +18,11 @@ import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
 /** None is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
-/** Of a node without a name. */
+/** Name of a node without one. */
 const SERVICE_NAME = 'svc';
 const OTLP_PATH = '/v1/traces';
 
-/** With the parts to be stopped at its end. */
+/** Input of a start, with the parts to be stopped at its end. */
 export interface Start {
   readonly platform: Platform;
   readonly log: RootLogger;

@@ -43,7 +43,6 @@ export class GivenRecords {
   }
 }
 
-/** Perhaps none. @throws OptionError */
 export async function givenRecords(
   { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
   { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,

@@ -13,7 +13,6 @@ import { tarEntries } from '../files/collection/tar.ts';
 import { type LocalStore, ReserveOverwriteError } from '../store/ports.ts';
 import { ArchiveError } from './errors.ts';
 
-/** Of writes; the cache drops more than twice as many. */
 const OPEN_MAX = 128;
 const STAMPS_MAX = 1024;
 const NAME = /^([0-9a-f]{64})(|\.stamp|\.pin)$/;

@@ -5,7 +5,6 @@
 import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';
 
-/** With its meaning for the chunk on this node. */
 export const CHUNK_EVENT_KINDS = {
   uploaded: 'taken from a client of the API and stamped',
   queued: 'waits in the local store to be pushed',
@@ -94,7 +93,6 @@ const DETAIL_MAX = 200;
 export class ChunkEvents {
   readonly capacity: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** When the monotonic clock was 0. */
   readonly #origin: number;
   readonly #slots: Slot[] = [];
   /** Copied from perhaps large messages. */

@@ -5,7 +5,7 @@
 import type { Clock } from '../../formats/clock.ts';
 import { Lock } from './turns/lock.ts';
 
-/** Or larger than logger names need. */
+/** Also a text larger than logger names need. */
 export class ExpressionError extends Error {
   readonly code = 'EXPRESSION_INVALID';
 

@@ -10,14 +10,13 @@ import type { Clock } from '../../formats/clock.ts';
 const FIRST_MS = 30_000;
 /** Idle time before a full collection, which takes a tenth of a second. */
 const REST_MS = 5000;
-/** Between checks while the process works. */
 const CHECK_MS = REST_MS / 2;
 /**
  * Of the time: a node without traffic is busy for three thousandths, fifty in a process for half of this. A smaller share
  * would keep 20 MiB more for about 5 % less processor time per chunk.
  */
 const REST_SHARE = 0.1;
-/** Of the time: large heaps on slow processors are collected seldom. */
+/** Part of the time: large heaps on slow processors are collected seldom. */
 const COLLECTIONS_SHARE_MAX = 0.01;
 /** Not worth a collection, which leaves one megabyte. */
 const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
@@ -35,7 +34,7 @@ export interface HeapDeps {
   readonly busyMs: () => number;
   readonly youngBytes: () => number;
   readonly collect: () => void;
-  /** After less growth of the old generation. */
+  /** Makes V8 collect the old generation after less growth. */
   readonly boundGrowth: () => void;
 }
 

@@ -36,7 +36,6 @@ export interface RegisteredLogger {
 export interface RootLogger extends Logger {
   /** Itself first, then modules in order of creation. */
   registered(): readonly RegisteredLogger[];
-  /** Own lines and those of the modules. */
   onLine(listener: (level: 'error' | 'warn' | 'info' | 'debug') => void): void;
 }
 

@@ -55,7 +55,7 @@ abstract class Series<T> {
   readonly #names: readonly string[];
   #only: T | undefined;
   #records: Map<string, T> | undefined;
-  /** With one label, by its value: label texts are costly. */
+  /** By the value of a single label: label texts are costly. */
   #byValue: Map<string | number, T> | undefined;
   /** Lines up to their values, by labels: asked for again and again. */
   #heads: Map<string, readonly string[]> | undefined;
@@ -196,7 +196,6 @@ export class GaugeSeries extends ValueSeries implements Gauge {
 
 /** Seconds. */
 const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Shared by equal lists of bounds. */
 const partsByBounds = new WeakMap<readonly number[], readonly Part[]>();
 
 interface Distribution {
@@ -242,7 +241,6 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
   }
 }
 
-/** Only the number of values and their sum. */
 export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
   protected readonly type = 'summary';
   protected readonly parts = SUMMARY_PARTS;

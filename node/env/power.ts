@@ -7,7 +7,7 @@ import { type Clock, clockOn } from '../../formats/clock.ts';
 import type { SharedResults } from '../../formats/shared-results.ts';
 
 const current = new AsyncLocalStorage<Power>();
-/** Without a context: a node would keep its builder's. */
+/** Runs without a context: a node would keep its builder's. */
 const outside = AsyncLocalStorage.snapshot();
 
 export type PowerState = 'on' | 'frozen' | 'off';
@@ -81,7 +81,7 @@ export class Power {
     await released;
   }
 
-  /** In place of the piece after so many. Resolves when off. */
+  /** Cuts it instead of a later piece. Resolves when off. */
   cutAfter(pieces: number): Promise<void> {
     this.#piecesLeft = pieces;
     return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));

@@ -125,7 +125,7 @@ class Search {
     return { latest: highest, bound: lowestMissing };
   }
 
-  /** After the latest, where some are not known to be missing. */
+  /** An update after the latest, where some are not known to be missing. */
   async #beyond({ index: latest }: Update): Promise<Update | undefined> {
     const behind = [latest + END, latest + 1n].filter(
       (index) => index <= INDEX_MAX && !this.#missing.has(index),

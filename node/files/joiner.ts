@@ -39,7 +39,6 @@ interface ReadOptions {
 }
 
 export interface JoinedFile {
-  /** As claimed by the root chunk. */
   readonly length: bigint;
   /**
    * Without `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be changed, nor with `reuse` kept.
@@ -112,7 +111,7 @@ export function defaultReadAhead(length: bigint): number {
 
 /** A subtree in the range. An intermediate chunk stays before its children, as an empty one. */
 interface Subtree extends Reference {
-  /** In the file; its parent says how many bytes. */
+  /** In the file; the parent says how many bytes. */
   readonly start: bigint;
   readonly span: bigint;
   readonly depth: number;
@@ -151,7 +150,7 @@ class Walk {
   readonly #allocate: Allocate;
   readonly #shape: TreeShape;
   #head: Subtree | undefined;
-  /** Before it everything is being fetched. */
+  /** Everything before it is being fetched. */
   #frontier: Subtree | undefined;
 
   constructor(range: Range, deps: { getter: ContentGetter; signal: AbortSignal; allocate: Allocate }) {
@@ -190,7 +189,7 @@ class Walk {
     for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
-  /** Up to a piece. Throws if the head has failed. */
+  /** At most a piece. Throws if the head has failed. */
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;

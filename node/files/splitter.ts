@@ -172,7 +172,7 @@ class LeavesHashedAhead {
     await this.#addHashed(last);
   }
 
-  /** And adds what was handed over before. */
+  /** Also adds what was handed over before. */
   async #hash(): Promise<void> {
     const before = this.#hashing;
     const leaves = this.#cut;
@@ -268,7 +268,6 @@ class Tree {
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** With its parities, for the level above. */
   #wrap(height: number): void {
     const { data, count, span, shards } = this.#levels[height] as Level;
     let length = SPAN_SIZE + count * this.#referenceSize;

@@ -121,7 +121,6 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
 }
 
 interface Place extends Reference {
-  /** By its parent; undefined for a root and for unread parities. */
   readonly span: bigint | undefined;
   /** Undefined for a root. */
   readonly shape: TreeShape | undefined;

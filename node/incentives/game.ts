@@ -50,7 +50,7 @@ const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, cl
 export interface GameOptions extends StepOptions {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** With a stake, ms. */
+  /** Pause between polls with a stake. */
   readonly pollMs: number;
 }
 
@@ -99,13 +99,12 @@ class ContractPlayer implements Player {
   readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
   readonly #running = new Map<Work, Running>();
-  /** With nothing more to do, per kind of work. */
+  /** Rounds with nothing more to do, per kind of work. */
   readonly #over = new Map<Work, number>();
   #place: Place | undefined;
   #block = 0;
   #frozenKnown = false;
   #staked = false;
-  /** As last logged. */
   #reason = '';
   #loop: Promise<void> | undefined;
 
@@ -251,7 +250,6 @@ class ContractPlayer implements Player {
     await this.#store.change({ isFrozen, ...(isFrozen ? { lastFrozenRound: round } : {}) });
   }
 
-  /** Unless it is running or done for the round. */
   #begin(work: Work, round: number, task: (signal: AbortSignal) => Promise<Progress>): void {
     if (this.#running.has(work) || this.#over.get(work) === round) return;
     const controller = new AbortController();

@@ -32,7 +32,7 @@ export interface Staking {
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Everything, while the contract is paused. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** In a block; then it does not count. */
+  /** A frozen stake does not count. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
 }
 

@@ -6,7 +6,7 @@ import type { Phase } from './ports.ts';
 
 /** Two phases take this fraction each; the rest is the claim phase. */
 const PHASES_PER_ROUND = 4;
-/** Of the capacity, from which a reserve is worth sampling. */
+/** Part of the capacity from which a reserve is worth sampling. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
 /**
@@ -66,7 +66,7 @@ export function stampedUntil(timestamp: bigint): bigint {
   return timestamp * NS_PER_SECOND;
 }
 
-/** Per chunk, to last until the round after the next one. */
+/** Balance per chunk that lasts until the round after the next one. */
 export function minimumValue(
   { block, totalAmount, currentPrice }: ChainState,
   { round, roundLength }: { round: number; roundLength: number },

@@ -29,11 +29,10 @@ export interface SampleItem {
 export interface SampleTerms {
   /** Key of the transformation, and middle of the neighbourhood. */
   readonly anchor: Uint8Array;
-  /** Shared with the anchor, bits. */
+  /** Bits shared with the anchor. */
   readonly depth: number;
   /** Chunks stamped later do not count. */
   readonly stampedUntilNs: bigint;
-  /** Of a batch, per chunk. */
   readonly minimumValue: bigint;
 }
 

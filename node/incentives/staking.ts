@@ -29,7 +29,7 @@ export interface StakingOptions {
   /** `0x` and 40 lower-case hex. */
   readonly registry: string;
   readonly token: string;
-  /** And the nonce that it comes from, 32 bytes each. */
+  /** Overlay and the nonce that it comes from, 32 bytes each. */
   readonly overlay: Uint8Array;
   readonly nonce: Uint8Array;
   /** Doublings of the reserve. */

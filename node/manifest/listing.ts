@@ -15,7 +15,6 @@ export interface ListingRequest {
   readonly delimiter: string;
   /** Exclusive. Empty: all. */
   readonly after: string;
-  /** At least 1. */
   readonly limit: number;
 }
 

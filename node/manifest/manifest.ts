@@ -31,7 +31,7 @@ type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
 /** @returns the reference, as long as every entry of the manifest */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** For a new node, 32 bytes. */
+/** Key of a new node, 32 bytes. */
 type DrawKey = () => Uint8Array;
 
 export interface Entry {
@@ -44,7 +44,7 @@ interface WalkedNode {
   readonly path: string;
   /** Unless changed since. */
   readonly storedAt: Uint8Array | undefined;
-  /** Of a node that ends an added path. */
+  /** Set where an added path ends. */
   readonly value: Entry | undefined;
 }
 
@@ -68,7 +68,6 @@ interface Fork {
 }
 
 interface PendingFork extends Fork {
-  /** Kept until the last fork's turn. */
   readonly releases: number;
 }
 
@@ -79,12 +78,10 @@ interface LoadedNode extends TrieNode {
 const ZERO_KEY = new Uint8Array(KEY_SIZE);
 const NO_KEY = new Uint8Array(0);
 const NO_ENTRY = new Uint8Array(0);
-/** Never changed. */
 const NO_FORKS: ReadonlyMap<number, Fork> = new Map();
 
 /** With fork and references: measured with a hundred thousand files. */
 const NODE_MEMORY = 600;
-/** For a manifest in which every node has its key. */
 const noKey: DrawKey = () => ZERO_KEY;
 
 export class Manifest {

@@ -6,7 +6,6 @@ export type Metadata = Readonly<Record<string, string>>;
 /** At the path `/`. */
 export const INDEX_DOCUMENT = 'website-index-document';
 export const ERROR_DOCUMENT = 'website-error-document';
-/** Of a file. */
 export const CONTENT_TYPE = 'Content-Type';
 export const FILENAME = 'Filename';
 

@@ -56,7 +56,6 @@ export interface HandOverDeps {
 export interface Leftover {
   /** First address bits, as `0` and `1`. */
   readonly neighbourhood: string;
-  /** Per stamp. */
   readonly chunks: number;
 }
 

@@ -47,7 +47,7 @@ interface Bin {
   live: bigint;
   /** In this session, whatever became of it. */
   readonly read: Intervals;
-  /** Also in later sessions. */
+  /** What counts as pulled, also in later sessions. */
   readonly pulled: Intervals;
   readonly ending: AbortController;
   readonly running: Map<Kind, Promise<void>>;

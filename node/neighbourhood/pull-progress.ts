@@ -77,7 +77,6 @@ export class PullProgress {
     return radius < this.#radius();
   }
 
-  /** Of the last `adopt`; at first nothing is left out. */
   #radius(): number {
     const stored = this.#state.get(RADIUS);
     return stored === undefined ? 0 : Number(Buffer.from(stored).toString());

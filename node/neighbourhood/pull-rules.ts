@@ -6,7 +6,7 @@ import type { BinRange } from '../protocols/pullsync/pullsync.ts';
 const OUTSIDE_MAX = 2;
 /** Unread bin ids beyond which a far peer is left alone: `d` bits outside, only one entry in 2^(d - 1) is for us. */
 export const FAR_UNREAD_MAX = 10_000n;
-/** From all peers together. */
+/** Chunks from all peers together. */
 export const PULLING = { perSecond: 1_000, burst: 1_000 } as const;
 export const RECALCULATE_MS = 300_000;
 /** Doubled with every further failure. */

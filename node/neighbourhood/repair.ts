@@ -53,7 +53,6 @@ class DamageRepair implements Repair {
     await this.#round;
   }
 
-  /** Unless a round starts sooner. */
   #roundIn(pauseMs: number): void {
     const { clock } = this.#deps;
     const at = clock.monotonic() + pauseMs;

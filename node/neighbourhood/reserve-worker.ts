@@ -23,16 +23,15 @@ import { coveredDepth, isTooEmpty, siblingPrefix, startRadius } from './rules.ts
 /** Beyond the excess, so that not every new chunk asks other nodes. */
 const ROOM_MADE_MAX = 1000;
 const ROOM_MADE_PART = 0.1;
-/** Of the capacity: chunks that await hand-over while the radius grows. */
+/** Part of the capacity that may await hand-over while the radius grows. */
 const LEFTOVERS_MAX = 1;
-/** After a run that released nothing; doubles. */
+/** Pause after a run that released nothing; doubles. */
 const STUCK_PAUSE_MIN_MS = 250;
 const STUCK_PAUSE_MAX_MS = 32_000;
 /** The pause that is reported, once. */
 const STUCK_TOLD_MS = 8_000;
 /** Checks at which the sibling neighbourhood must be empty: longer than a restart. */
 const UNCOVERED_CHECKS = 3;
-/** Between two turns of other work. */
 const BATCHES_PER_TURN = 64;
 
 export interface ReserveWorkerOptions {
@@ -61,11 +60,11 @@ export interface ReserveWorkerDeps {
 }
 
 export interface ReserveWorker {
-  /** After postage knows every batch: unknown ones' chunks leave at once. */
+  /** Call it once postage knows every batch: other batches' chunks leave at once. */
   start(): void;
   /** Only the first call counts. */
   networkRadius(radius: number): void;
-  /** For the open transaction at most. */
+  /** Waits for the open transaction at most. */
   stop(): Promise<void>;
   congestion(): Congestion;
 }
@@ -95,10 +94,10 @@ class Worker implements ReserveWorker {
   /** Known but not persisted. */
   #settling = false;
   #timer: Disposable | undefined;
-  /** After a run that released nothing: no retry until then. */
+  /** Set after a run that released nothing: no retry until then. */
   #stuck: { readonly timer: Disposable } | undefined;
   #stuckPauseMs = STUCK_PAUSE_MIN_MS;
-  /** Since the last hand-over began. */
+  /** Something has changed since the last hand-over began. */
   #retryAsked = false;
   #uncoveredChecks = 0;
   #interruption = new AbortController();

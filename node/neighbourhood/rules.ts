@@ -2,7 +2,6 @@
 
 import { addressPrefix, MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/** Of the capacity; below it a reserve is too empty. */
 const FILLED_MIN = 0.5;
 /** Of the capacity, so that the smaller radius does not grow again at once. */
 const WITHIN_SMALLER_MAX = 0.8;
@@ -10,7 +9,7 @@ const WITHIN_SMALLER_MAX = 0.8;
 /** Chunks, per stamp. */
 export interface Filling {
   readonly withinRadius: number;
-  /** As far as they are here. */
+  /** As far as the chunks are here. */
   readonly withinSmaller: number;
   readonly capacity: number;
   /** Historical chunks per second. */

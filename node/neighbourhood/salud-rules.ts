@@ -1,9 +1,9 @@
 /** `p2p-protocols.md` 7.5. */
 import { BINS } from '../../formats/chunk/address.ts';
 
-/** Of the peers: answers that count as quick. */
+/** Part of the peers whose answers count as quick. */
 const QUICK_SHARE = 0.4;
-/** Of the peers: those with enough connections. */
+/** Part of the peers that have enough connections. */
 const CONNECTED_SHARE = 0.8;
 /** Bits by which a peer may lie below the network's depth. */
 const DEPTH_TOLERANCE = 2;

@@ -14,7 +14,7 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** Of the first pause, up to which it doubles… */
+/** The pause doubles up to this multiple of the first one… */
 const PAUSE_GROWTH_MAX = 60;
 /** … but no further. */
 const PAUSE_MAX_MS = 300_000;
@@ -26,7 +26,7 @@ const PATIENCE_PAUSES = 30;
 const RATED_MODE = 'full';
 
 export interface SaludOptions {
-  /** After the first round. */
+  /** Pause after the first round. */
   readonly pauseMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface SaludDeps {
 export interface Salud {
   start(): void;
   stop(): Promise<void>;
-  /** Of the full peers, most frequent; undefined before an answer. */
+  /** The most frequent one of full peers; undefined before an answer. */
   networkRadius(): number | undefined;
   /** False while neighbours and network agree on another radius. */
   isHealthy(): boolean;
@@ -72,7 +72,6 @@ class PeerHealth implements Salud {
   #radiusChange = Promise.withResolvers<void>();
   #norms: Norms | undefined;
   #selfHealthy = true;
-  /** Of a full peer, monotonic. */
   #arrivedAt = Number.NEGATIVE_INFINITY;
   #work: Promise<void> | undefined;
   #loop: Promise<void> | undefined;

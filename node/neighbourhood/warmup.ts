@@ -16,7 +16,6 @@ const PERIODS_MIN = 7;
 const DEVIATION_MAX = 3;
 
 export interface WarmUpOptions {
-  /** From the first peer; 0: ends with it. */
   readonly timeMs: number;
 }
 

@@ -14,7 +14,6 @@ export interface SendingChain extends Chain {
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
-  /** In the pool, mined, or neither. */
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }
 

@@ -188,7 +188,6 @@ export type PostageEvent =
   | {
       readonly kind: 'BatchCreated';
       readonly id: Uint8Array;
-      /** Of the whole batch. */
       readonly totalAmount: bigint;
       readonly normalisedBalance: bigint;
       readonly owner: Uint8Array;
@@ -199,7 +198,6 @@ export type PostageEvent =
   | {
       readonly kind: 'BatchTopUp';
       readonly id: Uint8Array;
-      /** Of the whole batch. */
       readonly topUpAmount: bigint;
       readonly normalisedBalance: bigint;
     }

@@ -8,7 +8,7 @@ import { ChainError, type ChainErrorCode } from '../../formats/ethereum/chain-er
 import type { Logger } from '../env/logger.ts';
 import { type Chain } from './ports.ts';
 
-/** For each query; later outages are waited out where they occur. */
+/** How long each query is repeated; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;
 /** Doubles with every attempt. */
 const PAUSE_MIN_MS = 250;

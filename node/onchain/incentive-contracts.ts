@@ -132,10 +132,8 @@ export function encodeReveal(depth: number, hash: Uint8Array, key: Uint8Array): 
 
 /** Named as in the contract. 32 bytes unless stated. */
 export interface InclusionProof {
-  /** Of the chunk's address in the commitment. */
   readonly proofSegments: readonly Uint8Array[];
   readonly proveSegment: Uint8Array;
-  /** Of a segment in the chunk. */
   readonly proofSegments2: readonly Uint8Array[];
   readonly proveSegment2: Uint8Array;
   readonly chunkSpan: bigint;

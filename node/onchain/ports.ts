@@ -37,7 +37,7 @@ export interface Chain {
     signal?: AbortSignal,
   ): Promise<LogEntry[]>;
   nativeBalance(address: string, signal?: AbortSignal): Promise<bigint>;
-  /** With those in the pool: the next nonce. */
+  /** Transactions with those in the pool: the next nonce. */
   transactionCount(address: string, signal?: AbortSignal): Promise<number>;
 }
 
@@ -50,7 +50,7 @@ export interface TransactionRequest {
   readonly value?: bigint;
   /** 0 or absent: estimated. */
   readonly gasLimit?: bigint | undefined;
-  /** Of an estimate; the limit without one. */
+  /** Lower bound of an estimate, and the limit without one. */
   readonly minimumGasLimit?: bigint;
   /** Absent: by the endpoint's suggestions. */
   readonly gasPrice?: bigint | undefined;
@@ -69,7 +69,6 @@ type TransactionOutcome =
   /** Another transaction took its nonce in this block, or, if unknown, before it. */
   | { readonly kind: 'cancelled'; readonly blockNumber: number };
 
-/** Kept for ever. */
 export interface SentTransaction {
   readonly hash: string;
   readonly to: string;

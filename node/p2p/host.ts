@@ -136,7 +136,6 @@ export interface BlocklistEntry {
 export type ConnectHook = (peer: Peer, signal: AbortSignal) => Promise<void>;
 
 export interface Host {
-  /** Own overlay, 32 bytes. */
   readonly overlay: Uint8Array;
   /** Each with `/p2p/<id>`; empty before start. */
   underlays(): string[];

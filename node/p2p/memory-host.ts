@@ -20,7 +20,6 @@ const FIRST_FREE_PORT = 20_000;
 const NOTHING = new Uint8Array(0);
 
 export interface MemoryNetworkOptions {
-  /** Called for every frame when it is sent. */
   readonly observe?: (frame: MemoryFrame) => void;
   /** Runs deliveries later, in order. Without it everything arrives in the turn in which it was sent. */
   readonly defer?: (deliver: () => void) => void;
@@ -81,7 +80,6 @@ export class MemoryNetwork {
     return FIRST_DIALLER_PORT + (this.#dialled++ % DIALLER_PORTS);
   }
 
-  /** Whether frames may be delayed now. */
   get delays(): boolean {
     return this.#options.carrier?.idle === false;
   }

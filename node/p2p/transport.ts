@@ -53,7 +53,6 @@ export interface LinkEvents {
 
 export interface Transport {
   readonly localId: string;
-  /** Without `/p2p/`; empty before start. */
   addresses(): string[];
   start(events: LinkEvents): Promise<void>;
   /** @param underlay with `/p2p/`, the other end must prove that identity */

@@ -34,9 +34,9 @@ import {
 const MESSAGE_SIZE_MAX = 1 << 20;
 /** Pieces of a message: each keeps all that was read with it, up to 64 KiB. */
 const FRAGMENTS_MAX = 16;
-/** Per piece: each read has a cost, whatever its size. */
+/** Reads of a piece: each has a cost, whatever its size. */
 const READS_MAX = 1024;
-/** For the other end to close its side. */
+/** Time for the other end to close its side. */
 const CLOSE_TIMEOUT_MS = 1000;
 const REQUEST_SIZE_MAX = 8192;
 /** Length of the first line said over plain TCP. */

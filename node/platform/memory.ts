@@ -52,7 +52,7 @@ export interface MemoryOptions {
   readonly listen?: Platform['listen'];
   /** Of a file that an option names. Default: this machine's disk. */
   readonly readText?: Platform['readText'];
-  /** Of writes. Default: in the next turn of the event loop. */
+  /** Runs writes later. Default: in the next turn of the event loop. */
   readonly defer?: (work: () => void) => void;
 }
 

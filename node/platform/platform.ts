@@ -46,7 +46,7 @@ export interface Platform {
   readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
   /** The same at every start. @throws KeystoreError, StoreError */
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;
-  /** With everything acknowledged before. @throws StoreError */
+  /** Has everything that was acknowledged before. @throws StoreError */
   readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
   /** Of a file that an option names. @throws Error of the system */
   readonly readText: (path: string) => Promise<string>;

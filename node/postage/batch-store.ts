@@ -56,11 +56,11 @@ export class BatchMirror implements BatchStore {
   #commitment = 0n;
   /** Saves work in blocks without expiry. */
   #lowestValue: bigint | undefined;
-  /** By hex id: used up only by unsettled prices; their values. */
+  /** Batches used up only by unsettled prices, by hex id, with their values. */
   readonly #doubtful = new Map<string, bigint>();
-  /** Before them, oldest first; some may be settled. */
+  /** States before them, oldest first; some may be settled. */
   #priceChanges: readonly ChainState[] = [];
-  /** By key, of the open page. */
+  /** Changes of the open page, by key. */
   readonly #changed = new Map<string, KeyValueChange>();
   #chainChanged = false;
   #expired: string[] = [];
@@ -150,7 +150,7 @@ export class BatchMirror implements BatchStore {
     this.#chainChanged = true;
   }
 
-  /** Beyond doubt, since changes were last taken. */
+  /** Batches have expired beyond doubt since changes were last taken. */
   hasExpired(): boolean {
     return this.#expired.length > 0;
   }
@@ -199,7 +199,7 @@ export class BatchMirror implements BatchStore {
     return taken;
   }
 
-  /** From the given records to this mirror's. */
+  /** Turns the given records into this mirror's. */
   difference(records: Records): KeyValueChange[] {
     const removed: KeyValueChange[] = [];
     for (const [key] of records.entries(BATCH)) {

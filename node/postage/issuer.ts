@@ -21,7 +21,6 @@ const BUCKET_DIGITS = 8;
 /** Per transaction: other writers get their turn. */
 const DROP_PAGE = 1000;
 
-/** Without its counters. */
 export type IssuerRecord = Omit<Issuer, 'utilization' | 'displaced'>;
 
 export interface IssuerDeps {
@@ -205,7 +204,6 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { put: this.#keys.displaced, value: uint32(displaced) };
   }
 
-  /** With the mark of a restarted bucket. */
   #countValue(bucket: number): Uint8Array {
     const count = uint32(this.#loadedCounts()[bucket] ?? 0);
     const mark = this.#marks.get(bucket);

@@ -10,7 +10,7 @@ import { BUCKET_DEPTH_MAX } from './rules.ts';
 const ISSUER = 'issuer/';
 
 interface IssuersDeps extends IssuerDeps {
-  /** Of a batch without a purchase record. */
+  /** Label of a batch without a purchase record. */
   readonly foundLabel: string;
   readonly signer: Pick<Signer, 'sign' | 'address'>;
   readonly intents: Intents;

@@ -53,9 +53,9 @@ export class Ledger {
   readonly #history: PageHistory;
   /** Batch id → last height with it. */
   readonly #vanished = new Map<string, number>();
-  /** In memory, and the end of the disk's state. */
+  /** Pages in memory, and the end of the disk's state. */
   #quiet: { readonly pages: number; readonly saved: Anchor | undefined } | undefined;
-  /** While everything is read again. `own`: includes used-up batches. */
+  /** Set while everything is read again. `own` includes used-up batches. */
   #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
 
   constructor(options: LedgerOptions, deps: LedgerDeps) {
@@ -128,7 +128,7 @@ export class Ledger {
     if (this.#quiet !== undefined && end !== undefined) await this.#write({ ...end, full: false }, []);
   }
 
-  /** As one page. @returns batches expired beyond doubt, hex */
+  /** Writes one page. @returns batches expired beyond doubt, hex */
   async #write(end: PageEnd, also: readonly KeyValueChange[]): Promise<string[]> {
     const { changes, expired } = this.#mirror.takeChanges();
     const undo = end.full
@@ -193,7 +193,7 @@ export class Ledger {
     });
   }
 
-  /** Those that are back, or awaited for long enough. */
+  /** Gives up batches that are back, or were awaited for long enough. */
   #review(): { readonly changes: KeyValueChange[]; readonly givenUp: string[] } {
     const changes: KeyValueChange[] = [];
     const givenUp: string[] = [];

@@ -35,7 +35,7 @@ export interface ListenerOptions {
   readonly contract: string;
   readonly token: string;
   readonly startBlock: number;
-  /** Not read yet, against reorganisations. */
+  /** Blocks not read yet, against reorganisations. */
   readonly tailBlocks: number;
   /** A page's end is rounded down to a multiple. */
   readonly batchFactor: number;

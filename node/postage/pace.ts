@@ -20,7 +20,6 @@ export class Pace {
   readonly #options: PaceOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
   #closePolls = CLOSE_POLLS;
-  /** In a row without finding anything. */
   #misses = 0;
   #pauseEnd = new AbortController();
 
@@ -29,7 +28,6 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** Perhaps only `empty` blocks. */
   found({ empty }: { readonly empty: boolean }): void {
     if (empty) this.#closePolls--;
     else this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);

@@ -1,7 +1,6 @@
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../formats/chunk/stamp.ts';
 
-/** From the contract's events. */
 export interface Batch {
   /** 32 bytes. */
   readonly id: Uint8Array;
@@ -17,7 +16,6 @@ export interface Batch {
 
 export interface ChainState {
   readonly block: number;
-  /** Per chunk since genesis. */
   readonly totalAmount: bigint;
   readonly currentPrice: bigint;
 }
@@ -61,7 +59,7 @@ export type PostageErrorCode =
 
 export class PostageError extends Error {
   readonly code: PostageErrorCode;
-  /** Outdated, perhaps: the chain is read only up to some block. */
+  /** The refusal may be outdated: the chain is read only up to some block. */
   readonly passing: boolean;
 
   constructor(code: PostageErrorCode, message: string, options?: ErrorOptions & { passing?: boolean }) {
@@ -93,7 +91,6 @@ export interface GasTerms {
 }
 
 export interface PurchaseRequest extends GasTerms {
-  /** Per chunk. */
   readonly amount: bigint;
   readonly depth: number;
   readonly immutable: boolean;
@@ -129,7 +126,7 @@ export interface Postage {
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED` */
   stamper(batchId: Uint8Array): UploadStamper;
-  /** Of the newest stamp of this identity. */
+  /** The batch of the newest stamp of this identity. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
   /**
    * Newer than all of this chunk's, with the same index. Undefined while the given stamp is the newest, and for other

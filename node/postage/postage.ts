@@ -52,7 +52,7 @@ export interface PostageOptions {
   readonly token: string;
   /** Events follow after it. */
   readonly startBlock: number;
-  /** Of a batch without a purchase record. */
+  /** Label of a batch without a purchase record. */
   readonly foundLabel: string;
   /** Age before an own batch may stamp. */
   readonly usableBlocks: number;
@@ -84,7 +84,7 @@ export interface PostageService extends Postage {
   stop(): Promise<void>;
   /** Used-up ones, in the contract. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
-  /** For batches that will not come back. @returns ends the calls */
+  /** Called for batches that will not come back. @returns ends the calls */
   onExpired(listener: () => void): () => void;
 }
 
@@ -314,7 +314,6 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** All effects of a page are one transaction. */
   async #apply(events: readonly PlacedEvent[], end: PageEnd): Promise<void> {
     const { clock } = this.#deps;
     const startedAt = clock.nowNs();

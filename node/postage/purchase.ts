@@ -39,9 +39,9 @@ import {
 } from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
-/** Per transaction: fit in a block of the public chain. */
+/** Batches per transaction that fit in a block of the public chain. */
 const EXPIRE_PAGE = 25;
-/** Per purchase: 2,500 batches. Others clean up the rest. */
+/** Transactions per purchase: 2,500 batches. Others clean up the rest. */
 const EXPIRE_ROUNDS = 100;
 /** The same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');

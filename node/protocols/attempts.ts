@@ -13,11 +13,10 @@ const NEIGHBOURHOOD_ERRORS = 2;
 const OVERDRAFT_SKIP_MS = 600;
 
 export interface AttemptsPlan<T, R> {
-  /** After these the call gives up, multiplexing aside. */
+  /** Failures after which the call gives up, multiplexing aside. */
   readonly errorsMax: number;
   /** After this long without a result another attempt starts; absent: never. */
   readonly preemptiveMs?: number;
-  /** Not to ask; every peer asked is added. */
   readonly skip: Set<string>;
   /** Best peer outside `skip`. */
   choose(skip: ReadonlySet<string>): Peer | undefined;
@@ -68,7 +67,6 @@ class Attempts<T, R> {
   #creditPause: Disposable | undefined;
   /** Refused by accounting → end of the pause, monotonic. */
   readonly #overdrawn = new Map<Peer, number>();
-  /** While no other peer is left. */
   #credits: Disposable[] = [];
   #errorsLeft: number;
   #inFlight = 0;

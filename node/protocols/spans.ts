@@ -6,7 +6,6 @@ import type { Peer } from '../p2p/host.ts';
 interface Attempt {
   readonly peer: Peer;
   readonly address: Uint8Array;
-  /** From 1. */
   readonly attempt: number;
   /** Accounting units. */
   readonly cost: bigint;

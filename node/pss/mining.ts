@@ -75,7 +75,6 @@ export async function mine(
   throw new PssError('NONCES_EXHAUSTED', `no nonce leads to ${targets.length} targets of ${size} bytes`);
 }
 
-/** With a counter, at its current value. */
 function counted(segment: Uint8Array, offset: number) {
   const copy = segment.slice();
   const counter = new DataView(copy.buffer, offset, COUNTER_SIZE);

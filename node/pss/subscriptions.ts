@@ -34,7 +34,6 @@ class SubscriptionError extends Error {
 
 interface Subscription {
   readonly deliver: Deliver;
-  /** In the order of subscriptions and messages. */
   readonly since: number;
 }
 
@@ -54,7 +53,7 @@ export class Subscriptions {
   readonly #byKey = new Map<string, Set<Subscription>>();
   /** Last published, by id, oldest first. */
   readonly #recent = new Map<string, Remembered>();
-  /** For new subscribers, by id, oldest first. */
+  /** What new subscribers get, by id, oldest first. */
   readonly #held = new Map<string, Held>();
   #position = 0;
   #count = 0;
@@ -104,7 +103,7 @@ export class Subscriptions {
     for (const { deliver, since } of this.#byKey.get(key) ?? []) if (since > had) deliver(message);
   }
 
-  /** For later subscribers. Copies count from the first one. */
+  /** Keeps it for later subscribers. Copies count from the first one. */
   hold(key: string, id: string, message: Uint8Array): void {
     this.#release();
     if (this.#held.has(id)) return;

@@ -56,7 +56,6 @@ export interface Letter {
 }
 
 export interface Secret {
-  /** For this letter alone, 32 bytes. */
   readonly ephemeral: Uint8Array;
   /** 32 bytes; `seal` sets the parity bit. */
   readonly nonce: Uint8Array;

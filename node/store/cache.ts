@@ -65,7 +65,6 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     }
     return size - leaving.length;
   };
-  /** After a start with a smaller capacity. */
   const shrink = async (): Promise<void> => {
     for (let size = sizeOf(backend); size > capacity; ) {
       const before = size;

@@ -20,7 +20,7 @@ export interface LocalStoreOptions {
   readonly cacheCapacity: number;
   /** Chunks. */
   readonly reserveCapacity: number;
-  /** Of a new reserve; minimum for an existing one. */
+  /** Radius of a new reserve; minimum for an existing one. */
   readonly radius: number;
   /** Pull syncing 2.0.0: every node keeps the same payload under a single-owner address. Default: false. */
   readonly convergent?: boolean;

@@ -58,7 +58,7 @@ function create(file: string, text: string, draft: string): boolean {
   }
 }
 
-/** Not one that another start has put there since. */
+/** Leaves one that another start has put there since. */
 function remove(file: string, read: string, draft: string): void {
   try {
     renameSync(file, draft);

@@ -19,7 +19,6 @@ import type { LocalStore } from './ports.ts';
 import { SortedTable } from './sorted-table.ts';
 import { stateKey } from './state.ts';
 
-/** Between two turns of other work. */
 const GROUP_MAX = 256;
 
 /** One array per chunk would cost the collector more than the chunk. */

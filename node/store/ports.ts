@@ -164,7 +164,6 @@ export interface Reserve {
   sizeWithinRadius(): number;
   /** Entries in the bins from one on. */
   sizeFrom(firstBin: number): number;
-  /** From which this node stores chunks. */
   radius(): number;
   /** At once; durable when it resolves. @param radius 0..31 */
   setRadius(radius: number): Promise<void>;
@@ -242,7 +241,6 @@ export interface LocalStore {
   readonly pins: Pins;
   readonly reserve: Reserve;
   readonly cache: Cache;
-  /** Of one subsystem, such as `addressbook`. */
   state(subsystem: string): KeyValueStore;
   /** Waits for open writes first. */
   close(): Promise<void>;

@@ -76,7 +76,6 @@ export class ChequeStore {
     return this.#totals.get(toHex(chequebook)) ?? 0n;
   }
 
-  /** Only with a known overlay. */
   *allIssued(chequebook: Uint8Array): Iterable<readonly [peer: string, cheque: SignedCheque]> {
     const own = toHex(chequebook);
     for (const { cheque } of this.#issued.values()) {

@@ -33,7 +33,6 @@ export interface ChequebookOptions {
 /** Over the previous cheque, base units. */
 interface Increase {
   readonly price: bigint;
-  /** Kept by the peer for cashing. */
   readonly deduction: bigint;
 }
 
@@ -61,7 +60,7 @@ export class Chequebook {
     return balanceOf(this.#deps.chain, this.address, signal);
   }
 
-  /** Not yet promised; below zero when cheques will bounce. */
+  /** Balance not yet promised; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
     // In this order a cheque cashed in between counts twice as spent, never as available.

@@ -97,7 +97,7 @@ export async function balanceOf(chain: Reader, chequebook: Uint8Array, signal: A
   return (await view(chain, { chequebook, name: 'balance' }, signal)).uint(0);
 }
 
-/** For this beneficiary, without what is reserved for others. */
+/** What this beneficiary can draw on, without what is reserved for others. */
 export async function liquidBalanceFor(
   chain: Reader,
   { chequebook, beneficiary }: { chequebook: Uint8Array; beneficiary: Uint8Array },

@@ -28,7 +28,7 @@ const FUNDS_TIMEOUT_MS = 200_000;
 const CHEQUEBOOK = 'chequebook';
 const DEPLOYMENT = 'deployment';
 const DEPOSIT = 'initial-deposit';
-/** Of `DEPOSIT`, when nothing is left to do. */
+/** Value of `DEPOSIT` when nothing is left to do. */
 const DONE = 'done';
 
 export interface DeploymentOptions {
@@ -36,7 +36,6 @@ export interface DeploymentOptions {
   readonly token: string;
   /** Used instead of deploying one; empty: none. */
   readonly chequebook: string;
-  /** In a new chequebook, base units. */
   readonly initialDeposit: bigint;
 }
 

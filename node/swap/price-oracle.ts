@@ -67,7 +67,6 @@ export function createPriceOracle(
     }
   }
 
-  /** At the next unknown change of the chain. */
   async function quiet(): Promise<void> {
     await head?.changed(changesSeen, intervalMs, stopped.signal).catch((error: unknown) => {
       if (!stopped.signal.aborted) throw error;

@@ -69,12 +69,12 @@ export class SwapServices {
     this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
   }
 
-  /** After the start, on a node that sends cheques. */
+  /** Set after the start, on a node that sends cheques. */
   get chequebook(): Chequebook | undefined {
     return this.#chequebook;
   }
 
-  /** Of cheques; known after the start, before any peer connects. */
+  /** Chain that cheques are signed for; known after the start, before any peer connects. */
   get chainId(): bigint {
     if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
     return this.#chainId;

@@ -26,13 +26,11 @@ export interface BootnodePassesDeps {
 export class BootnodePasses {
   readonly #addresses: readonly string[];
   readonly #deps: BootnodePassesDeps;
-  /** In a row, without a lasting peer. */
   #passes = 0;
   /** Monotonic. */
   #dueAt = 0;
   #running: Promise<void> | undefined;
   #current: string | undefined;
-  /** Of the last pass, by address. */
   readonly #outcomes = new Map<string, string>();
   /** Monotonic. */
   #peersSince: number | undefined;

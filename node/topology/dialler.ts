@@ -199,7 +199,6 @@ export class Dialler {
     return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }
 
-  /** Those that store and fetch, connected or not. */
   #knownCount(): number {
     const { bins, bootnodes } = this.#deps;
     return bins.knownCount - [...bootnodes].filter((id) => bins.isKnown(id)).length;

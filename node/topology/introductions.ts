@@ -74,7 +74,7 @@ export class Introductions {
     this.tell(peer, this.audience(peer, place));
   }
 
-  /** In the background; never twice. */
+  /** Runs in the background; never tells a peer twice. */
   tell(peer: Peer, others: readonly Peer[]): void {
     this.#inform(peer, this.#unacquainted(peer, others));
   }

@@ -21,7 +21,6 @@ interface Counters {
   since: number | undefined;
   direction: Peer['direction'] | '';
   latencyMs: number;
-  /** From this run's last probe and rating. */
   reachability: Reachability;
   healthy: boolean;
   changed: boolean;

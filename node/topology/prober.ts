@@ -30,7 +30,6 @@ export interface ProberDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Of a peer that is still connected. */
   readonly onResult: (peer: Peer, reachability: Exclude<Reachability, 'Unknown'>) => void;
 }
 

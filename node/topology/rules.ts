@@ -14,7 +14,7 @@ export const SATURATION = 8;
  * at the start.
  */
 const SATURATION_AT_RADIUS_0 = 4;
-/** So few are fully connected, some of them perhaps gone. */
+/** So small a network is fully connected; some nodes may be gone. */
 const FEW_KNOWN = 12;
 /** That hear of a new peer. */
 export const BROADCAST_BIN_SIZE = 2;
@@ -22,11 +22,11 @@ export const BROADCAST_BIN_SIZE = 2;
 const SLOT_BITS = 4;
 export const SLOTS = 2 ** SLOT_BITS;
 
-/** All addresses, the handshake and the connect hooks. */
+/** Limit of a dial: all addresses, the handshake and the connect hooks. */
 export const DIAL_TIMEOUT_MS = 45_000;
 /** Longest time between two dial rounds. */
 export const ROUND_MS = 15_000;
-/** After a failed dial or a disconnect. */
+/** Pause after a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
  * How long failed dials of a node known from the start do not count, because it may be starting. The pause grows with the
@@ -36,7 +36,6 @@ const EAGER_MS = 60_000;
 const EAGER_PAUSE_MIN_MS = 1_000;
 const EAGER_PAUSE_PER_NODE_MS = 80;
 
-/** After a successful dial. */
 export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;

@@ -4,7 +4,6 @@ import type { Bins } from './bins.ts';
 import type { PeerCounters } from './peer-counters.ts';
 import type { BinSnapshot, PeerSnapshot, TopologySnapshot } from './topology.ts';
 
-/** As `/topology` reports it. */
 export const NEIGHBOURS_LOW_WATERMARK = 3;
 
 export function snapshotOf(

@@ -25,7 +25,6 @@ export interface Topology {
   snapshot(): TopologySnapshot;
   /** By gossip or configuration; dialled as needed. */
   addKnown(overlaysHex: readonly string[]): void;
-  /** When no dial is running or due: for tests and `meshed`. */
   onChange(listener: () => void): () => void;
   start(): Promise<void>;
   stop(): Promise<void>;

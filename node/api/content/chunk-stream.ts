@@ -8,7 +8,7 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/** Without a message, or with a chunk that no peer takes. */
+/** Limit without a message, or with a chunk that no peer takes. */
 const IDLE_MS = 15 * 60_000;
 /**
  * For pushing accepted chunks after the connection has ended: without a client, a push without a peer must not be retried
@@ -29,7 +29,6 @@ interface Intake {
   cleanup(): Promise<void>;
 }
 
-/** All chunks belong to one upload. */
 export function uploadIntake(upload: Upload): Intake {
   return {
     prefix: 0,

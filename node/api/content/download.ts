@@ -63,7 +63,6 @@ export const DOWNLOAD_ANSWER_HEADERS = [
   'last-modified',
   'access-control-expose-headers',
 ] as const satisfies readonly AnswerHeader[];
-/** For rows with the headers of conditions and ranges. */
 export const DOWNLOAD_OTHERS: OtherAnswers = {
   412: { says: 'a condition of the request does not hold' },
   416: { says: 'no part of the content is within the range', response: 'text' },

@@ -13,13 +13,12 @@ export interface DownloadRequest {
 interface ContentFacts {
   /** Bytes. */
   readonly size: bigint;
-  /** With quotes; absent for changing content. */
   readonly etag: string | undefined;
-  /** When the content counts as changed. */
+  /** Changing content counts as changed at this moment. */
   readonly nowSeconds: number;
 }
 
-/** Without `end`. */
+/** `end` is excluded. */
 export interface ByteRange {
   readonly start: bigint;
   readonly end: bigint;

@@ -14,7 +14,7 @@ const READING_MAX = 128;
 const WAITING_MAX = 1024;
 /** For all downloads: 64 times that of a plain one. */
 const AHEAD_TOTAL = 32 * 1024 * 1024;
-/** For one download. */
+/** Limit of one download. */
 const AHEAD_MAX = 2 * 1024 * 1024;
 /** Guaranteed to each download; one may take up to this fraction of the rest. */
 const AHEAD_MIN = 64 * 1024;

@@ -1,4 +1,4 @@
-/** Without a body member: no body. */
+/** Without a body member it has no body. */
 export interface Answer {
   readonly status: number;
   /** Lower case; an array becomes several lines. */
@@ -35,7 +35,7 @@ export interface Socket {
   drop(): void;
   /** Default: a close frame without a code. */
   sayAtStop(code: number, reason: string): void;
-  /** After the time that handlers get at a stop. */
+  /** Aborts after the time that handlers get at a stop. */
   readonly ending: AbortSignal;
 }
 

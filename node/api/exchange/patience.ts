@@ -2,9 +2,8 @@ import type { Clock } from '../../../formats/clock.ts';
 
 /** How long a client may send or take nothing. */
 export interface Patience {
-  /** Without a byte of the body, or a piece taken. */
+  /** Time without a byte of the body, or a piece taken. */
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'timer'>;
-  /** Once per timeout. */
   readonly over: (what: 'body' | 'answer') => void;
 }

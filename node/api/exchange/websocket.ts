@@ -12,7 +12,7 @@ import { ApiError } from '../errors.ts';
 import type { Socket, SocketHandler } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 
-/** For the client's connection to take a message. */
+/** Time for a connection to take a message. */
 const WRITE_MS = 4000;
 const WAITING_MAX = 256;
 /** For the answer to a close frame, also when the API stops. */
@@ -24,7 +24,6 @@ const MESSAGE_SIZE_MAX = 8192;
  * each, and the library counts none.
  */
 const UNWANTED_MAX = 256 * 1024;
-/** After this they are forgotten. */
 const UNWANTED_MS = 60_000;
 const VERSION = '13';
 /** 16 bytes in base64. */
@@ -157,7 +156,7 @@ class Session implements Socket {
     if (stopping.aborted) onStop();
   }
 
-  /** Before they are read as frames. */
+  /** Counts bytes before they are read as frames. */
   received(bytes: number): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#unwantedSinceMs > UNWANTED_MS) {

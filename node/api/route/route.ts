@@ -57,7 +57,6 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly uploadTurns: TurnAllowance;
   /** Bytes of bodies that uploads store in one turn. */
   readonly bodyTurns: TurnAllowance;
-  /** For collections being uploaded, bytes. */
   readonly manifestRoom: SharedRoom;
 }
 
@@ -87,7 +86,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly path: string;
   readonly port: Port | 'both';
   readonly summary: string;
-  /** Of a GET; other methods change something. */
+  /** What a GET does besides; other methods change something. */
   readonly effect?: Effect;
   /** Answered under every host name, without a token. */
   readonly forProbes?: true;
@@ -98,7 +97,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly params?: P;
   readonly query?: Q;
   readonly headers?: H;
-  /** Before path and query. */
+  /** Headers are read before path and query. */
   readonly headersFirst?: true;
   readonly body?: {
     readonly content: 'octets' | 'json' | 'files';
@@ -109,19 +108,19 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly bodyLimit?: number;
   readonly success: readonly number[];
   readonly successIn?: (dialect: Dialect) => readonly number[];
-  /** Of the first success; absent: no body. */
+  /** Body of the first success; absent: none. */
   readonly response?: SchemaName | 'octets' | 'text';
   /** Default: application/octet-stream. */
   readonly mediaType?: string | ((dialect: Dialect) => string);
   /** Besides those of every answer. */
   readonly answerHeaders?: readonly AnswerHeader[];
-  /** Without a code of its own. */
+  /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
   /** 500 or more that a request alone can cause. */
   readonly serverErrors?: readonly ApiErrorCode[];
   /** Besides those of gates, parameters and body. */
   readonly refusals?: readonly ApiErrorCode[];
-  /** Neither success nor error of the table. */
+  /** Answers that are neither success nor error of the table. */
   readonly others?: OtherAnswers;
   readonly errors?: ErrorWording;
   /** Before any parameter is read; may refuse with an ApiError. */

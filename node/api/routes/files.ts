@@ -68,7 +68,7 @@ const ROOT = {
 const PATH = { ...ROOT, path: optional(byteText, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
-/** For which a Bee answers 500. */
+/** Mistakes for which a Bee answers 500. */
 const BROKEN_BODIES: ErrorWording = { INVALID_TAR: 'TAR_INVALID', INVALID_MULTIPART: 'MULTIPART_INVALID' };
 
 const FILE_REFUSALS = [

@@ -26,7 +26,7 @@ const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
 const STORING = { postageBatchId, tag, pin, deferredUpload } as const;
-/** For past versions: those stored here have no replicas. */
+/** Past versions may have replicas; those stored here have none. */
 const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
 const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
 const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;

@@ -16,7 +16,6 @@ const GATES = ['started', 'chain', 'postageSync'] as const;
 const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
 const LABEL_BODY_MAX = 1024;
 const PATH = { batch_id: required(hex, { checks: [length(32)] }) } as const;
-/** For dialects that list expired batches. */
 const EXPIRED_TOO = varying(({ expiredStamps }) => readIf(expiredStamps, optional(presence, false)));
 
 export const POSTAGE_ROUTES = [

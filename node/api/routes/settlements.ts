@@ -1,4 +1,3 @@
-/** By time and by cheques, with different units. `http-api-completion.md` 5.11. */
 import type { Dialect } from '../dialect.ts';
 
 interface Settlement {

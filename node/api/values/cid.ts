@@ -44,7 +44,7 @@ function decodeBase32(digits: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
-/** At most two bytes; -1 when there is none. */
+/** At most two bytes; -1 for none. */
 function varint(reader: { bytes: Uint8Array; offset: number }): number {
   const low = reader.bytes[reader.offset++];
   if (low === undefined) return -1;

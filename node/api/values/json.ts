@@ -1,7 +1,7 @@
 /** A bigint becomes an integer, never via a float. */
 import { Buffer } from 'node:buffer';
 
-/** Not in the compiler's library yet. */
+/** The compiler's library lacks it. */
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
 
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';

@@ -103,7 +103,7 @@ export const int: Kind<number> = {
     cut(bounded(value, shapeIn(dialect, SIGNED), { min: -(2n ** 63n), max: 2n ** 63n - 1n })),
 };
 
-/** As `uint(64)`, exact. */
+/** `uint(64)`, exact. */
 export const uint64: Kind<bigint> = {
   schema: { type: 'integer', minimum: 0 },
   parse: (value, dialect) => bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max: 2n ** 64n - 1n }),

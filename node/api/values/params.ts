@@ -102,7 +102,7 @@ export function wireName(source: Source, key: string, { named }: AnyParam, diale
   return header === undefined ? key : dialect.headers[header].active;
 }
 
-/** With its keywords of the document. */
+/** A check with its keywords of the document. */
 export function described<T>(
   check: (value: T, dialect: Dialect) => string | undefined,
   keywords: NonNullable<Check<T>['keywords']>,
@@ -138,7 +138,7 @@ export const referenceLength: Check<Uint8Array> = described(
   (value) => (value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64'),
   () => ({ pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' }),
 );
-/** In the dialect that states the rule. */
+/** Checks only in the dialect that states the rule. */
 export const strictly = <T>(check: Check<T>): Check<T> =>
   described(
     (value, dialect) => (dialect.strictRequests ? check(value, dialect) : undefined),

@@ -50,7 +50,6 @@ function contextOf(traceId: string, spanId: string, flags: number): SpanContext 
   return { traceId, spanId, sampled: (flags & SAMPLED) !== 0 };
 }
 
-/** Also of `traceresponse`. */
 export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string {
   return `00-${traceId}-${spanId}-0${sampled ? SAMPLED : 0}`;
 }

@@ -12,7 +12,7 @@ export interface SpanContext {
   readonly sampled: boolean;
 }
 
-/** Without undefined ones. */
+/** Undefined values are left out. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface SpanOptions {
@@ -23,12 +23,11 @@ export interface SpanOptions {
   readonly attributes?: Attributes;
 }
 
-/** Not ended. Without a running span, calls do nothing. */
+/** Has not ended. Without a running span, calls do nothing. */
 export interface Span {
   readonly context: SpanContext;
   annotate(attributes: Attributes): void;
   event(name: string, attributes?: Attributes): void;
-  /** Even if nothing is thrown. */
   fail(error: unknown): void;
 }
 

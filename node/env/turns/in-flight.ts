@@ -31,7 +31,7 @@ export class InFlight {
     );
   }
 
-  /** Unless there was one. */
+  /** The first failure counts. */
   fail(reason: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = { reason };

@@ -1,6 +1,5 @@
 import { abortable } from '../abortable.ts';
 
-/** In the order of the calls. */
 export class Lock {
   #isFree = true;
   /** Wake those who wait, the first one first. */

@@ -42,7 +42,7 @@ export class RateLimit {
     this.#tokens -= count;
   }
 
-  /** For something that does not count. */
+  /** Returns tokens of something that does not count. */
   giveBack(count: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }

@@ -11,7 +11,6 @@ export class Slots {
     return this.#waiting.size;
   }
 
-  /** To be released later; rejects when the signal aborts first. */
   async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {

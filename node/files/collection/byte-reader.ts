@@ -18,7 +18,6 @@ export class ByteReader {
     return this.#total;
   }
 
-  /** At least one byte; undefined at the end. */
   async some(limit: number): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
       this.#pending = this.#source.next();

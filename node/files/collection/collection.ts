@@ -55,7 +55,7 @@ export interface CollectionOptions extends SplitOptions {
 interface StoringOptions extends CollectionOptions {
   /** Bytes. Default: what a manifest holds. */
   readonly pathMax?: number;
-  /** For the manifests of all collections stored together. Default: without limit. */
+  /** Memory for all collections stored together. Default: without limit. */
   readonly room?: SharedRoom;
 }
 

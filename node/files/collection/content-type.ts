@@ -119,7 +119,6 @@ const SIGNATURES: readonly Signature[] = [
 const HTML =
   /^[\t\n\f\r ]*<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]/i;
 const XML = /^[\t\n\f\r ]*<\?xml/;
-/** Those that a text may have. */
 const TEXT_CONTROLS = [0x09, 0x0a, 0x0c, 0x0d, 0x1b];
 
 /** @param start at most `SNIFF_SIZE` bytes are looked at */

@@ -27,7 +27,6 @@ const V7_NUMBERS: readonly Field[] = [
   [116, 8],
   [136, 12],
 ];
-/** In every format after V7. */
 const DEVICE_NUMBERS: readonly Field[] = [
   [329, 8],
   [337, 8],

@@ -39,7 +39,7 @@ export interface TarOptions {
   readonly hardLinks?: 'file' | 'empty';
 }
 
-/** With what other entries say about it. */
+/** An entry with what other entries say about it. */
 interface Described {
   readonly type: string;
   readonly mode: number;
@@ -151,7 +151,7 @@ function pathOf(name: string): string {
   return asText(path);
 }
 
-/** Without empty and `.` segments, `..` resolved, no separator at the end. */
+/** Resolves empty, `.` and `..` segments; no separator at the end. */
 function cleaned(name: string): string {
   const path = posix.normalize(name);
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

@@ -81,7 +81,6 @@ export function readLevel(data: Uint8Array): { readonly level: number; readonly 
   return { level: mark - LEVEL_MARK, span };
 }
 
-/** With its key, if any. */
 export function referenceSize({ encrypted }: TreeShape): number {
   return encrypted ? 2 * ADDRESS_SIZE : ADDRESS_SIZE;
 }

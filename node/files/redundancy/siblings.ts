@@ -14,7 +14,7 @@ export interface Recovery {
   readonly strategy: Strategy;
   /** The next strategy follows a failed one. */
   readonly fallback: boolean;
-  /** For replicas of a root chunk; 0: none. */
+  /** Level for replicas of a root chunk; 0: none. */
   readonly level: RedundancyLevel;
   /** For a chunk of redundant content. */
   readonly timeoutMs: number;
@@ -149,7 +149,6 @@ export class Siblings {
   }
 }
 
-/** As soon as it is known. */
 function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
   return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
 }

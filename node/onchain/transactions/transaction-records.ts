@@ -23,7 +23,6 @@ export interface TransactionRecords {
   /** By nonce, then the cheaper first. */
   pending(): TransactionRecord[];
   recent(): TransactionRecord[];
-  /** In this order; reads only those that share a nonce. */
   pendingHashes(): string[];
   recentHashes(): string[];
   /** Durable when it resolves. */

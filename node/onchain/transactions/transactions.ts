@@ -30,9 +30,9 @@ import {
 
 interface TransactionsOptions {
   readonly pollIntervalMs: number;
-  /** Without a gas price, base units per gas. */
+  /** Tip without a gas price, base units per gas. */
   readonly minimumTip: bigint;
-  /** Of a call that cannot be estimated. */
+  /** Gas of a call that cannot be estimated. */
   readonly gasLimitFallback: bigint;
 }
 
@@ -47,7 +47,6 @@ interface TransactionsDeps {
 }
 
 export interface TransactionService extends Transactions {
-  /** With those pending at the last end. */
   start(): void;
   /** Waiting callers get `MONITOR_CLOSED`; pending transactions wait for the next start. */
   stop(): Promise<void>;

@@ -26,7 +26,7 @@ export class OwnRecord {
   /** The last one, until it is on disk. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
-  /** While the last is in the future; not kept. */
+  /** Used while the last is in the future; not kept. */
   #provisional: AddressRecord | undefined;
   #encoded: { readonly underlays: string; readonly bytes: Uint8Array } | undefined;
 

@@ -134,7 +134,6 @@ function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
 }
 
-/** In the form of generation 14.0.0. */
 export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }

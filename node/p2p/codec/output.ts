@@ -31,7 +31,6 @@ export function encode(compiled: Compiled, message: object, framed: boolean): Ui
 class Output {
   bytes: Uint8Array = NO_BYTES;
   #at = 0;
-  /** In the order in which both passes visit them. */
   readonly #lengths: number[] = [];
   #length = 0;
 

@@ -71,7 +71,6 @@ export class ProposedStream implements RawStream {
   readonly #protocolId: string;
   #unsent: Uint8Array | undefined;
   #isAgreed = false;
-  /** For an answer that comes in pieces. */
   #lines: Lines | undefined;
   #headerSeen = false;
   /** Bytes after the answer in the same packet. */

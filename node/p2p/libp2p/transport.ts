@@ -16,7 +16,7 @@ import type { HeldBytes } from './yamux.ts';
 const UPGRADE_TIMEOUT_MS = 15_000;
 /** Secured per turn of the event loop: each costs about a millisecond. */
 const HANDSHAKES_PER_TURN = 1;
-/** Of all links, read per turn: some five milliseconds of work. */
+/** Frames of all links per turn: some five milliseconds of work. */
 const FRAMES_PER_TURN = 2 * FRAMES_AT_ONCE;
 const KEEP_ALIVE_MS = 30_000;
 /** Despite two pings. */

@@ -16,7 +16,7 @@ const TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
 const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 const STREAM_ID_MAX = 0xff_ff_ff_ff;
 
-/** Of every new stream, in each direction. */
+/** Window of every new stream, in each direction. */
 const WINDOW = 262_144;
 /** Credit is returned in halves: few updates. */
 const CREDIT_MIN = WINDOW / 2;
@@ -277,7 +277,7 @@ export class YamuxSession {
     this.#deps.broken(reason);
   }
 
-  /** Only what the channel takes, which no longer counts here. */
+  /** Writes only what the channel takes, which no longer counts here. */
   #flush(): void {
     while (this.#blocked === undefined && this.#outbox.length > 0) {
       const bytes = Buffer.concat(this.#takeOutbox(OUTBOX_MAX));

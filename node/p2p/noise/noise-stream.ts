@@ -63,7 +63,6 @@ const PROOFS_MAX = 2_000;
 
 /** Verified static keys: verifying one is a fifth of a connection's cost, and a peer repeats its proof. */
 export class StaticKeyProofs {
-  /** By the bytes of the static key. */
   readonly #proved = new Map<string, { identityKey: Uint8Array; identitySig: Uint8Array; peerId: string }>();
 
   /** @returns the peer id of the identity @throws IdentityError */

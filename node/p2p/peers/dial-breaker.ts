@@ -1,7 +1,7 @@
 /** Stops dialling for a while when nothing can be reached. `p2p-protocols.md` 1.5. */
 import { HostError } from '../host.ts';
 
-/** In a row, before dialling pauses. */
+/** Failures in a row before dialling pauses. */
 export const FAILURES_MAX = 100;
 const FAILURES_WITHIN_MS = 30 * 60_000;
 /** Each further pause takes twice as long. */

@@ -10,7 +10,7 @@ import { FrameReader } from './framing.ts';
 /** `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
-/** After that the other side counts as not reading. */
+/** After this the other side counts as not reading. */
 const WRITE_STALL_MS = 30_000;
 
 /** Result of a write when the transport has room. */
@@ -27,7 +27,6 @@ export interface StreamMeter {
 export class FramedStream {
   readonly #raw: RawStream;
   readonly #clock: Clock;
-  /** For reads without a signal. */
   readonly #signal: AbortSignal | undefined;
   readonly #frames = new FrameReader();
   readonly #meter: StreamMeter | undefined;

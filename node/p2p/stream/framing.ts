@@ -35,7 +35,6 @@ export class FrameReader {
     return this.#buffered;
   }
 
-  /** All bytes left, as one piece. */
   rest(): Uint8Array | undefined {
     return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
   }

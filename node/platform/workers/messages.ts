@@ -23,7 +23,6 @@ export type ThreadRequest =
   /** @property bytes digests */
   | { readonly kind: 'sign'; readonly bytes: Uint8Array<ArrayBuffer> };
 
-/** In the order of the request. */
 export type ThreadResponse = Uint8Array<ArrayBuffer>;
 
 export const DIGEST_SIZE = 32;

@@ -29,15 +29,15 @@ const REVIEW_MS = 500;
 const BUSY_RATE = 1000;
 /** Idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
-/** Without work; then threads end. */
+/** Threads end after this time without work. */
 const REST_MS = 5000;
-/** Without threads after a failure. */
+/** Time without threads after a failure. */
 const FAILED_MS = 60_000;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
 /** For a thread to leave native code. A signature takes 50 µs, loading its code longer. */
 const LEAVE_MS = 10_000;
-/** At the process's end, which nothing else may hold up. */
+/** Limit at the process's end, which nothing else may hold up. */
 const EXIT_LEAVE_MS = 1000;
 /** Fewer are done before a thread hears of them. */
 const ADDRESSES_MIN = 8;
@@ -74,7 +74,6 @@ export class WorkerThreads implements Workers {
   #idleCores: Pick<IdleCores, 'takeMs'> | undefined;
   #reviewedAt: number;
   #operations = 0;
-  /** By the last review. */
   #isWorthwhile = false;
   #workedAt = 0;
   #failedUntil = 0;

@@ -41,7 +41,7 @@ import { Payment, PaymentAck, PSEUDOSETTLE } from './wire.ts';
 const TIMEOUT_MS = 5_000;
 
 export interface PseudosettleOptions extends ClockTolerance {
-  /** To a full peer per second, accounting units. */
+  /** Forgiven to a full peer per second, accounting units. */
   readonly refreshRate: bigint;
   /** Divisor for light peers. */
   readonly lightFactor: bigint;
@@ -64,7 +64,6 @@ export interface Pseudosettle {
    * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
    */
   settle(peer: Peer, amount: bigint): Promise<Refreshment>;
-  /** With every peer that ever settled, in either direction. */
   settlements(): TimeSettlement[];
   settlement(overlayHex: string): TimeSettlement | undefined;
 }

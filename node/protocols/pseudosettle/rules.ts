@@ -3,9 +3,9 @@ import { CodedError } from '../../../formats/coded-error.ts';
 import { decodeAmount } from '../amounts.ts';
 
 export interface ClockTolerance {
-  /** Between the creditor's clock and ours. */
+  /** Largest difference between the creditor's clock and ours. */
   readonly clockToleranceSeconds: bigint;
-  /** Between the times elapsed on both clocks since the last refresh. */
+  /** Largest difference of the times elapsed on both clocks since the last refresh. */
   readonly intervalToleranceSeconds: bigint;
 }
 

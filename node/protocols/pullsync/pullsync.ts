@@ -88,7 +88,6 @@ export interface Pulled {
 export interface Listed {
   /** Complete up to here. Below `start`: the peer offers nothing. */
   readonly topmost: bigint;
-  /** Those that this node holds, too. */
   readonly entries: readonly ReserveEntry[];
 }
 

@@ -122,7 +122,7 @@ export class Serving {
     return rate;
   }
 
-  /** Without it in time the stream ends. */
+  /** The stream ends if the message is late. */
   async #prompt<T extends MessageTable>(
     stream: MessageStream,
     message: Promise<MessageOf<T>>,

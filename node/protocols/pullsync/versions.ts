@@ -35,7 +35,6 @@ export interface Version {
   idOf(entry: ReserveEntry, reserve: Entries): Uint8Array | undefined;
   /** Whether the entry still holds what was offered. */
   isStill(offered: Uint8Array, held: { readonly chunk: Chunk; readonly stamp: Stamp }): boolean;
-  /** Of a valid chunk that is delivered. */
   idOfDelivery(chunk: Chunk, stamp: Stamp): Uint8Array;
   /** The own entry; undefined when there is none. */
   find(entry: OfferedEntry, reserve: Entries): ReserveEntry | undefined;

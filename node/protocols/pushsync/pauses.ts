@@ -5,7 +5,7 @@
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
 
-/** In a row: single failures may have other causes. */
+/** Failures in a row: single ones may have other causes. */
 const FAILURES_MAX = 4;
 /** Doubles with every pause that did not help. */
 const PAUSE_MIN_MS = 1_000;
@@ -68,7 +68,7 @@ export class Pauses {
     }
   }
 
-  /** Of the first to end; undefined without any. */
+  /** Until the first pause ends; undefined without any. */
   get endsInMs(): number | undefined {
     const now = this.#clock.monotonic();
     const left = [...this.#troubled.values()].map(({ until }) => until - now).filter((ms) => ms > 0);

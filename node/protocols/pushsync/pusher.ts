@@ -43,11 +43,11 @@ const PASS_PAUSE_MS = 10;
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
 const NO_PEER_PAUSE_MS = 5_000;
-/** Before failed chunks are tried again. */
+/** Pause before failed chunks are tried again. */
 const RETRY_PAUSE_MS = 1_000;
 /** Bits by which a storer's neighbourhood may be smaller than one of this node's radius. */
 const DEEPER_MAX = 2;
-/** Of a direct upload, for room. */
+/** How long a direct upload waits for room. */
 const DIRECT_PATIENCE_MS = 30_000;
 
 export interface PusherDeps {
@@ -70,7 +70,7 @@ export interface PusherDeps {
 
 /** Uploads that wait for a neighbourhood. */
 export interface Held extends Pause {
-  /** Of deferred uploads, as of the last pass. */
+  /** Chunks of deferred uploads, as of the last pass. */
   readonly chunks: number;
 }
 
@@ -96,7 +96,7 @@ type PushOptions = Parameters<Pushsync['push']>[2];
 type Arrived = Exclude<PushOutcome, 'dropped'>;
 
 interface Running {
-  /** Of a waiting chunk; undefined for a direct push. */
+  /** Set for a waiting chunk, not for a direct push. */
   readonly sequence: number | undefined;
   readonly ended: Promise<boolean>;
 }
@@ -431,7 +431,6 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /** Unless a pass comes sooner. */
   #retryIn(pauseMs: number): void {
     const { clock } = this.#deps;
     const at = clock.monotonic() + pauseMs;

@@ -89,7 +89,6 @@ export function couldNotPush(cause: unknown): PushsyncError {
   return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
 }
 
-/** And the chunk does not belong here. */
 export function nobodyCloser(): PushsyncError {
   return couldNotPush(new Error('no closer peer takes the chunk'));
 }

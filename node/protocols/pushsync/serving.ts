@@ -28,7 +28,6 @@ import { belongsHere, noRoomFor } from './surroundings.ts';
 import { Delivery, type DeliveryMessage, Receipt as ReceiptTable } from './wire.ts';
 
 export interface ServingOptions {
-  /** Of the overlay, 32 bytes. */
   readonly nonce: Uint8Array;
   /** If others cannot reach this node, it stores only what no other takes. */
   readonly reachable: boolean;

@@ -13,7 +13,6 @@ export function isClosest({ topology }: Surroundings, overlay: Uint8Array, addre
   return topology.peers().every((peer) => closerTo(address, overlay, peer.overlay) <= 0);
 }
 
-/** When no other node takes it. */
 export function belongsHere(surroundings: Surroundings, address: Uint8Array): boolean {
   const { host, topology } = surroundings;
   return (

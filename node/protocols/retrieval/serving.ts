@@ -25,7 +25,6 @@ export interface Wanted {
 
 interface Found {
   readonly chunk: Chunk;
-  /** Whether another peer has delivered it. */
   readonly forwarded: boolean;
 }
 

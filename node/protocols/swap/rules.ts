@@ -7,7 +7,6 @@ import type { Rates } from '../../swap/price-oracle.ts';
 import { decodeAmount, encodeAmount } from '../amounts.ts';
 import { DEDUCTION_HEADER, EXCHANGE_HEADER } from './wire.ts';
 
-/** Of the answer to a cheque. */
 export function ratesHeaders({ exchangeRate, deduction }: Rates): Headers {
   return new Map([
     [EXCHANGE_HEADER, encodeAmount(exchangeRate)],

@@ -55,7 +55,6 @@ import { EmitCheque, SWAP } from './wire.ts';
 export const PAYMENT_TIMEOUT_MS = 30_000;
 /** Each costs a signature check and up to six chain queries. An honest payer waits ten seconds. */
 const REFUSALS = { perSecond: 0.5, burst: 8 } as const;
-/** Before an endpoint that did not answer is retried. */
 const CHAIN_RETRY_MS = 1_000;
 
 export interface SwapProtocolOptions {
@@ -101,7 +100,7 @@ const NEVER_HONEST: ReadonlySet<SwapErrorCode> = new Set(['CHEQUE_INVALID', 'WRO
 
 interface Session {
   readonly lock: Lock;
-  /** Without a sign that it was taken. */
+  /** Written without a sign that it was taken. */
   unconfirmed: bigint;
   /** Taken, but not counted. */
   prepaid: bigint;
@@ -120,7 +119,6 @@ class Cheques implements SwapProtocol {
   readonly #told = new WeakMap<Peer, Rates>();
   /** Taken one at a time: each starts from the state the previous one left. */
   readonly #taking = new Lock();
-  /** By overlay. */
   readonly #refusals: RateLimits;
 
   constructor(options: SwapProtocolOptions, deps: SwapProtocolDeps) {

@@ -67,7 +67,6 @@ function begin(slotFile: number, overlay: Uint8Array): FoundFiles {
   return { identity, broken: undefined };
 }
 
-/** Of any node. @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT */
 export function readIdentity(path: string, slotFile: number): Uint8Array {
   const [slots, index] = [join(path, SLOTS_FILE), join(path, INDEX_FILE)];
   const identity = identityOf(slotFile);

@@ -30,7 +30,6 @@ const STEP = 256;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 
-/** Not salvaged, but rebuilt. */
 const DERIVED = new Set<Table>([
   'freeSlots',
   'damaged',
@@ -156,7 +155,6 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  /** From the slot, where such records are lost. */
   #restoreHeld(tx: Transaction, slot: number): void {
     if (this.#state[slot] === 0) return;
     if (this.#state[slot] === FOUND) this.#found++;

@@ -11,11 +11,11 @@ import { isDiskFailure, StoreError } from '../errors.ts';
 const KEPT_FREE = 8 * 2 ** 20;
 /** Free bytes before anything is accepted again, so that one chunk does not decide it. */
 const ENOUGH = 2 * KEPT_FREE;
-/** Between queries while all is well. */
+/** Pause between queries while all is well. */
 const QUERY_MS = 1_000;
-/** Between queries while the disk is full. */
+/** Pause between queries while the disk is full. */
 const RETRY_MS = 2_000;
-/** Between log lines about other write failures. */
+/** Pause between log lines about other write failures. */
 const FAILURE_LOG_MS = 60_000;
 /** No space, no quota, a file at its size limit; LMDB's full map. */
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
@@ -48,7 +48,7 @@ export class DiskSpace {
     return this.#full;
   }
 
-  /** Before keeping anything. @throws StoreError STORE_FULL */
+  /** Call it before keeping anything. @throws StoreError STORE_FULL */
   expect(): void {
     if (this.isFull()) throw storeFull();
   }

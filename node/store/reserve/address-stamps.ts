@@ -24,7 +24,6 @@ export function leaveStamp(tx: Transaction, entry: ReserveEntry): void {
   tx.remove('addressStamps', keyOf(entry));
 }
 
-/** At most 64. */
 export function stampsOf(reader: Pick<TableReader, 'scan'>, address: Uint8Array): ReserveEntry[] {
   return reader.scan('addressStamps', address, behind(address), STAMPS_MAX).map(([key]) => ({
     address,

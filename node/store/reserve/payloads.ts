@@ -3,7 +3,6 @@ import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { Held } from '../disk/slot.ts';
 
-/** With the stamp of a payload. */
 export interface Brought {
   readonly stamp: Stamp;
   readonly wrapped: () => Uint8Array;
@@ -12,7 +11,6 @@ export interface Brought {
 /** @returns whether the stored payload stays */
 export type PayloadRule = (stored: Brought, incoming: Brought) => boolean;
 
-/** By the store that takes the incoming payload. */
 export type PayloadRules = Readonly<Record<Held['by'], PayloadRule>>;
 
 /**

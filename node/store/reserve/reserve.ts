@@ -38,7 +38,7 @@ const HANDED_OVER = 'handed over: nodes that are closer hold it';
 
 export interface ReserveOptions {
   readonly reserveCapacity: number;
-  /** Of a new reserve; minimum for an existing one. */
+  /** Radius of a new reserve; minimum for an existing one. */
   readonly radius: number;
   /** See `LocalStoreOptions`. */
   readonly convergent?: boolean;

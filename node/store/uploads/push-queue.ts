@@ -26,7 +26,6 @@ import {
 
 /** So that "after 0" means all. */
 const FIRST_BLOCK = 1;
-/** Per transaction: some ms. */
 const ROLLBACK_STEP = 256;
 const BLOCK_PAGE = 64;
 const ADDRESS_SIZE = 32;
@@ -46,7 +45,6 @@ export async function enterBlocks(backend: Backend): Promise<void> {
   }
 }
 
-/** Beyond all blocks, pushes and sessions. */
 export function unusedBlock(reader: TableReader): number {
   const push = reader.last('pushes', START, END);
   // A half undone session may have only its marker.

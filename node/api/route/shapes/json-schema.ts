@@ -55,7 +55,6 @@ export const hex8 = like('^[a-f0-9]{16}$');
 export const hex32 = like('^[a-f0-9]{64}$');
 export const hex64 = like('^[a-f0-9]{128}$');
 export const hex65 = like('^[a-f0-9]{130}$');
-/** Without leading zeros. */
 export const hexNumber = like('^[a-f0-9]{1,16}$');
 export const publicKey = like('^[a-f0-9]{66}$');
 /** Compressed or not. */

@@ -13,20 +13,21 @@ export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 /** Drawn at once: a call costs more than the bytes. */
 const KEYS_DRAWN = 64;
 
+/** The source of randomness for encrypted content. */
 export interface Encryption {
   /**
-   * @param plain span and payload
-   * @returns key, 32 bytes, and the `paddingSize` bytes after the payload
+   * @param plain span and payload of the chunk
+   * @returns its key, 32 bytes, and the `paddingSize` bytes that follow the encrypted payload
    */
   readonly secret: (
     plain: Uint8Array,
     paddingSize: number,
   ) => { readonly key: Uint8Array; readonly padding: Uint8Array };
-  /** 32 bytes. */
+  /** Obfuscation key of a manifest's node, 32 bytes. */
   readonly obfuscationKey: () => Uint8Array;
 }
 
-/** @returns a random key per chunk */
+/** A random key per chunk. @returns encryption for `split` */
 export function randomEncryption(random: Random): Encryption {
   let drawn: Uint8Array = new Uint8Array(0);
   const nextKey = (): Uint8Array => {

@@ -27,15 +27,16 @@ const IN_FLIGHT_CHUNKS = 128;
  */
 const HASHED_AT_ONCE = 32;
 
+/** How content is stored. */
 export interface SplitOptions {
-  /** Absent: not encrypted. */
+  /** Absent: the chunks are stored as they are. */
   readonly encryption?: Encryption | undefined;
-  /** 0: no parities, no replicas. */
+  /** Default 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
-  /** Awaited before each file and manifest node: others get their turn. */
+  /** Awaited before each file of a collection and each node of a manifest, so that other work gets its turn. */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Hash unencrypted leaves when `offer` says so. Absent: the caller's thread hashes. */
+  /** Hash the leaves of unencrypted content when `offer` says so. Absent: the caller's thread hashes everything. */
   readonly workers?:
     | {
         offer(operations: number): boolean;
@@ -44,17 +45,19 @@ export interface SplitOptions {
     | undefined;
 }
 
+/** Reference: 32 bytes, 64 if encrypted. `length`: bytes of content. */
 export interface SplitResult {
-  /** Root address, 32 bytes; then the key of encrypted content. */
+  /** Address of the root chunk, 32 bytes; for encrypted content, followed by its key. */
   readonly reference: Uint8Array;
   readonly length: bigint;
-  /** Duplicates included. */
+  /** Every chunk given to the putter, duplicates included. */
   readonly chunks: number;
 }
 
 /**
- * A part is copied before the next is requested. Rejects with the first error of source, putter or signal, after every open
- * put. Vectors: test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
+ * Stores the stream. A yielded part is copied before the next is requested. Rejects with the first error of source, putter or
+ * signal, after every open put. Vectors: test/vectors/file-tree.json, test/vectors/encryption.json,
+ * test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -101,6 +104,7 @@ export async function split(
   }
 }
 
+/** Content that is already in memory, in the form that `split` reads. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }

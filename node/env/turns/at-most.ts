@@ -1,4 +1,4 @@
-/** In order. After the first failure none is started. */
+/** Runs the pieces of work in order with at most `limit` under way. After the first failure none is started. */
 export async function atMost(limit: number, works: Iterable<() => Promise<void>>): Promise<void> {
   const queue = works[Symbol.iterator]();
   let failed = false;

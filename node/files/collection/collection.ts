@@ -47,15 +47,16 @@ export interface CollectionEntry {
   readonly sameAs?: string;
 }
 
+/** How a collection is stored and served. */
 export interface CollectionOptions extends SplitOptions {
   readonly indexDocument?: string;
   readonly errorDocument?: string;
 }
 
 interface StoringOptions extends CollectionOptions {
-  /** Bytes. Default: what a manifest holds. */
+  /** Longest path, bytes. Default: what a manifest holds. */
   readonly pathMax?: number;
-  /** Memory for all collections stored together. Default: without limit. */
+  /** Memory for the manifests of all collections stored at the same time, bytes. Default: without limit. */
   readonly room?: SharedRoom;
 }
 

@@ -4,7 +4,7 @@
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 
-/** NONE, MEDIUM, STRONG, INSANE, PARANOID: a loss of 0, 1, 5, 10 and 50 % of all chunks. */
+/** NONE, MEDIUM, STRONG, INSANE, PARANOID: for a loss of 0, 1, 5, 10 and 50 % of all chunks. */
 export type RedundancyLevel = 0 | 1 | 2 | 3 | 4;
 
 export const LEVEL_MAX = 4 satisfies RedundancyLevel;

@@ -64,6 +64,7 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
   if (lostOutput !== undefined) return;
   lostOutput = `cannot write to ${name}: ${error.message}`;
   end(lostOutput);
+  // What it has written last fails later.
   if (hasEnded) sayLost();
 }
 

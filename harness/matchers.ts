@@ -37,9 +37,9 @@ export interface MatcherContext {
 /** Methods of what `expect` returns; each has to be awaited. */
 export interface SvcnetMatchers {
   /**
-   * Each chunk below a reference is in the store of a node: of the cluster any running one, or this node. Checks once, and
-   * never asks the network. With `.not` it fails as well when that cannot be seen: the node does not run, a running node of
-   * the cluster does not answer, or the tree cannot be read.
+   * For a cluster: each chunk below a reference is in the store of a running node. For a node: each is in its own store.
+   * Checks once, and never asks the network. With `.not` it fails as well when that cannot be seen: the node does not run, a
+   * running node of the cluster does not answer, or the tree cannot be read.
    * @param reference 64 hex digits, or 128 of encrypted content
    */
   toHold(reference: string, limits?: WaitLimits): Promise<void>;
@@ -50,7 +50,7 @@ export interface SvcnetMatchers {
   /** For a cluster: its nodes become connected, as `cluster.meshed` waits for. */
   toBeMeshed(limits?: WaitLimits): Promise<void>;
   /**
-   * Of a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure lists
+   * For a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure lists
    * what it saw of that protocol. With `.not` it fails as well when the tap no longer keeps all, or all since the given
    * time.
    */

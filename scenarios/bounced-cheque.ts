@@ -54,6 +54,7 @@ export default defineScenario({
   },
 });
 
+/** In the order in which they will cash. */
 async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const { signal, cluster, parameters: given } = context;
   const peers = otherNodes(cluster.nodes, issuer);

@@ -70,6 +70,7 @@ export default defineScenario({
     groups: ({ behaviours, share }) => [
       {
         flavour: 'dishonest',
+        // The definition reports unknown ones.
         dishonest: behaviours as readonly BehaviourName[],
         count: Math.max(1, Math.round((HONEST * share) / (1 - share))),
         options: OPTIONS,

@@ -64,6 +64,7 @@ export default defineScenario({
   },
 });
 
+/** @param active upload and read meanwhile, and must not be affected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },

@@ -60,7 +60,9 @@ export default defineScenario({
         const from = cluster.clock.now();
         const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
         if (when === 'at its start') {
+          // The node starts again when the kill is healed.
           const kill = await cluster.faults.begin({ kind: 'kill', node: node.name });
+          // What it logs from its start on.
           since = await node.output.end();
           await cluster.faults.heal(kill.id);
         }

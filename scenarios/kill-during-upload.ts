@@ -131,6 +131,7 @@ async function send(context: Context, { node, mode, data }: Upload): Promise<Ans
   }
 }
 
+/** Acknowledged ones go into the ledger; deferred ones must reach the network first. */
 async function conclude(
   context: Context,
   name: string,

@@ -128,6 +128,7 @@ function deliveries(events: readonly TapEvent[], { name }: ClusterNode): TapEven
   return events.filter((event) => event.name === 'delivery' && event.to === name);
 }
 
+/** The peer has it when it comes again. Other chunks may come meanwhile. */
 async function storedOnce(
   context: Context,
   { flavour, peer }: Pair,

@@ -45,7 +45,7 @@ type Context = ScenarioContext<typeof parameters>;
 /** Per node. */
 const READS_AT_ONCE = 2;
 const DELIVERED_WITHIN_MS = 120_000;
-/** Uploads without progress for so long are stuck: it is longer than any retry pause of a node. */
+/** Longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 40_000;
 /** While no node reports what uploads wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
@@ -140,8 +140,6 @@ async function prepare(context: Context): Promise<Stage> {
     uploaded: 0,
   };
 }
-
-// ── uploads and what happens meanwhile ────────────────────────────────────────────────────────────────────────────────
 
 function upload(scenario: Context, stage: Stage): Promise<File[]> {
   const { cluster, parameters: given } = scenario;
@@ -279,8 +277,6 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
     }
   }
 }
-
-// ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
 
 /** Every tag is synced, or nothing moves for longer than retries pause. */
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {

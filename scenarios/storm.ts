@@ -176,6 +176,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
         },
         over,
       );
+      // A failure of either ends the other.
       const both = [work, faultsDone].map((one) =>
         one.catch((error: unknown) => {
           ended.abort();

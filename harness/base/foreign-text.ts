@@ -38,6 +38,7 @@ export function inLines(text: string): string[] {
 
 export type Mistake = string | (() => string);
 
+/** A person mends these and asks again. */
 const MISTAKES_MAX = 20;
 
 export function firstMistakes(mistakes: readonly Mistake[]): string[] {

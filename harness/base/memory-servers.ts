@@ -92,6 +92,7 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
     // As a socket would: after the asking code.
     process.nextTick(() => {
       try {
+        // undici uses what every duplex has.
         const socket: Duplex = connect(target.hostname, Number(target.port || PORT_OF_HTTP));
         done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
       } catch (error) {
@@ -110,6 +111,7 @@ export class MemoryAgent extends Agent {
       try {
         done?.(null, connect(host ?? '', Number(port ?? PORT_OF_HTTP)));
       } catch (error) {
+        // Its own type asks for a socket besides.
         done?.(error as Error, undefined as never);
       }
     });
@@ -192,6 +194,7 @@ export class MemorySocket extends Duplex {
     done(error);
   }
 
+  // No timer of the machine ends it.
   setTimeout(): this {
     return this;
   }

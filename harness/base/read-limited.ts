@@ -1,3 +1,4 @@
+/** Others' answers and files are read with a limit each. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 

@@ -69,6 +69,7 @@ function fail(
   const print = (document: object) => {
     if (words.includes('--json')) writerOf(stdout)(`${JSON.stringify(document)}\n`);
   };
+  // Commander has printed: help and version are code 0, wrong usage 1.
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.success;
     print(usageDocument(withShownUrls(error.message)));

@@ -148,6 +148,7 @@ function labelsText(labels: MetricRow['labels']): string {
 
 function shown(value: number, unit: Unit): string {
   if (unit === 'bytes') return formatBytes(value);
+  // Larger values are timestamps, not durations.
   if (unit === 's' && value < 1e9)
     return value < 1 ? `${(value * 1000).toFixed(value < 0.1 ? 2 : 0)} ms` : formatMs(value * 1000);
   return grouped(Number.isInteger(value) ? BigInt(value) : value.toFixed(value < 10 ? 2 : 1));

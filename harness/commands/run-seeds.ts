@@ -75,6 +75,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
         { context, signal },
       );
       running.delete(seed);
+      // It was ended with the others: nothing is known of it.
       if (outcome === undefined) return;
       ran++;
       if ('passed' in outcome) {
@@ -170,7 +171,6 @@ function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style
 const CLEAR_LINE = '\r\u001b[2K';
 const SEEDS_SHOWN = 8;
 
-/** `2 of 5 nodes, 1 of 9 faults   svcnet run …/scenario.json` */
 function smallestText({ from = {}, to = {}, scenario, stopped, error }: SmallestRun): string {
   if (scenario === undefined) return `not made smaller: ${inLine(error ?? '', LONG_LINE_MAX)}`;
   const counts = ['nodes', 'faults', 'operations'].filter((what) => (from[what] ?? 0) > 0);

@@ -12,6 +12,7 @@ export function start(node: string | undefined, flags: ClusterFlags, context: Co
 async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
   const before = findCluster(stateDir, flags.name);
+  // Its images are there.
   const steps = stepsFor({ image: false, postage: before.batches.length > 0, state: false });
   const cluster = await whileShown(steps, context, (onProgress) =>
     Cluster.startAgain(before.name, { stateDir, signal, onProgress }),

@@ -234,7 +234,6 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
   if (gone !== undefined) throw gone;
 }
 
-/** `0:07.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */
 function line(event: PrintedEvent, { style, width }: CommandContext): string {
   const { at, began, from, to, stream, protocol, kind, name, fields, part = '', cluster } = event;
   const origin = part === '' && cluster === undefined ? [] : [recordLabel(part, cluster)];

@@ -7,7 +7,6 @@ import { conformancePage } from './page.ts';
 import { PAGE_HEAD } from './published.ts';
 import type { ConformanceReport } from './row.ts';
 
-/** Bytes; a report with every exchange has some MiB. */
 const REPORT_MAX = 128 * 2 ** 20;
 
 /** @throws HarnessError `RUN_INVALID` unless it is a conformance report */

@@ -64,6 +64,7 @@ async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): P
   try {
     return await orAborted(opening, signal);
   } catch (error) {
+    // A failed `open` leaves nothing to close.
     void opening.then(
       ({ close }) => close(),
       () => undefined,

@@ -1,4 +1,3 @@
-/** Differences that `svcnet diff` accepts. */
 import type { Known } from './known-deviations.ts';
 
 /** These versions differ from all others; why it is not ours to fix. */

@@ -141,6 +141,7 @@ function dashboardServices(): object {
       tmpfs: [...CONFINED.tmpfs, `${GRAFANA_DATA}:${CONFINEMENT.temporary.options}`],
       environment: {
         ...grafanaEnvironment(DASHBOARDS_FOLDER),
+        // Requests under another name are sent there.
         GF_SERVER_ROOT_URL: `http://${HOST}:\${SVCNET_GRAFANA_PORT:-${GRAFANA_PORT}}/`,
       },
       ports: published('SVCNET_GRAFANA_PORT', GRAFANA_PORT),

@@ -38,6 +38,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const network = containerNetwork({ definition, seed });
   const ofChain = join(folder, CHAIN);
   const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
+  // The chain's options hold accounts and batches, so also the seed.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;

@@ -56,6 +56,7 @@ async function answer(
     const text = await testbed.expose();
     response.writeHead(200, { 'content-type': testbed.contentType }).end(text);
   } catch (error) {
+    // A failed scrape must not end the run.
     response.writeHead(500).end(`${messageOf(error)}\n`);
   }
 }

@@ -5,7 +5,6 @@ export interface MetricFamily {
 }
 
 export interface Sample {
-  /** Such as `svc_pushsync_storer` or `svc_pusher_sync_time_bucket`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

@@ -83,6 +83,7 @@ export interface Recorder {
   succeeded(key: OperationKey, timed: TimedOperation): void;
   failed(key: OperationKey, failure: FailedOperation): void;
   summaries(): OperationSummary[];
+  /** In the order in which the operations first occurred. */
   timelines(): OperationTimeline[];
   /** Longest first. */
   slowest(): SlowOperation[];

@@ -23,6 +23,7 @@ export class SeriesNumbers {
     try {
       if (fresh.length > 0) this.#learn(node, text, fresh, known);
     } catch (error) {
+      // Names the line of the whole text.
       parseExposition(text);
       throw error;
     }

@@ -14,7 +14,7 @@ const BYTES = 'libp2p_protocol_bytes_total';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
-/** Pause after a reading, in readings. */
+/** The pause after a reading is at least this many times as long as the reading. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
 const ANSWER_LIMIT_MS = 5000;
@@ -115,6 +115,7 @@ export class Scraper implements AsyncDisposable {
   }
 
   async #scrape({ clock, nodes: members, faults }: ScrapedCluster): Promise<void> {
+    // Others may join while these answer.
     const nodes = [...members];
     const { testbed, onScrape } = this.#options;
     const at = clock.now();

@@ -92,6 +92,7 @@ function rowOf(row: Row, values: readonly Value[], perSecond: number | null): Me
   };
 }
 
+/** @param sorted at least one */
 function medianOf(sorted: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] as number;
@@ -116,6 +117,7 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
     if (isPart && part?.[2] === 'sum') sums.set(key, value);
     if (isPart && part?.[2] === 'count')
       yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
+    // A summary's quantiles are no separate values.
     if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
   }
 }

@@ -119,6 +119,7 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const elapsedMs = elapsedOf(state);
+    // Progress first: a long line's end is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
     this.#write(`${this.#line('…', state, detail, formatMs(elapsedMs))}\n`);
@@ -167,11 +168,13 @@ function progressBar(part: number): string {
 
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
+  // Each scenario of a parallel run had its line when it ended.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
+    // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
@@ -191,7 +194,6 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
 
 const NOT_PASSED: ReadonlySet<ScenarioResult['result']> = new Set(['failed', 'error']);
 
-/** `passed   44 of 46 scenarios, 2 skipped, in 2 min 5 s` */
 function renderCounts({ scenarios, passed, durationMs }: RunResult, style: ConsoleStyle): string {
   const count = (of: ScenarioResult['result']) => scenarios.filter(({ result }) => result === of).length;
   const others = (['failed', 'error', 'skipped'] as const)

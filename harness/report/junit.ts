@@ -31,6 +31,7 @@ export function junitXml(run: RunResult): string {
 
 function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
   const { assertions, error, result, skipReason = 'no reason was given', startedAt, durationMs } = scenario;
+  // A condition's time is that since the previous one.
   let sinceMs = startedAt;
   const cases: JunitCase[] = assertions.map(({ name: title, passed, at, observed, expected, evidence }) => {
     const seconds = at === undefined || sinceMs === undefined ? 0 : Math.max(0, at - sinceMs) / 1000;

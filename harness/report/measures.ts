@@ -158,6 +158,7 @@ export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'seri
     ...costs,
     moved: movedBy(scenarios),
   }));
+  // A part that moved nothing says nothing of bytes' cost.
   const movers = known.filter(({ moved }) => moved > 0);
   const cpu = sum(movers, ({ cpuSecondsPerGb = Number.NaN, moved }) => cpuSecondsPerGb * moved);
   const peak = Math.max(...known.map(({ peakMemory = Number.NaN }) => peakMemory));

@@ -110,6 +110,7 @@ export function changesOf(nodes: readonly ClusterNode[]): string {
   return nodes.map(({ changes }) => changes).join();
 }
 
+/** In an order determined by the seed. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,

@@ -20,7 +20,6 @@ export interface ProgressView {
   end(): Promise<void>;
 }
 
-/** `✔ nodes 5 of 5 ready 1.3 s`, without the mark. */
 function progressLine(progress: StepNews): string {
   const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
   return `${progress.step.padEnd(NAME_WIDTH)}${inLine(progress.detail).padEnd(DETAIL_WIDTH)}${time}`.trimEnd();

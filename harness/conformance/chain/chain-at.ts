@@ -1,5 +1,3 @@
-/** Any network's chain, by endpoint and contract addresses. */
-
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import type { Clock } from '../../../formats/clock.ts';

@@ -103,6 +103,7 @@ async function agentOf(memory: Memory, { address }: WireOptions): Promise<string
     await stranger.leave();
     return agentVersion;
   } catch {
+    // The rows will show what is wrong with it.
     return '';
   }
 }

@@ -1,3 +1,4 @@
+/** A node must accept every kind of key. */
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { identityOf } from '../../places/links/tap/identity.ts';

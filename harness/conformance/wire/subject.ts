@@ -339,6 +339,7 @@ export async function beginBackground(
       }
     };
     const done = work();
+    // Its row reports the outcome, if it runs.
     all.push(Promise.allSettled([done]));
     subject.memory.background.set(name, { exchanges, done });
   }

@@ -34,6 +34,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
+      // A package for another platform is optional and not installed.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);

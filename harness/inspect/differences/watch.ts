@@ -149,6 +149,7 @@ export class ScenarioWatch {
     const { cluster, signal } = this.#watched;
     const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
     const settled = await settledBooks(cluster, signal);
+    // Which links count differently then is chance.
     const books = typeof settled === 'string' ? [] : settled;
     const [rate = 1n] = await cluster.chain.words(cluster.chain.contracts.swapPriceOracle, 'getPrice()');
     const isRepeated = DRIVER_FACTS[cluster.driver].simulated;

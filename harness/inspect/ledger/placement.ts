@@ -47,6 +47,7 @@ export class PlacementWatch {
   #pending: readonly string[];
   #astray: readonly Placement[] = [];
 
+  /** @param nodes full, at least one */
   constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
     this.#pending = [...new Set(chunks)];
     this.#nodes = nodes.map((node) => ({ node, overlay: fromHex(node.overlay) }));

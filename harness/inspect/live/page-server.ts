@@ -51,6 +51,7 @@ export async function servePage<W extends Watcher>(
     const { method, url, headers } = request;
     const asked = { method, url, host: headers.host, origin: headers.origin };
     const verdict = judge(asked, token, { port: portOf(server), controls: watcher.control !== undefined });
+    // Only the token is missing.
     if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
       ticket = undefined;
       response.writeHead(303, { ...SECURITY_HEADERS, location: `/${token}/` }).end();
@@ -69,6 +70,7 @@ export async function servePage<W extends Watcher>(
     watcher,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
+      // It has a last word for viewers.
       await watcher.close();
       await viewers.close();
       server.closeAllConnections();

@@ -40,6 +40,7 @@ export class Traffic {
     const kind = message.bytes < CHUNK_BYTES_MIN ? undefined : CHUNKS_OF[message.protocol];
     if (kind === undefined) return;
     const move = { kind, from: a, to: b, chunk: '' };
+    // Later ones replace earlier ones in turn.
     this.#moves[this.#seen++ % MOVES_MAX] = move;
   }
 

@@ -41,6 +41,7 @@ export class Viewers {
     const viewer: Viewer = { stream, blockedSince: undefined, behind: false };
     this.#viewers.add(viewer);
     stream.once('close', () => this.#remove(viewer));
+    // The stream closes after an error.
     stream.on('error', () => this.#remove(viewer));
     stream.on('drain', () => {
       viewer.blockedSince = undefined;

@@ -231,7 +231,6 @@ function eventOf(incident: Incident): Omit<UiEvent, 'number'> {
   };
 }
 
-/** Exported for its test. */
 export function radiusEvents(
   before: readonly NodeView[],
   now: readonly NodeView[],

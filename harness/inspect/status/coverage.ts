@@ -52,7 +52,7 @@ export function uncovered(storers: readonly Storer[]): string[] {
   return gaps('', covered);
 }
 
-/** Descends only into partly covered ranges: at most all radii's sum of steps. */
+/** Descends only into partly covered ranges: at most as many steps as the sum of all radii. */
 function gaps(prefix: string, covered: ReadonlySet<string>): string[] {
   if (covered.has(prefix)) return [];
   const within = [...covered].filter((other) => other.startsWith(prefix));

@@ -100,6 +100,7 @@ export class Listener {
   hear(event: TapEvent): void {
     const { protocol, kind, name, stream } = event;
     const key = `${protocol} ${name}`;
+    // A repetition is no other attempt.
     if (key === 'pushsync delivery' && !this.#talks.has(stream)) this.#begin(PUSH, event, 'address');
     else if (key === 'retrieval request' && !this.#talks.has(stream)) this.#begin(REQUEST, event, 'addr');
     else if (key === 'pushsync receipt' || key === 'retrieval delivery') this.#answer(event);

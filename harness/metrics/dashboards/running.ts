@@ -25,7 +25,7 @@ export interface RunningDashboards {
   readonly servers: readonly RunningServer[];
 }
 
-/** Earlier endpoints go, data stays. @throws Error of the file system */
+/** Earlier endpoints go, data stays. */
 export function writeDashboards(
   folder: string,
   files: readonly { readonly path: string; readonly content: string }[],

@@ -91,6 +91,7 @@ type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: r
 function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
   const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
   for (const run of runs) {
+    // A whole run's costs say nothing about a part.
     const costs = run.scenarios.length === scenarios.length ? costFigures(run) : [];
     for (const figure of [...scenarios.flatMap((scenario) => figuresOf(run, scenario)), ...costs]) {
       const text = keyText(figure);
@@ -99,6 +100,7 @@ function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
       table.set(text, row);
     }
   }
+  // A figure missing in some runs is left out.
   return new Map([...table].filter(([, { readings }]) => readings.length === runs.length));
 }
 

@@ -21,6 +21,7 @@ export interface Estimate {
 export const TRIMMED = 0.1;
 /** For rare events, such as errors: that run must count. */
 export const UNTRIMMED = 0;
+/** With fewer pairs of each order, its effect cannot be estimated. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
@@ -131,6 +132,7 @@ export function blockBootstrapError<W>(
   return standardDeviation(logs);
 }
 
+/** @param pairs at least one weight above zero */
 export function weightedMedian(pairs: readonly (readonly [value: number, weight: number])[]): number {
   const sorted = pairs.toSorted(([a], [b]) => a - b);
   const half = sorted.reduce((sum, [, weight]) => sum + weight, 0) / 2;

@@ -109,7 +109,6 @@ function painted(line: string, { compared }: ComparedFigure, style: ConsoleStyle
   return shown === undefined ? line : paint(style, COLOURS[shown], line);
 }
 
-/** `worse: 2 worse, 11 same, 3 with too few samples`. */
 function summaryOf({ verdict, figures }: Comparison, style: ConsoleStyle): string {
   const all = figures.flatMap(({ compared }) => compared.map((one) => one.verdict));
   const count = (wanted: Verdict) => all.filter((one) => one === wanted).length;

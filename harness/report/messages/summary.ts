@@ -37,6 +37,7 @@ export async function messageSummaries(
     touched: [] as TapEvent[],
     touchedInAll: 0,
   }));
+  // The run itself says what its record lacks.
   for await (const event of readMessages(files, () => undefined)) {
     const { at, kind, protocol } = event;
     const sum = kind === 'message' ? sums.find(({ from, to }) => at >= from && at <= to) : undefined;

@@ -167,6 +167,7 @@ function nodeParts(item: SVGGElement, node: DrawnNode): SVGElement[] {
   item.setAttribute('transform', `translate(${at.x} ${at.y})`);
   item.setAttribute('aria-selected', String(chosen));
   const parts = [
+    // Tooltip and screen reader's name.
     svg('title', {}, facts),
     // A pointer needs more room than an eye.
     svg('circle', { class: 'ring-target', r: r + 4 }),

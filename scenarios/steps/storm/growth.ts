@@ -5,6 +5,7 @@ import { workingNodes } from '../steps.ts';
 import { expectNone } from './checks.ts';
 import type { StormContext } from './parameters.ts';
 
+/** Bytes; absent: it cannot be told apart. */
 interface Use {
   readonly memory?: number | undefined;
   readonly handles?: number | undefined;

@@ -76,6 +76,7 @@ export class Updates {
       for (const row of rows) {
         const look = (aborted: AbortSignal) => errorAsText(aborted, () => this.#older(row, aborted));
         const limits = { ...this.#context, timeoutMs: PLACED_WITHIN_MS };
+        // After one failure all have had their time.
         const missing =
           older.length === 0
             ? await inTime('the newest payload is everywhere', look, limits)

@@ -353,6 +353,7 @@ const CONDITIONS = (
   }),
 );
 
+/** In the order in which the headers are checked. */
 function refusedUploads(names: Names): Question[] {
   const batch = 'svc-postage-batch-id';
   const noBatch = { status: 404, message: 'batch with id not found' };

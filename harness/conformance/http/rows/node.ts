@@ -407,6 +407,7 @@ const MESSAGES: readonly (Question | Steps)[] = [
       const topic = session.hex('pss topic', 8);
       const body = session.content('pss', 100);
       const path = `/pss/send/${topic}/${text('overlay').slice(0, 2)}?recipient=${text('pssPublicKey')}`;
+      // Before the socket opens.
       await session.text('{batch}');
       const during = () => session.ask({ ...SEND, path, body }, { status: 201, message: 'Created' });
       const subscription = { place: 'second', path: `/pss/subscribe/${topic}`, expected: 1, during } as const;

@@ -1,3 +1,4 @@
+/** In the order of checking. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import type { HttpSubject } from '../subject.ts';

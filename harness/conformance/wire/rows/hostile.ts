@@ -150,6 +150,7 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntr
   };
 }
 
+/** Each must end its stream, whatever the node says before. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();

@@ -1,3 +1,4 @@
+/** In the order in which a connection reaches them. */
 import type { Row } from '../../row.ts';
 import { type Desk, rowOf, type WireRow, type WireSubject } from '../subject.ts';
 import { CONNECTION_ROWS, strangerStays } from './connection.ts';

@@ -38,7 +38,6 @@ const CHECKED_MAX = 2;
 export class Operations {
   /** By operation number. */
   readonly uploaded = new Map<number, Uploaded>();
-  /** Numbers. */
   readonly readable: number[] = [];
   /** Answers with other content. */
   readonly wrong: string[] = [];

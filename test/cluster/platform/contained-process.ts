@@ -1,10 +1,12 @@
 /** Two nodes fail with uncaught errors; a third one continues. Writes the observations as JSON. */
 import { EventEmitter } from 'node:events';
 import { containCrashes } from '../../../node/platform/memory.ts';
-import { embedded, surroundings } from './embedded-node.ts';
+import { startNodeChain } from '../../unit/platform/node-chain.ts';
+import { embedded, SEED, surroundings } from './embedded-node.ts';
 
 using _contained = containCrashes();
-const around = surroundings();
+const chain = await startNodeChain({ seed: SEED });
+const around = surroundings(chain);
 const nodes = [await embedded(1, around), await embedded(2, around), await embedded(3, around)] as const;
 const [a, b, c] = nodes;
 void a.platform.run(async () => {
@@ -23,4 +25,5 @@ await new Promise(setImmediate);
 const crashes = nodes.flatMap((node) => node.crashes.map((error) => (error as Error).message));
 const other = (await fetch(`${c.api}/health`)).status;
 await c.platform.cut();
+await chain[Symbol.asyncDispose]();
 process.stdout.write(JSON.stringify({ crashes, other }));

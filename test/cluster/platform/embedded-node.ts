@@ -7,17 +7,22 @@ import {
   memoryPlatform,
 } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
-import { MemoryChain } from '../../unit/platform/memory-chain.ts';
+import type { NodeChain } from '../../unit/platform/node-chain.ts';
+import { keysOf } from '../../unit/platform/node-keys.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
-import { keysOf } from '../../unit/platform/simulation.ts';
 
 export interface Surroundings {
   readonly network: MemoryNetwork;
-  readonly chain: MemoryChain;
+  readonly chain: NodeChain;
+  /** What nodes have asked the chain, and how often. */
+  readonly calls: Map<string, number>;
 }
 
-export function surroundings(): Surroundings {
-  return { network: memoryNetwork(), chain: new MemoryChain() };
+/** Of the nodes' keys. */
+export const SEED = 'test';
+
+export function surroundings(chain: NodeChain): Surroundings {
+  return { network: memoryNetwork(), chain, calls: new Map() };
 }
 
 export interface EmbeddedNode {
@@ -30,21 +35,21 @@ export interface EmbeddedNode {
 
 export async function embedded(
   n: number,
-  { network, chain }: Surroundings,
+  { network, chain, calls }: Surroundings,
   given: { options?: Record<string, string>; platform?: Partial<MemoryOptions>; disk?: MemoryDisk } = {},
 ): Promise<EmbeddedNode> {
   const lines: string[] = [];
   const crashes: unknown[] = [];
   const platform = await memoryPlatform({
-    keys: keysOf('test', n),
+    keys: keysOf(SEED, n),
     host: network,
     store: given.disk ?? new MemoryDisk(),
-    chain: () => chain.endpoint(),
+    chain: () => chain.endpoint(calls),
     log: (line) => void lines.push(line),
     onCrash: (error) => void crashes.push(error),
     ...given.platform,
   });
-  const options = nodeOptions(given.options);
+  const options = nodeOptions(chain.contracts, given.options);
   const node = await platform.run(() => startNode(options, platform, new AbortController().signal));
   return { platform, node, api: `http://${node.addresses.main}`, lines, crashes };
 }

@@ -3,26 +3,31 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { startNode } from '../../../node/compose.ts';
 import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { startNodeChain } from '../../unit/platform/node-chain.ts';
+import { keysOf } from '../../unit/platform/node-keys.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
-import { keysOf } from '../../unit/platform/simulation.ts';
 import {
   batchOf,
   type EmbeddedNode,
   embedded,
   peersOf,
+  SEED,
   type Surroundings,
   surroundings,
   upload,
 } from './embedded-node.ts';
 
 const folder = temporaryFolder('svcnet-platform');
+
+const chain = await startNodeChain({ seed: SEED });
+afterAll(() => chain[Symbol.asyncDispose]());
 
 const running: EmbeddedNode[] = [];
 afterEach(async () => {
@@ -107,7 +112,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
   test('leaves no timer and no socket behind', async () => {
     const timers = new Set<Disposable>();
     const clock = countingClock(timers);
-    const { a, b } = await pair(surroundings(), { platform: { ...platform(), clock } });
+    const { a, b } = await pair(surroundings(chain), { platform: { ...platform(), clock } });
     expect(timers.size).toBeGreaterThan(10);
     const released = [a.platform.cut(), b.platform.cut()];
     expect(timers.size).toBe(0);
@@ -123,7 +128,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
   });
 
   test('breaks its links at once, and its peer accepts it again after a restart', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const { a, b } = await pair(around, { platform: platform() });
     await b.platform.cut();
     await vi.waitFor(async () => expect(await peersOf(a.api)).toEqual([]), WAIT);
@@ -135,21 +140,21 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
   });
 
   test('makes no calls to the chain and writes nothing to its log', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const node = await start(1, around, { options: { verbosity: 'debug' }, platform: platform() });
     const answer = fetch(`${node.api}/stamps/10000000/20`, { method: 'POST' }).catch(() => 'cut off');
-    const sent = () => expect(around.chain.calls.get('eth_sendRawTransaction')).toBeGreaterThan(0);
+    const sent = () => expect(around.calls.get('eth_sendRawTransaction')).toBeGreaterThan(0);
     await vi.waitFor(sent, { ...WAIT, interval: 1 });
     void node.platform.cut();
-    const seen = { calls: new Map(around.chain.calls), lines: node.lines.length };
+    const seen = { calls: new Map(around.calls), lines: node.lines.length };
     await pause(300);
-    expect({ calls: around.chain.calls, lines: node.lines.length }).toEqual(seen);
+    expect({ calls: around.calls, lines: node.lines.length }).toEqual(seen);
     expect(await answer).toBe('cut off');
     expect(node.crashes).toEqual([]);
   });
 
   test('has everything it acknowledged, and its port, at the next start', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const [port] = await pickFreePorts(1);
     const given = {
       options: { 'api-addr': `127.0.0.1:${port}` },
@@ -172,23 +177,23 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
   });
 
   test('can also be cut off in the middle of a start', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const given = platform();
     let asked = 0;
     let cut: () => void = () => undefined;
-    const chain = () => ({
-      ...around.chain.endpoint(),
+    const silent = () => ({
+      ...chain.endpoint(),
       post: () => (asked++, cut(), new Promise<string>(() => undefined)),
     });
     const made = await memoryPlatform({
-      keys: keysOf('test', 1),
+      keys: keysOf(SEED, 1),
       host: around.network,
       store: new MemoryDisk(),
       ...given,
-      chain,
+      chain: silent,
     });
     cut = () => void made.cut();
-    void made.run(() => startNode(nodeOptions(), made, new AbortController().signal));
+    void made.run(() => startNode(nodeOptions(chain.contracts), made, new AbortController().signal));
     await vi.waitFor(() => expect(asked).toBe(1), WAIT);
     await vi.waitFor(() => expect(sockets()).toEqual([]), WAIT);
   });
@@ -196,7 +201,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
 
 test('no write of a node without power reaches its disk', async () => {
   const disk = new MemoryDisk();
-  const node = await start(1, surroundings(), { disk });
+  const node = await start(1, surroundings(chain), { disk });
   const batch = await batchOf(node.api);
   const ended = upload(node.api, batch, distinct(8_000_000)).catch(() => 'cut off');
   await vi.waitFor(() => expect(disk.transactions).toBeGreaterThan(50), { timeout: 120_000, interval: 1 });
@@ -208,14 +213,14 @@ test('no write of a node without power reaches its disk', async () => {
 });
 
 test('a disk can be used by only one node at a time', async () => {
-  const around = surroundings();
+  const around = surroundings(chain);
   const disk = new MemoryDisk();
   await start(1, around, { disk });
   await expect(embedded(1, around, { disk })).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE' });
 });
 
 test('a stopped node releases its disk and its address', async () => {
-  const around = surroundings();
+  const around = surroundings(chain);
   const given = { disk: new MemoryDisk(), options: { 'p2p-addr': FIRST } };
   const first = await start(1, around, given);
   await first.node.stop();
@@ -226,12 +231,12 @@ test('a stopped node releases its disk and its address', async () => {
 
 describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
   test('accepts connections, answers once it is thawed, and does nothing in between', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const node = await start(1, around, { platform: platform() });
     node.platform.freeze();
     // Work in progress has reached its next wait.
     await pause(20);
-    const calls = new Map(around.chain.calls);
+    const calls = new Map(around.calls);
     let answered = false;
     const answer = fetch(`${node.api}/health`).then((seen) => ((answered = true), seen.status));
     await new Promise<void>((resolve) => {
@@ -240,14 +245,14 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
       );
     });
     await pause(300);
-    expect({ answered, calls: around.chain.calls }).toEqual({ answered: false, calls });
+    expect({ answered, calls: around.calls }).toEqual({ answered: false, calls });
     node.platform.thaw();
     expect(await answer).toBe(200);
-    await vi.waitFor(() => expect(around.chain.calls).not.toEqual(calls), WAIT);
+    await vi.waitFor(() => expect(around.calls).not.toEqual(calls), WAIT);
   });
 
   test('continues an answer that had begun', async () => {
-    const node = await start(1, surroundings(), { platform: platform() });
+    const node = await start(1, surroundings(chain), { platform: platform() });
     const bytes = distinct(6_000_000);
     const reference = await upload(node.api, await batchOf(node.api), bytes);
     const answer = await fetch(`${node.api}/bytes/${reference}`);
@@ -265,7 +270,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
   });
 
   test('keeps its peers, which wait for it', async () => {
-    const { a, b } = await pair(surroundings(), { platform: platform() });
+    const { a, b } = await pair(surroundings(chain), { platform: platform() });
     const [peer] = await peersOf(a.api);
     b.platform.freeze();
     let pinged = false;
@@ -280,7 +285,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
   });
 
   test('can be cut off', async () => {
-    const { a, b } = await pair(surroundings(), { platform: platform() });
+    const { a, b } = await pair(surroundings(chain), { platform: platform() });
     b.platform.freeze();
     const answer = fetch(`${b.api}/health`).catch(() => 'cut off');
     await pause(20);
@@ -292,7 +297,7 @@ describe.each(PLATFORMS)('a frozen node on %s', (_name, platform) => {
 
 describe('an uncaught error of a node', () => {
   test('in a timer ends only that node', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const { a, b } = await pair(around);
     const error = new Error('a fault in a timer');
     b.platform.clock.timer(1, () => {
@@ -305,7 +310,7 @@ describe('an uncaught error of a node', () => {
   });
 
   test('in the answer to a peer ends only that node', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const a = await start(1, around, { options: { 'p2p-addr': FIRST } });
     const error = new Error('a fault in the clock');
     const clock = systemClock();
@@ -335,7 +340,7 @@ describe('two nodes of one process', () => {
   const get = async (api: string, path: string) => (await fetch(`${api}${path}`)).text();
 
   test('have their own log levels', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const [a, b] = [await start(1, around), await start(2, around)];
     const before = await get(b.api, '/loggers');
     const all = Buffer.from('.*').toString('base64');
@@ -345,7 +350,7 @@ describe('two nodes of one process', () => {
   });
 
   test('have their own metrics and tags', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const [a, b] = [await start(1, around), await start(2, around)];
     for (let i = 0; i < 5; i++) await fetch(`${a.api}/tags`, { method: 'POST' });
     const requests = (text: string) => Number(/^svc_api_request_count (\d+)/m.exec(text)?.[1]);
@@ -356,7 +361,7 @@ describe('two nodes of one process', () => {
   });
 
   test('have their own clocks, in the log and in answers', async () => {
-    const around = surroundings();
+    const around = surroundings(chain);
     const at = (ms: number) => ({ platform: { clock: { ...systemClock(), now: () => ms } } });
     const a = await start(1, around, at(Date.UTC(2030, 0, 1)));
     const b = await start(2, around, at(Date.UTC(2031, 0, 1)));

@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
-import { batchOf, embedded, peersOf, surroundings, upload } from './embedded-node.ts';
+import { startNodeChain } from '../../unit/platform/node-chain.ts';
+import { batchOf, embedded, peersOf, SEED, surroundings, upload } from './embedded-node.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-left-'));
-const around = surroundings();
+const chain = await startNodeChain({ seed: SEED });
+const around = surroundings(chain);
 const onTcp = process.argv[2] !== 'memory';
 const given = (n: number) =>
   onTcp ? { host: 'tcp' as const, store: { folder: join(folder, String(n)) } } : { store: new MemoryDisk() };
@@ -17,6 +19,7 @@ const b = await embedded(2, around, { platform: given(2), options: { bootnode } 
 while ((await peersOf(b.api)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
 await upload(b.api, await batchOf(b.api), new Uint8Array(100_000));
 await Promise.all([a.platform.cut(), b.platform.cut()]);
+await chain[Symbol.asyncDispose]();
 // The clients' ends of the connections notice.
 for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
 rmSync(folder, { recursive: true });

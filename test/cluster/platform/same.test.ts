@@ -9,13 +9,13 @@ import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts'
 import type { Platform } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { FACTORY, ORACLE } from '../../unit/onchain/addresses.ts';
-import { MemoryChain } from '../../unit/platform/memory-chain.ts';
+import { type NodeChain, startNodeChain } from '../../unit/platform/node-chain.ts';
+import { keysOf } from '../../unit/platform/node-keys.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
-import { keysOf } from '../../unit/platform/simulation.ts';
 import { batchOf, peersOf } from './embedded-node.ts';
 import { type Recorder, recorded } from './recorder.ts';
 
+const SEED = 'same';
 const CHUNKS = 70;
 const PORT = 16_351;
 /** A busy machine takes seconds for what is done at once. */
@@ -27,8 +27,6 @@ const OPTIONS = {
   'payment-minimum': '100000',
   'payment-retry-pause': '1s',
   'swap-enable': 'true',
-  'swap-factory-address': FACTORY,
-  'price-oracle-address': ORACLE,
   'swap-initial-deposit': '1000000000000',
 } as const;
 
@@ -56,14 +54,14 @@ class StandingTime {
 
 interface Given extends Pick<Platform, 'clock' | 'random'> {
   readonly n: number;
-  readonly chain: MemoryChain;
+  readonly chain: NodeChain;
 }
 
 type Ground = (given: Given) => Promise<Platform>;
 
 async function onMachine({ n, clock, random, chain }: Given): Promise<Platform> {
   const machine = machinePlatform({ dataDir: join(folder, String(n)), password: '' });
-  const keys = async () => keysOf('same', n);
+  const keys = async () => keysOf(SEED, n);
   return { ...machine, clock, random, keys, chainEndpoint: () => chain.endpoint() };
 }
 
@@ -71,7 +69,7 @@ function inMemory(): Ground {
   const host = memoryNetwork();
   return ({ n, clock, random, chain }) =>
     memoryPlatform({
-      keys: keysOf('same', n),
+      keys: keysOf(SEED, n),
       host,
       store: new MemoryDisk(),
       clock,
@@ -82,12 +80,14 @@ function inMemory(): Ground {
 
 async function messagesOn(ground: Ground): Promise<string[]> {
   const time = new StandingTime();
-  const chain = new MemoryChain();
   const recorder: Recorder = { messages: [], open: 0 };
-  const given = (n: number) => ({ n, chain, clock: time.clock(), random: seededRandom(`same ${n}`) });
   await using parts = new AsyncDisposableStack();
+  const chain = parts.use(await startNodeChain({ seed: SEED, clock: time.clock() }));
+  const given = (n: number) => ({ n, chain, clock: time.clock(), random: seededRandom(`same ${n}`) });
+  const { chequebookFactory: factory, swapPriceOracle: oracle } = chain.contracts;
+  const contracts = { 'swap-factory-address': factory, 'price-oracle-address': oracle };
   const start = async (platform: Platform, more: Record<string, string>) => {
-    const options = nodeOptions({ ...OPTIONS, verbosity: 'silent', ...more });
+    const options = nodeOptions(chain.contracts, { ...OPTIONS, ...contracts, verbosity: 'silent', ...more });
     const node = await startNode(options, platform, new AbortController().signal);
     parts.defer(() => node.stop());
     return `http://${node.addresses.main}`;

@@ -1,14 +1,17 @@
+import type { ContractAddresses } from '../../../chain/deployment/deploy.ts';
 import { resolveOptions } from '../../../node/option-sources.ts';
 import type { NodeOptions } from '../../../node/options.ts';
-import { POSTAGE, TOKEN } from '../onchain/addresses.ts';
 
-export function nodeOptions(changed: Record<string, string> = {}): NodeOptions {
+export function nodeOptions(
+  { token, postageStamp }: ContractAddresses,
+  changed: Record<string, string> = {},
+): NodeOptions {
   const given = {
     'api-addr': '127.0.0.1:0',
     'p2p-addr': '127.0.0.1:0',
     'swap-endpoint': 'http://127.0.0.1:9',
-    'token-address': TOKEN,
-    'postage-stamp-address': POSTAGE,
+    'token-address': token,
+    'postage-stamp-address': postageStamp,
     'postage-stamp-start-block': '1',
     'block-time': '1',
     'usable-blocks': '0',

@@ -4,7 +4,7 @@ import { Power, poweredClock } from '../../../node/env/power.ts';
 import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
-import { keysOf } from './simulation.ts';
+import { keysOf } from './node-keys.ts';
 
 function supplied() {
   const crashes: unknown[] = [];

@@ -1,6 +1,5 @@
 /** A network of whole nodes in virtual time alone: clock, randomness, chain, links and API are in memory. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
-import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { seededRandom } from '../../../formats/random.ts';
 import type { SharedResults } from '../../../formats/shared-results.ts';
 import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
@@ -9,15 +8,10 @@ import { type RunningNode, startNode } from '../../../node/compose.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { type MemoryPlatform, memoryPlatform } from '../../../node/platform/memory.ts';
-import type { NodeKeys } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
-import { MemoryChain } from './memory-chain.ts';
+import { type NodeChain, startNodeChain } from './node-chain.ts';
+import { keysOf } from './node-keys.ts';
 import { nodeOptions } from './node-options.ts';
-
-export function keysOf(seed: string, n: number): NodeKeys {
-  const key = (name: string) => keccak256(Buffer.from(`${seed} ${n} ${name}`));
-  return { swarm: key('swarm'), libp2p: key('libp2p'), pss: key('pss') };
-}
 
 export interface SimulatedNode {
   readonly platform: MemoryPlatform;
@@ -26,9 +20,11 @@ export interface SimulatedNode {
   ask(request: InjectOptions): Promise<Response>;
 }
 
+/** Of the chain. */
+const BLOCK_TIME_MS = 1000;
+
 export class Simulation {
   readonly time = new VirtualTime();
-  readonly chain = new MemoryChain();
   /** Every frame: when, from whom to whom, what. */
   readonly trace: string[] = [];
   readonly crashes: unknown[] = [];
@@ -40,6 +36,7 @@ export class Simulation {
   });
 
   readonly #shared: SharedResults | undefined;
+  #chain: NodeChain | undefined;
 
   /** @param shared by all nodes; default: each computes all by itself */
   constructor(seed: string, shared?: SharedResults) {
@@ -52,6 +49,7 @@ export class Simulation {
     options: Record<string, string> = {},
     disk = new MemoryDisk(),
   ): Promise<SimulatedNode> {
+    const chain = await this.#startedChain();
     const listeners: Listener[] = [];
     const platform = await memoryPlatform({
       keys: keysOf(this.#seed, n),
@@ -61,14 +59,14 @@ export class Simulation {
       clock: this.time.clock,
       random: seededRandom(`${this.#seed} ${n}`),
       defer: this.time.defer,
-      chain: () => this.chain.endpoint(),
+      chain: () => chain.endpoint(),
       async listen(listener, address) {
         listeners.push(listener);
         return { address, close: async () => undefined };
       },
       onCrash: (error) => void this.crashes.push(error),
     });
-    const given = nodeOptions({ 'p2p-addr': `127.0.0.1:${1634 + n}`, ...options });
+    const given = nodeOptions(chain.contracts, { 'p2p-addr': `127.0.0.1:${1634 + n}`, ...options });
     const starting = platform.run(() => startNode(given, platform, new AbortController().signal));
     const node = await this.time.during(starting);
     const ask = (request: InjectOptions) =>
@@ -80,6 +78,20 @@ export class Simulation {
 
   async end(): Promise<void> {
     for (const { platform } of this.nodes) await platform.cut();
+    await this.#chain?.[Symbol.asyncDispose]();
+  }
+
+  async #startedChain(): Promise<NodeChain> {
+    const { time } = this;
+    this.#chain ??= await time.during(
+      startNodeChain({
+        seed: this.#seed,
+        blockTimeMs: BLOCK_TIME_MS,
+        clock: time.clock,
+        work: (ask) => time.real(ask),
+      }),
+    );
+    return this.#chain;
   }
 
   #line({ kind, from, to, protocolId, bytes }: MemoryFrame): string {

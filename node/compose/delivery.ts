@@ -32,11 +32,16 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
+  const { limits } = deps.platform;
   // Streams of these are opened only to full peers; a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
   const carryingHost = tracing === undefined ? serverHost : tracedHost(serverHost, tracing, SERVED_AS);
   const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };
-  const plainRetrieval = createRetrieval({ ...shared, log: module('retrieval') });
+  const plainRetrieval = createRetrieval({
+    ...shared,
+    searches: limits?.searches,
+    log: module('retrieval'),
+  });
   const retrieval = tracing === undefined ? plainRetrieval : tracedRetrieval(plainRetrieval, tracing);
   const onDelivered = (chunk: Chunk) => {
     pss.offer(chunk);
@@ -65,10 +70,19 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     log: module('pusher'),
     metrics,
     events,
+    pushes: limits?.pushes,
   });
   const pullsync = createPullsync(
     { bySum: options['pullsync-v2-enable'] },
-    { ...shared, host: serverHost, reserve, postage, onDelivered, log: module('pullsync') },
+    {
+      ...shared,
+      host: serverHost,
+      reserve,
+      postage,
+      onDelivered,
+      offeredEntries: limits?.offeredEntries,
+      log: module('pullsync'),
+    },
   );
   const pss = createPss(
     { privateKey: deps.keys.pss },

@@ -55,6 +55,7 @@ export function openMoney(options: NodeOptions, foundation: Foundation): Money {
       pollIntervalMs: options['chain-poll-interval'],
       blockTimeMs,
       reserveCapacity: foundation.reserveCapacity,
+      logBlocks: foundation.platform.limits?.logBlocks,
     },
     {
       chain,

@@ -57,7 +57,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   const allowPrivateCidrs = options['allow-private-cidrs'];
   const bootnodeMode = options['bootnode-mode'];
   const hive = createHive(
-    { networkId, allowPrivateCidrs, bootnodeMode },
+    { networkId, allowPrivateCidrs, bootnodeMode, gossipedPeers: deps.platform.limits?.gossipedPeers },
     { host, addressBook, clock, log: module('hive'), metrics },
   );
   const pingpong = createPingpong({ host, clock, log: module('pingpong'), metrics });

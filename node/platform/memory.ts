@@ -28,7 +28,7 @@ import { Power, poweredClock } from '../env/power.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';
 import { createMemoryHost, MemoryNetwork, type MemoryNetworkOptions } from '../p2p/memory-host.ts';
 import { createMemoryStore, type MemoryDisk } from '../store/memory-store.ts';
-import type { NodeKeys, Platform } from './platform.ts';
+import type { Limits, NodeKeys, Platform } from './platform.ts';
 
 export interface MemoryOptions {
   readonly keys: NodeKeys;
@@ -46,6 +46,7 @@ export interface MemoryOptions {
   readonly clock?: Clock;
   /** Default: the system's. */
   readonly random?: Random;
+  readonly limits?: Limits;
   /** Default: JSON-RPC over HTTP to the URL of the options. */
   readonly chain?: (url: string) => ChainEndpoint;
   /** Default: sockets. */
@@ -80,6 +81,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
   return {
     clock,
     random: options.random ?? systemRandom(),
+    limits: options.limits,
     logger: (settings, deps) =>
       createLogger(settings, { ...deps, destination: { write: (line) => power.run(() => log(line)) } }),
     keys: () => power.hold(() => Promise.resolve(keys)),
@@ -165,13 +167,15 @@ function nextTurn(work: () => void): void {
 }
 
 async function openStore(
-  { store }: MemoryOptions,
+  { store, limits }: MemoryOptions,
   power: Power,
   defer: (work: () => void) => void,
 ): Promise<Platform['store']> {
   if (!('folder' in store)) {
     return (options, deps) =>
-      power.hold(() => createMemoryStore(options, { ...deps, disk: store, power, defer }));
+      power.hold(() =>
+        createMemoryStore(options, { ...deps, disk: store, power, defer, group: limits?.storeGroup }),
+      );
   }
   const { openLmdbStore } = await import('../store/lmdb-store.ts');
   return (options, deps) =>

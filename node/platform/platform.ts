@@ -31,9 +31,26 @@ export interface LogSettings {
   readonly name?: string;
 }
 
+/** Amounts that a node chooses for itself: its peers work with any. Absent: as its parts have them. */
+export interface Limits {
+  /** Entries of one offer of pull syncing. */
+  readonly offeredEntries?: number | undefined;
+  /** Chunks being pushed at once. */
+  readonly pushes?: number | undefined;
+  /** Searches for one requester at once. */
+  readonly searches?: number | undefined;
+  /** Records in one message to a peer. */
+  readonly gossipedPeers?: number | undefined;
+  /** Changes that a store in memory makes between two turns of other work. */
+  readonly storeGroup?: number | undefined;
+  /** Blocks per request for logs. */
+  readonly logBlocks?: number | undefined;
+}
+
 export interface Platform {
   readonly clock: Clock;
   readonly random: Random;
+  readonly limits?: Limits | undefined;
   /** About the process; absent where nodes share one. */
   readonly processMetrics?: (() => Promise<string[]>) | undefined;
   /** Absent: the main thread does everything. */

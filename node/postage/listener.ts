@@ -40,6 +40,8 @@ export interface ListenerOptions {
   /** A page's end is rounded down to a multiple. */
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
+  /** Blocks per request for logs. Default: as many as public endpoints answer. */
+  readonly logBlocks?: number | undefined;
 }
 
 export type FollowedEvent = Exclude<PostageEvent, { readonly kind: 'Paused' }>;
@@ -109,7 +111,12 @@ type NextPage =
   | { readonly kind: 'wait' };
 
 export function nextPage(
-  { startBlock, tailBlocks, batchFactor }: Pick<ListenerOptions, 'startBlock' | 'tailBlocks' | 'batchFactor'>,
+  {
+    startBlock,
+    tailBlocks,
+    batchFactor,
+    logBlocks = PAGE_BLOCKS,
+  }: Pick<ListenerOptions, 'startBlock' | 'tailBlocks' | 'batchFactor' | 'logBlocks'>,
   lastBlock: number,
   head: number,
 ): NextPage {
@@ -119,8 +126,8 @@ export function nextPage(
   if (head < tailBlocks || to < from) {
     return { kind: lastBlock > startBlock && head >= lastBlock ? 'nothing-new' : 'wait' };
   }
-  const full = to - from >= PAGE_BLOCKS;
-  return { kind: 'page', from, to: full ? from + PAGE_BLOCKS - 1 : to, full };
+  const full = to - from >= logBlocks;
+  return { kind: 'page', from, to: full ? from + logBlocks - 1 : to, full };
 }
 
 type PollResult =

@@ -63,6 +63,8 @@ export interface PostageOptions {
   readonly blockTimeMs: number;
   /** Chunks. */
   readonly reserveCapacity: number;
+  /** Blocks per request for logs. Default: the listener's. */
+  readonly logBlocks?: number | undefined;
 }
 
 interface PostageDeps {

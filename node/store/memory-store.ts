@@ -157,6 +157,8 @@ interface MemoryStoreDeps extends LocalStoreDeps {
   readonly power?: Power;
   /** Without it changes run at once. */
   readonly defer?: (flush: () => void) => void;
+  /** Changes between two turns of other work. */
+  readonly group?: number | undefined;
 }
 
 /** @throws StoreError `DATA_DIR_IN_USE` */
@@ -164,12 +166,12 @@ export async function createMemoryStore(
   options: LocalStoreOptions,
   deps: MemoryStoreDeps,
 ): Promise<LocalStore> {
-  const { disk = new MemoryDisk(), power, defer, ...others } = deps;
+  const { disk = new MemoryDisk(), power, defer, group, ...others } = deps;
   disk.take();
   power?.onChange((state) => {
     if (state === 'off') disk.leave();
   });
-  return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
+  return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer, group }) });
 }
 
 class MemoryBackend implements Backend {
@@ -178,16 +180,22 @@ class MemoryBackend implements Backend {
   readonly #reader: TableReader;
   readonly #run: (work: () => void) => void;
   readonly #defer: (flush: () => void) => void;
+  readonly #group: number;
   #queue: (() => void)[] = [];
   #closed = false;
 
   constructor(
     disk: MemoryDisk,
-    { power, defer }: { power: Power | undefined; defer: ((flush: () => void) => void) | undefined },
+    {
+      power,
+      defer,
+      group = GROUP_MAX,
+    }: { [Name in 'power' | 'defer' | 'group']: MemoryStoreDeps[Name] | undefined },
   ) {
     this.#disk = disk;
     this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
     this.#defer = defer ?? ((flush) => flush());
+    this.#group = group;
     this.#reader = disk.reader;
     this.slots = disk.slots;
   }
@@ -239,8 +247,8 @@ class MemoryBackend implements Backend {
   }
 
   #flush(): void {
-    const changes = this.#queue.slice(0, GROUP_MAX);
-    this.#queue = this.#queue.slice(GROUP_MAX);
+    const changes = this.#queue.slice(0, this.#group);
+    this.#queue = this.#queue.slice(this.#group);
     if (this.#queue.length > 0) this.#flushLater();
     for (const change of changes) change();
   }

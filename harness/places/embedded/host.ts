@@ -32,7 +32,8 @@ export interface Surroundings {
   readonly serve: ServeControl;
   readonly platform: (
     node: string,
-  ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer' | 'readText'>>;
+  ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer' | 'readText'>> &
+    Pick<MemoryOptions, 'limits'>;
 }
 
 export class EmbeddedHost {

@@ -37,6 +37,8 @@ export interface HiveOptions {
   readonly allowPrivateCidrs: boolean;
   /** A bootnode introduces its peers, but keeps no records they send. */
   readonly bootnodeMode: boolean;
+  /** Records in one message. Default: as many as a peer accepts. */
+  readonly gossipedPeers?: number | undefined;
 }
 
 export interface HiveDeps {
@@ -90,8 +92,9 @@ class Gossip implements Hive {
 
   async announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void> {
     this.#metrics.sent.inc();
-    for (let at = 0; at < overlaysHex.length; at += BATCH_MAX) {
-      const batch = overlaysHex.slice(at, at + BATCH_MAX);
+    const { gossipedPeers = BATCH_MAX } = this.#options;
+    for (let at = 0; at < overlaysHex.length; at += gossipedPeers) {
+      const batch = overlaysHex.slice(at, at + gossipedPeers);
       // Charged before filtering, as the receiver does on the public network.
       if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
       const peers = this.#records(batch, peer.generation);

@@ -15,10 +15,13 @@ export type Page = readonly ReserveItem[];
 export interface PagesDeps {
   readonly reserve: Pick<Reserve, 'items' | 'onPut'>;
   readonly clock: Clock;
+  /** Most entries of a page. Default: as many as a peer accepts. */
+  readonly offeredEntries?: number | undefined;
 }
 
 export class Pages {
   readonly #deps: PagesDeps;
+  readonly #size: number;
   readonly #collections = new SingleFlight<Page>();
   /** Bin → waiters for its next entries. */
   readonly #watched = new Map<number, Set<BinNews>>();
@@ -27,6 +30,7 @@ export class Pages {
 
   constructor(deps: PagesDeps) {
     this.#deps = deps;
+    this.#size = deps.offeredEntries ?? PAGE_SIZE;
     deps.reserve.onPut((bin) => {
       this.#lastPut = deps.clock.monotonic();
       for (const news of this.#watched.get(bin) ?? []) news.arrived();
@@ -44,7 +48,7 @@ export class Pages {
     const read = () => {
       const last = items.at(-1);
       const from = last === undefined ? start : last.binId + 1n;
-      items.push(...reserve.items(bin, from, PAGE_SIZE - items.length));
+      items.push(...reserve.items(bin, from, this.#size - items.length));
     };
     using news = this.#watch(bin);
     read();
@@ -52,9 +56,9 @@ export class Pages {
       await news.reach(1, signal);
       read();
     }
-    if (items.length < PAGE_SIZE) {
+    if (items.length < this.#size) {
       const endsAt = clock.monotonic() + PAGE_MAX_MS;
-      await news.reach(PAGE_SIZE - items.length, signal, () =>
+      await news.reach(this.#size - items.length, signal, () =>
         Math.min(endsAt, this.#lastPut + PAGE_IDLE_MS),
       );
       read();

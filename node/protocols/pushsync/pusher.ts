@@ -31,8 +31,6 @@ import { NoRoomError, PushsyncError } from './rules.ts';
 
 /** The network's number. */
 const IN_FLIGHT_MAX = 128;
-/** Read at once: half a megabyte. */
-const PAGE = IN_FLIGHT_MAX;
 /** Then the push ends; a later pass tries again. */
 const SHALLOW_MAX = 6;
 /** Each is needed only when the same content was uploaded again meanwhile. */
@@ -66,6 +64,8 @@ export interface PusherDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly events?: ChunkEvents | undefined;
+  /** Chunks being pushed at once. Default: the network's number. */
+  readonly pushes?: number | undefined;
 }
 
 /** Uploads that wait for a neighbourhood. */
@@ -104,8 +104,10 @@ interface Running {
 class ChunkPusher implements Pusher {
   readonly #deps: PusherDeps;
   readonly #metrics: MetricsOf<typeof PUSHER_METRICS>;
-  readonly #slots = new Slots(IN_FLIGHT_MAX);
-  /** Identity and batch → push: never two at once. */
+  /** Chunks pushed at once; as many waiting ones are read from the store at once. */
+  readonly #atOnce: number;
+  readonly #slots: Slots;
+  /** Identity and batch → push: a chunk is never pushed twice at once under one batch. */
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   #draining: Promise<void> | undefined;
@@ -122,6 +124,8 @@ class ChunkPusher implements Pusher {
 
   constructor(deps: PusherDeps) {
     this.#deps = deps;
+    this.#atOnce = deps.pushes ?? IN_FLIGHT_MAX;
+    this.#slots = new Slots(this.#atOnce);
     this.#pauses = new Pauses(deps.clock);
     this.#givenUp = new GivenUp(deps);
     this.#metrics = deps.metrics.register(PUSHER_METRICS);
@@ -235,7 +239,7 @@ class ChunkPusher implements Pusher {
     this.#passEnds = false;
     const leftOut = new Map<string, number>();
     for (let after = 0; ; ) {
-      const page = this.#deps.store.uploads.pending(after, PAGE);
+      const page = this.#deps.store.uploads.pending(after, this.#atOnce);
       const last = page.at(-1);
       if (last === undefined) break;
       after = last.sequence;

@@ -15,6 +15,8 @@ import { Delivery, Request } from './wire.ts';
 export interface ServingDeps extends ObserverDeps {
   readonly accounting: Pick<Accounting, 'price' | 'prepareDebit'>;
   readonly store: { readonly chunks: Pick<ChunkReader, 'get'>; readonly cache: Pick<Cache, 'put'> };
+  /** For one requester at once. Default: enough for any honest one. */
+  readonly searches?: number | undefined;
 }
 
 export interface Wanted {
@@ -130,7 +132,7 @@ export class Serving {
   }
 
   #slotsOf(requester: Peer): Slots {
-    const slots = this.#slots.get(requester) ?? new Slots(SEARCHES_MAX);
+    const slots = this.#slots.get(requester) ?? new Slots(this.#deps.searches ?? SEARCHES_MAX);
     this.#slots.set(requester, slots);
     return slots;
   }

@@ -33,6 +33,12 @@ describe('which blocks are read next', () => {
     expect(nextPage(eager, 17, 17)).toEqual({ kind: 'nothing-new' });
   });
 
+  test('a page has as many blocks as the platform allows', () => {
+    const short = { ...rules, logBlocks: 8 };
+    expect(nextPage(short, 1, 24)).toEqual({ kind: 'page', from: 2, to: 9, full: true });
+    expect(nextPage(short, 9, 19)).toEqual({ kind: 'page', from: 10, to: 15, full: false });
+  });
+
   test('every block is read once, in order', () => {
     let last = 1;
     for (let head = 2; head < 20_000; head += 37) {

@@ -73,6 +73,8 @@ export interface ExchangeOptions {
   /** One way, milliseconds. */
   readonly latencyMs?: number;
   readonly state?: (subsystem: string) => KeyValueStore;
+  /** For one requester at once. */
+  readonly searches?: number;
 }
 
 class FakeStore {
@@ -148,7 +150,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
     unhealthy: new Set(),
     validate: () => undefined,
     seen: [],
-    retrieval: createRetrieval(parts),
+    retrieval: createRetrieval({ ...parts, searches: options.searches }),
     pushsync: createPushsync(
       { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode, reachable, capacityDoubling: 0 },
       {

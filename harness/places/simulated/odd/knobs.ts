@@ -6,6 +6,9 @@ import type { NodeOptionsInput } from '../../../flavours/node-options.gen.ts';
 
 type OptionName = keyof NodeOptionsInput;
 
+/** As platforms name them. */
+type LimitName = 'offeredEntries' | 'pushes' | 'searches' | 'gossipedPeers' | 'storeGroup' | 'logBlocks';
+
 export interface Knob {
   readonly about: string;
   readonly least: number;
@@ -19,6 +22,8 @@ export interface Knob {
     /** The value may not exceed this option where a definition gives it. */
     readonly atMost?: OptionName;
   };
+  /** Limit of the node that it is. */
+  readonly limit?: LimitName;
 }
 
 const milliseconds = (name: OptionName) => ({ name, unit: 'ms' }) as const;
@@ -44,6 +49,12 @@ export const KNOB_NAMES = [
   'payment-minimum',
   'threshold-growth-step',
   'api-idle-timeout',
+  'offered-entries',
+  'pushes',
+  'searches',
+  'gossiped-peers',
+  'store-group',
+  'log-blocks',
 ] as const;
 /** What may be odd about simulated nodes. */
 export type KnobName = (typeof KNOB_NAMES)[number];
@@ -174,5 +185,47 @@ export const KNOBS: Readonly<Record<KnobName, Knob>> = {
     most: 120_000,
     allowed: 'a client that neither sends nor reads has no right to its connection',
     option: milliseconds('api-idle-timeout'),
+  },
+  'offered-entries': {
+    about: 'most entries of an offer of pull syncing',
+    least: 1,
+    most: 250,
+    allowed: 'a server ends its page where it likes (p2p-protocols.md 4.10)',
+    limit: 'offeredEntries',
+  },
+  pushes: {
+    about: 'chunks pushed at once',
+    least: 1,
+    most: 128,
+    allowed: 'an uploader need not be fast',
+    limit: 'pushes',
+  },
+  searches: {
+    about: 'searches at once for one requester',
+    least: 1,
+    most: 512,
+    allowed: 'a forwarder may answer when it likes, within the time of a request',
+    limit: 'searches',
+  },
+  'gossiped-peers': {
+    about: 'most records in a message of hive',
+    least: 1,
+    most: 30,
+    allowed: 'a message has up to 30 records (p2p-protocols.md 4.2)',
+    limit: 'gossipedPeers',
+  },
+  'store-group': {
+    about: 'changes that reach the disk together',
+    least: 1,
+    most: 256,
+    allowed: 'a disk promises no time, only an order',
+    limit: 'storeGroup',
+  },
+  'log-blocks': {
+    about: 'most blocks of a request for logs',
+    least: 8,
+    most: 5000,
+    allowed: 'public endpoints limit the blocks of a request',
+    limit: 'logBlocks',
   },
 };

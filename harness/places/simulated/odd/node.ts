@@ -43,6 +43,18 @@ export function oddOptions(
   );
 }
 
+type Limits = NonNullable<NodeSurroundings['limits']>;
+
+/** Of the node's own work. */
+function oddLimits(values: OddValues): Limits {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([knob, value]) => {
+      const limit: keyof Limits | undefined = KNOBS[knob as KnobName].limit;
+      return limit === undefined ? [] : [[limit, value]];
+    }),
+  );
+}
+
 export type NodeSurroundings = ReturnType<Surroundings['platform']>;
 
 /** @param given what surrounds a node that is not odd @param random of this start of the node */
@@ -56,6 +68,7 @@ export function oddSurroundings(
   return {
     ...given,
     clock: oddClock(clock, values, random),
+    limits: oddLimits(values),
     ...(writesMs === undefined ? {} : { defer: inOrder(clock, () => random.below(writesMs + 1)) }),
     ...(chainMs === undefined ? {} : { chain: slowChain(given, () => random.below(chainMs + 1)) }),
   };

@@ -26,7 +26,7 @@ export function recordOf(n: number, change: { timestamp?: bigint; address?: stri
 
 /** @param generations default: all, on both nodes */
 export async function gossips(
-  options: { allowPrivateCidrs?: boolean; bootnodeMode?: boolean } = {},
+  options: { allowPrivateCidrs?: boolean; bootnodeMode?: boolean; gossipedPeers?: number } = {},
   nodes: { generations?: readonly Generation[] } = {},
 ) {
   const clock = new ManualClock();

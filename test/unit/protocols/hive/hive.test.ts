@@ -32,6 +32,16 @@ test('announced peers are learned and written to the address book', async () => 
   expect(b.addressBook.get(toHex(records[0]?.overlay ?? new Uint8Array(0)))).toEqual(records[0]);
 });
 
+test('a message has as many records as the platform allows', async () => {
+  const { a, clock, learned, announce } = await gossips({ gossipedPeers: 2 });
+  const records = [recordOf(11), recordOf(12), recordOf(13)];
+  for (const record of records) await a.addressBook.put(record);
+  const overlays = records.map(({ overlay }) => toHex(overlay));
+  await announce(overlays);
+  await clock.settle();
+  expect(learned).toEqual([overlays.slice(0, 2), overlays.slice(2)]);
+});
+
 test('a record that we already have is no news, but its node is still named to the topology', async () => {
   const { a, b, clock, learned, announce } = await gossips();
   const record = recordOf(11);

@@ -50,6 +50,8 @@ export async function pusherWith(
     /** Addresses of chunks that have got a newer stamp since. */
     restamped?: readonly string[];
     isResponsible?: (address: Uint8Array) => boolean;
+    /** At once. */
+    pushes?: number;
   } = {},
 ) {
   const clock = given.clock ?? new ManualClock();
@@ -75,6 +77,7 @@ export async function pusherWith(
     ...deps,
     store,
     metrics: createMetrics({ prefix: 'svc' }),
+    pushes: given.pushes,
     storageRadius: () => given.radius ?? 2,
     isResponsible: given.isResponsible ?? (() => false),
     onDelivered: ({ address }) => delivered.push(toHex(address)),

@@ -47,6 +47,21 @@ describe('waiting chunks', () => {
     expect(pushed).toEqual(addresses(0, 300));
   });
 
+  test('are pushed as many at a time as the platform allows', async () => {
+    const push = async () => {
+      await clock.sleep(1_000);
+      return synced;
+    };
+    const { clock, store, pusher, pushed } = await pusherWith(push, { pushes: 2 });
+    await upload(store, 0, 5);
+    pusher.start();
+    for (const count of [2, 4, 5]) {
+      await clock.advance(999);
+      expect(pushed).toEqual(addresses(0, count));
+      await clock.advance(1);
+    }
+  });
+
   test('are not pushed before their upload is done', async () => {
     const { clock, store, pusher, pushed } = await pusherWith(async () => synced);
     pusher.start();

@@ -24,11 +24,16 @@ const someChunk = chunkWhere(() => true);
 async function amongStrangers(
   count: number,
   handler: (stream: MessageStream, served: number) => Promise<void>,
-  radius = FAR_RADIUS,
+  { radius = FAR_RADIUS, searches }: { radius?: number; searches?: number } = {},
 ) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();
-  const [node] = await exchangeNodes(1, { clock, network, radius });
+  const [node] = await exchangeNodes(1, {
+    clock,
+    network,
+    radius,
+    ...(searches === undefined ? {} : { searches }),
+  });
   const asked: Peer[] = [];
   const serve: ProtocolHandler = async (stream) => {
     await stream.read(Request);
@@ -122,7 +127,7 @@ test('an origin tolerates 32 failures', async () => {
 });
 
 test('an origin in the neighbourhood of the chunk still asks one peer at a time', async () => {
-  const { clock, node, asked } = await amongStrangers(4, () => new Promise(() => undefined), 0);
+  const { clock, node, asked } = await amongStrangers(4, () => new Promise(() => undefined), { radius: 0 });
   const leaving = new AbortController();
   const found = node.retrieval.retrieve(someChunk.address, { signal: leaving.signal });
   await clock.settle();
@@ -133,7 +138,7 @@ test('an origin in the neighbourhood of the chunk still asks one peer at a time'
 
 test('an origin in the neighbourhood of the chunk tolerates 34 failures', async () => {
   const refuse = (stream: MessageStream) => stream.write(Delivery, { err: 'no' });
-  const { node, asked } = await amongStrangers(40, refuse, 0);
+  const { node, asked } = await amongStrangers(40, refuse, { radius: 0 });
   await expect(node.retrieval.retrieve(someChunk.address, { signal: never })).rejects.toMatchObject({
     code: 'CHUNK_NOT_FOUND',
   });
@@ -341,6 +346,28 @@ test('an address that is all zero is refused by name', async () => {
   const peer = await connect(asker, node, clock);
   const { err } = await answerTo(asker, peer, new Uint8Array(32));
   expect(err).toBe(`invalid address queried by peer ${asker.id}`);
+});
+
+test('searches for one requester take turns when the platform allows no more at once', async () => {
+  const waiting: (() => void)[] = [];
+  const wanted: Chunk[] = [];
+  const serve = async (stream: MessageStream, served: number) => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    await deliver(stream, wanted[served - 1]!);
+  };
+  const { clock, network, node, strangers, asked } = await amongStrangers(1, serve, { searches: 1 });
+  const asker = await stranger(9, { clock, network, protocol: RETRIEVAL, handler: async () => undefined });
+  const peer = await connect(asker, node, clock);
+  for (const n of [0, 1]) wanted.push(chunkNear(strangers[0]!, [node, asker], n));
+  const answers = wanted.map(({ address }) => answerTo(asker, peer, address));
+  await clock.settle();
+  expect(asked).toHaveLength(1);
+  waiting[0]?.();
+  await clock.settle();
+  expect(asked).toHaveLength(2);
+  waiting[1]?.();
+  await clock.settle();
+  expect((await Promise.all(answers)).map(({ data }) => data)).toEqual(wanted.map(({ data }) => data));
 });
 
 test('five nodes serve each other at random while all of them pay, and no peer is lost', async () => {

@@ -38,13 +38,15 @@ test.each(KNOB_NAMES)('%s: some nodes are as ever, some at a bound, none beyond'
   expect(beyond).toEqual([]);
 });
 
-test('a node takes both bounds of each of its options, and what peers refuse is not among them', () => {
+test('a node takes both bounds of each of its options and limits, and what peers refuse is not among them', () => {
   for (const name of KNOB_NAMES) {
-    const { option, least, most } = KNOBS[name];
+    const { option, limit, least, most } = KNOBS[name];
     for (const value of [least, most]) {
       const options = oddOptions({ [name]: value }, {});
       expect(Object.keys(options)).toEqual(option === undefined ? [] : [option.name]);
       checkPayments(resolved(options));
+      const { limits } = surrounded({ [name]: value }).odd;
+      expect(limits).toEqual(limit === undefined ? {} : { [limit]: value });
       if (option !== undefined) expect(resolved(options)[option.name], option.name).toBe(value);
     }
   }

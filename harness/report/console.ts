@@ -255,9 +255,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const { acknowledged, found, missing } = scenario.ledger;
   if (acknowledged > 0) {
     const outcome =
-      found + missing === 0
-        ? 'the scenario did not look for them afterwards'
-        : `${grouped(found)} found on the network`;
+      found + missing === 0 ? 'not all looked for at the end' : `${grouped(found)} found on the network`;
     lines.push(
       `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} ${acknowledged === 1 ? 'chunk' : 'chunks'} acknowledged, ${outcome}`,
     );

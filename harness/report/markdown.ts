@@ -100,7 +100,7 @@ function scenarioText(scenario: ScenarioResult): string[] {
     ...(ledger.acknowledged === 0
       ? []
       : [
-          `Ledger: ${quantity(ledger.acknowledged, 'count')} chunks acknowledged, ${ledger.found + ledger.missing === 0 ? 'the scenario did not look for them afterwards' : `${quantity(ledger.found, 'count')} found, ${quantity(ledger.missing, 'count')} lost`}.`,
+          `Ledger: ${quantity(ledger.acknowledged, 'count')} chunks acknowledged, ${ledger.found + ledger.missing === 0 ? 'not all looked for at the end' : `${quantity(ledger.found, 'count')} found, ${quantity(ledger.missing, 'count')} lost`}.`,
         ]),
   ];
 }

@@ -121,20 +121,16 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
             verdict: errors === 0 ? 'good' : 'bad',
           } satisfies Headline,
         ]),
-    ...(acknowledged === 0
+    // How many are lost is not known before all have been looked for.
+    ...(found + missing === 0
       ? []
       : [
           {
             title: 'chunks lost',
             value: missing,
             unit: 'count',
-            detail:
-              found + missing === 0
-                ? `${grouped(acknowledged)} acknowledged, not looked for`
-                : `of ${grouped(acknowledged)} acknowledged`,
-            ...(found + missing === 0
-              ? {}
-              : { verdict: missing === 0 ? ('good' as const) : ('bad' as const) }),
+            detail: `of ${grouped(acknowledged)} acknowledged`,
+            verdict: missing === 0 ? 'good' : 'bad',
           } satisfies Headline,
         ]),
   ];

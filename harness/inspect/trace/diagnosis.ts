@@ -12,12 +12,15 @@ import type { Testimony } from './route.ts';
 import {
   askedForBatches,
   byChunk,
+  type Ring,
   type TracedNode,
   testimonies,
   type Witness,
   witnessesOf,
 } from './witnesses.ts';
 
+/** Of each kind of gap. */
+const NODES_NAMED = 4;
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
 const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
@@ -41,7 +44,8 @@ const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
 /**
  * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: every node that had it in its reserve
  * dropped it. `away`: a node that had, or may have had, it does not answer. `never-stored`: no event of storing it.
- * `displaced`: no events, but its full batch gave older slots to newer chunks. `untold`: nodes keep no events, or lost them.
+ * `displaced`: no events, but its full batch gave older slots to newer chunks. `vanished`: a node stored it, and no event
+ * says that it has left. `untold`: nodes keep no events, or lost them.
  */
 export type LossCause =
   | 'uncovered'
@@ -50,6 +54,7 @@ export type LossCause =
   | 'away'
   | 'never-stored'
   | 'displaced'
+  | 'vanished'
   | 'untold';
 
 /** A missing chunk, its fate and the evidence. */
@@ -70,6 +75,10 @@ export interface Diagnosis {
   readonly receiptAt: number | null;
   /** In their reserve. */
   readonly had: readonly string[];
+  /** Signed its receipt, with no event of storing it before. */
+  readonly signedOnly: readonly string[];
+  /** Nodes whose events may not have all of it. */
+  readonly gaps: readonly { readonly node: string; readonly why: string }[];
   readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
   /** Cannot be asked. */
   readonly silent: readonly { readonly node: string; readonly why: string }[];
@@ -119,6 +128,12 @@ export function diagnosisOf(
     at: event.at,
     why: event.kind === 'replaced' ? 'a newer stamp took its index' : (event.detail ?? 'it gave no reason'),
   }));
+  const had = unique(having(ARRIVALS).map(({ node }) => node));
+  const receipts = unique(
+    events.flatMap(({ event: { kind, peer } }) =>
+      kind === 'synced' && peer !== undefined ? [names.get(peer) ?? peer.slice(0, 8)] : [],
+    ),
+  );
   const last = events.findLast(({ event }) => ENDS[event.kind] !== undefined);
   const facts = {
     chunk,
@@ -130,13 +145,11 @@ export function diagnosisOf(
       nearest === undefined
         ? null
         : { node: nearest.storer.node.name, proximityOrder: nearest.proximityOrder },
-    receipts: unique(
-      events.flatMap(({ event: { kind, peer } }) =>
-        kind === 'synced' && peer !== undefined ? [names.get(peer) ?? peer.slice(0, 8)] : [],
-      ),
-    ),
+    receipts,
     receiptAt: having(['synced']).at(-1)?.event.at ?? null,
-    had: unique(having(ARRIVALS).map(({ node }) => node)),
+    had,
+    signedOnly: unique(having(['signed']).map(({ node }) => node)).filter((node) => !had.includes(node)),
+    gaps: gapsOf(witnesses, [uploader, ...receipts], new Set(events.map(({ node }) => node))),
     left,
     silent: witnesses.flatMap(({ node, silence }) =>
       silence === undefined ? [] : [{ node: node.name, why: silence }],
@@ -148,7 +161,7 @@ export function diagnosisOf(
     ({ overlay, silence }) => silence !== undefined && proximityOrder(overlay, address) >= deepest,
   );
   const departure = having(DEPARTURES).at(-1)?.event.kind;
-  return { ...facts, cause: causeOf(facts, { answering, mayHave, departure }) };
+  return { ...facts, cause: causeOf(facts, { mayHave, departure }) };
 }
 
 function displacingOf(batch: string, witnesses: readonly Witness[]): Diagnosis['displacing'] {
@@ -160,15 +173,48 @@ function endText({ kind, detail }: ChunkEvent): string {
   return `${ENDS[kind]}${detail === undefined ? '' : ` (${detail})`}`;
 }
 
+/** @param involved dealt with the chunk for certain @param telling have an event of it */
+function gapsOf(
+  witnesses: readonly Witness[],
+  involved: readonly string[],
+  telling: ReadonlySet<string>,
+): Diagnosis['gaps'] {
+  const answering = witnesses.filter(({ silence }) => silence === undefined);
+  const rings = new Map(answering.map(({ node, ring }) => [node.name, ring]));
+  const storers = answering.filter(({ node }) => node.mode === 'full').map(({ node }) => node.name);
+  return unique([...storers, ...involved]).flatMap((node) => {
+    const ring = rings.get(node);
+    // What a node did before its last start is in no ring.
+    const isNew = involved.includes(node) && !telling.has(node);
+    const why = !rings.has(node) ? 'not asked' : (gapIn(ring) ?? (isNew ? 'started again since' : undefined));
+    return why === undefined ? [] : [{ node, why }];
+  });
+}
+
+function gapIn(ring: Ring | undefined): string | undefined {
+  if (ring === undefined || ring.capacity === 0) return 'none kept';
+  return ring.lost === 0 ? undefined : 'the oldest overwritten';
+}
+
+/** `node-0, node-1 (none kept); node-3 (started again since)` */
+function gapText(gaps: Diagnosis['gaps']): string {
+  return [...Map.groupBy(gaps, ({ why }) => why)]
+    .map(([why, of]) => {
+      const more = of.length > NODES_NAMED ? ` and ${of.length - NODES_NAMED} more` : '';
+      const named = of.slice(0, NODES_NAMED).map(({ node }) => node);
+      return `${named.join(', ')}${more} (${why})`;
+    })
+    .join('; ');
+}
+
 interface Known {
-  readonly answering: readonly Witness[];
   readonly mayHave: boolean;
   readonly departure: ChunkEvent['kind'] | undefined;
 }
 
 function causeOf(
-  { covering, had, left, silent, displacing }: Omit<Diagnosis, 'cause'>,
-  { answering, mayHave, departure }: Known,
+  { covering, had, left, silent, displacing, gaps }: Omit<Diagnosis, 'cause'>,
+  { mayHave, departure }: Known,
 ): LossCause {
   const gone = new Set(left.map(({ node }) => node));
   const hadAndSilent = silent.some(({ node }) => had.includes(node) && !gone.has(node));
@@ -177,8 +223,9 @@ function causeOf(
   if (departure === 'replaced') return 'replaced';
   if (departure === 'evicted') return 'evicted';
   if (silent.length > 0) return 'away';
-  const complete = answering.every(({ ring }) => ring !== undefined && ring.capacity > 0 && ring.lost === 0);
-  if (complete && had.length === 0) return 'never-stored';
+  if (gaps.length === 0 && had.length === 0) return 'never-stored';
+  // A ring that has its arrival has all that came after.
+  if (had.length > 0) return 'vanished';
   return displacing === null ? 'untold' : 'displaced';
 }
 
@@ -195,7 +242,8 @@ export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): 
   ];
 }
 
-function causeText({ cause, neighbourhood, covering, left, silent, displacing }: Diagnosis): string {
+function causeText(diagnosis: Diagnosis): string {
+  const { cause, neighbourhood, covering, left, silent, displacing, had, signedOnly, gaps } = diagnosis;
   const place = `neighbourhood ${neighbourhood === '' ? '(all addresses)' : neighbourhood}`;
   const last = left.at(-1);
   switch (cause) {
@@ -208,11 +256,13 @@ function causeText({ cause, neighbourhood, covering, left, silent, displacing }:
     case 'away':
       return `${place}: ${silent.map(({ node, why }) => `${node} cannot be asked (${why})`).join(', ')}`;
     case 'never-stored':
-      return `${place}, covered by ${covering.join(', ')}: no node has ever stored it`;
+      return `${place}, covered by ${covering.join(', ')}: ${signedOnly.length === 0 ? 'no node has ever stored it' : `${signedOnly.join(', ')} signed its receipt without storing it`}`;
+    case 'vanished':
+      return `${place}, covered by ${covering.join(', ')}: it was stored on ${had.join(', ')}, and is gone without an event of dropping it`;
     case 'displaced':
       return `its batch ${displacing?.batch.slice(0, 8)} is mutable and full: ${plural(displacing?.chunks ?? 0, 'stamp')} took the place of its oldest chunks, which nodes then drop; dilute it, or buy a deeper one`;
     case 'untold':
-      return `${place}, covered by ${covering.join(', ')}: what became of it is not known, because nodes keep no chunk events or have lost them`;
+      return `${place}, covered by ${covering.join(', ')}: what became of it is not known, because chunk events are missing: ${gapText(gaps)}`;
   }
 }
 

@@ -41,6 +41,8 @@ export interface Hop {
    * asked by it.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
+  /** It reports that it put the chunk into its reserve; absent: no such event, or no push. */
+  readonly isStored?: boolean | undefined;
   /** Its receipt ended it. */
   readonly storer?: string | undefined;
   readonly detail?: string | undefined;
@@ -129,7 +131,7 @@ export function routeOf(
   };
 }
 
-/** A receipt's signer has stored the chunk: the hop says so. */
+/** What the hop of a receipt's signer says. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&
@@ -239,6 +241,7 @@ class PathReader {
       at: event.at,
       ms: end && (end.ms ?? end.at - event.at),
       outcome: end?.kind ?? 'open',
+      isStored: own.some(({ kind }) => kind === 'stored') || undefined,
       storer: storer && this.#named(storer),
       detail: end?.detail,
       noCredit: [

@@ -187,7 +187,7 @@ function hopLines(hop: Hop, lead: string, prefix = ''): Line[] {
 const BAD: ReadonlySet<string> = new Set(['not-synced', 'refused', 'not-delivered']);
 
 function hopText(hop: Hop): string {
-  const { node, from, outcome, storer, detail, noCredit } = hop;
+  const { node, from, outcome, isStored = false, storer, detail, noCredit } = hop;
   const credit = noCredit.length === 0 ? '' : `, had no credit with ${noCredit.join(', ')}`;
   const why = detail === undefined ? '' : `: ${detail}`;
   const sender = from === undefined ? '' : ` from ${from}`;
@@ -199,7 +199,7 @@ function hopText(hop: Hop): string {
     case 'not-synced':
       return `${node} ✖ push failed${why}${credit}`;
     case 'signed':
-      return `${node} got it${sender}, stored it and signed the receipt`;
+      return `${node} got it${sender}${isStored ? ', stored it' : ''} and signed the receipt`;
     case 'forwarded':
       return `${node} got it${sender} and passed it on${credit}`;
     case 'refused':

@@ -87,7 +87,7 @@ export function durability({ ledger }: ScenarioResult): Html | undefined {
   const { acknowledged, found, missing, losses = [] } = ledger;
   if (acknowledged === 0) return undefined;
   if (found + missing === 0)
-    return html`<h3>Durability</h3><p>${quantity(acknowledged, 'count')} chunks were acknowledged; the scenario did not look for them afterwards.</p>`;
+    return html`<h3>Durability</h3><p>${quantity(acknowledged, 'count')} chunks were acknowledged, and not all looked for at the end.</p>`;
   const ppm = (missing / acknowledged) * 1e6;
   const columns = [
     { title: 'chunk' },

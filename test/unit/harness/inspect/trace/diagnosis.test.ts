@@ -145,6 +145,7 @@ test('a node that had the chunk and cannot be asked may still have it', () => {
 });
 
 test('a chunk was never stored if all nodes keep all events and none stored it; otherwise the cause is unknown', () => {
+  const uploader: Given = { name: 'a', overlay: 0x80, events: [['uploaded', 0]] };
   const refused: Given = {
     name: 'b',
     overlay: 0x40,
@@ -153,12 +154,64 @@ test('a chunk was never stored if all nodes keep all events and none stored it; 
       ['refused', 2, { detail: 'invalid stamp' }],
     ],
   };
-  expect(diagnosed([refused])).toMatchObject({
+  expect(diagnosed([uploader, refused])).toMatchObject({
     cause: 'never-stored',
     end: { what: 'refused it (invalid stamp)' },
   });
   expect(diagnosed([refused, { name: 'a', overlay: 0x80, events: 'none' }]).cause).toBe('untold');
   expect(diagnosed([refused, { name: 'a', overlay: 0x80, events: 'lost' }]).cause).toBe('untold');
+});
+
+test('a node that signed a receipt and stored nothing is named', () => {
+  const diagnosis = diagnosed([
+    {
+      name: 'a',
+      overlay: 0x80,
+      events: [
+        ['uploaded', 0],
+        ['synced', 3, { peer: overlayOf(0x40) }],
+      ],
+    },
+    {
+      name: 'b',
+      overlay: 0x40,
+      events: [
+        ['received', 1],
+        ['signed', 2],
+      ],
+    },
+  ]);
+  expect(diagnosis).toMatchObject({ cause: 'never-stored', signedOnly: ['b'], gaps: [] });
+  expect(diagnosisLines([diagnosis], 1)[0]).toBe(
+    '1 chunk: neighbourhood 0, covered by b: b signed its receipt without storing it',
+  );
+});
+
+test('a chunk that a node stored and lost without an event is not called untold: its events are known', () => {
+  const stored = { name: 'b', overlay: 0x40, events: [['stored', 1]] } as const;
+  for (const events of ['none', 'lost'] as const) {
+    const diagnosis = diagnosed([stored, { name: 'a', overlay: 0x80, events }]);
+    expect(diagnosis.cause).toBe('vanished');
+    expect(diagnosisLines([diagnosis], 1)[0]).toBe(
+      '1 chunk: neighbourhood 0, covered by b: it was stored on b, and is gone without an event of dropping it',
+    );
+  }
+});
+
+test('whose events are missing, and why, is said of a chunk of which nothing is known', () => {
+  const b: Given = { name: 'b', overlay: 0x40 };
+  const synced: Given = { name: 'a', overlay: 0x80, events: [['synced', 1, { peer: overlayOf(0x40) }]] };
+  const missing = (nodes: readonly Given[]) =>
+    diagnosisLines([diagnosed(nodes)], 1)[0]?.replace(/^.*chunk events are missing: /, '');
+  expect(missing([synced, b])).toBe('b (started again since)');
+  expect(missing([b])).toBe('a (not asked)');
+  expect(missing([{ name: 'a', overlay: 0x80 }, b])).toBe('a (started again since)');
+  const light: Given = { name: 'a', overlay: 0x80, mode: 'light', events: [['uploaded', 0]] };
+  expect(diagnosed([light, b])).toMatchObject({ cause: 'never-stored', gaps: [] });
+  const mute = [1, 2, 3, 4, 5].map((n): Given => ({ name: `n${n}`, overlay: 0x80 + n, events: 'none' }));
+  expect(missing([{ ...b, events: 'lost' }, ...mute])).toBe(
+    'b (the oldest overwritten); n1, n2, n3, n4 and 1 more (none kept); a (not asked)',
+  );
 });
 
 test('losses with the same cause share one line with their number, the most frequent first', () => {
@@ -172,7 +225,10 @@ test('losses with the same cause share one line with their number, the most freq
       ],
     },
   ]);
-  const never = diagnosed([{ name: 'b', overlay: 0x40 }]);
+  const never = diagnosed([
+    { name: 'a', overlay: 0x80, events: [['uploaded', 0]] },
+    { name: 'b', overlay: 0x40 },
+  ]);
   const lines = diagnosisLines([never, evicted, evicted], 1);
   expect(lines[0]).toMatch(/^2 chunks: .*evicted it/);
   expect(lines[1]).toMatch(/^1 chunk: .*no node has ever stored it/);

@@ -42,7 +42,7 @@ test('the route of a chunk is read from the record of a run', async () => {
   expect(await trace(`${ADDRESS}${'00'.repeat(32)}`, { run, chunks: 1 }, context)).toBe(0);
   const text = context.printed();
   expect(text).toContain('node-0 pushed it, receipt of node-1');
-  expect(text).toContain('node-1 got it from node-0, stored it and signed the receipt');
+  expect(text).toContain('node-1 got it from node-0 and signed the receipt');
   expect(text).toMatch(/^ +0:01\.000 {2}node-0 pushed it/m);
   expect(text).not.toContain('cluster ');
   expect(await trace('cd'.repeat(32), { run, chunks: 1 }, context)).toBe(1);

@@ -79,6 +79,14 @@ describe('a push', () => {
     }
   });
 
+  test('says whether the storer reports that it stored the chunk', () => {
+    const hopOf = (by: Testimony) => tell(by).pushes[0];
+    expect(hopOf(storer)?.isStored).toBe(true);
+    const { events } = storer;
+    const liar = { ...storer, events: events.filter(({ kind }) => kind !== 'stored') };
+    expect(hopOf(liar)).toMatchObject({ outcome: 'signed', isStored: undefined });
+  });
+
   test('is ordered by cause, even when the clock of a peer is behind', () => {
     const late = { ...storer, events: storer.events.map((event) => ({ ...event, at: event.at - 20 })) };
     const { pushes } = tell(origin, forwarder, late);

@@ -51,3 +51,9 @@ test('a push without an outcome is not said to be under way', () => {
   const push: Hop = { node: 'node-2', at: 0, outcome: 'open', noCredit: [], attempts: [] };
   expect(linesOf({ pushes: [push] }).at(-1)).toContain('node-2 has it and has reported no outcome');
 });
+
+test('a node that signed a receipt is not said to have stored the chunk if it does not report that', () => {
+  const push: Hop = { node: 'node-2', at: 0, outcome: 'signed', noCredit: [], attempts: [] };
+  expect(linesOf({ pushes: [push] }).at(-1)).toContain('node-2 got it and signed the receipt');
+  expect(linesOf({ pushes: [{ ...push, isStored: true }] }).at(-1)).toContain('node-2 got it, stored it and');
+});

@@ -14,7 +14,7 @@ import {
 import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
-  /** While a session runs; the object identifies it. */
+  /** Set while a session runs, which the object identifies. */
   peer: Peer | undefined;
   /** The peer's; our own until announced. Outlives sessions. */
   thresholdReceived: bigint;
@@ -22,7 +22,7 @@ export interface Account extends Amounts, StoredBalance {
   /** Granted; anew with every session. */
   thresholdGiven: bigint;
   disconnectLimit: bigint;
-  /** Of the peer's class, units per second. */
+  /** Refresh rate of the peer's class, units per second. */
   rate: bigint;
   /** A refresh of ours is running. */
   refreshing: boolean;
@@ -45,11 +45,11 @@ export interface Account extends Amounts, StoredBalance {
   overpaid: bigint;
   /** Monotonic. */
   paymentFailedAt: number;
-  /** Since this process started. */
+  /** Debt repaid since this process started. */
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
-  /** In ended sessions, at that time (monotonic). */
+  /** Debt left behind in ended sessions, at that time (monotonic). */
   leftBehind: bigint;
   leftAt: number;
   /** Blocklistings since it last settled. */

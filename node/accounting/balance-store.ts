@@ -35,7 +35,7 @@ export class BalanceStore {
     return Array.from(this.#state.entries(''), ([overlayHex, value]) => decode(overlayHex, value));
   }
 
-  /** Per chunk: one set insertion. */
+  /** Called per chunk: costs one set insertion. */
   changed(account: StoredBalance): void {
     this.#changed.add(account);
     if (this.#writing === undefined && !this.#stopping.signal.aborted) this.#writing = this.#writeLater();

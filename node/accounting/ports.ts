@@ -34,7 +34,7 @@ export interface Accounting {
   awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable;
   /** @throws AccountingError */
   prepareDebit(peer: Peer, price: bigint): Debit;
-  /** By pricing. */
+  /** A peer has announced it by pricing. */
   thresholdAnnounced(peer: Peer, threshold: bigint): void;
   /** Granted, as announced by pricing. */
   thresholdFor(peer: Peer): bigint;
@@ -69,7 +69,7 @@ export interface TimeSettlement {
 export interface Refreshment {
   /** At most what was attempted, never negative. */
   readonly accepted: bigint;
-  /** Between the creditor's stamps (first: since the unix epoch). */
+  /** Seconds between the creditor's stamps (first: since the unix epoch). */
   readonly allegedSeconds: bigint;
 }
 

@@ -10,7 +10,7 @@ const DOUBLINGS_MAX = 3;
 /** Amounts between this node and one peer. Positive balance: the peer owes us. */
 export interface Amounts {
   balance: bigint;
-  /** Beyond what the peer owed. */
+  /** Received beyond what the peer owed. */
   surplus: bigint;
   /** <= 0: our debt by own requests; above zero: overpaid. */
   originated: bigint;
@@ -120,7 +120,7 @@ export function paymentsInDoubt(
   return sum < most ? sum : most;
 }
 
-/** Not above what the peer owes. */
+/** It cannot exceed what the peer owes. */
 export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   const most = balance > 0n ? balance : 0n;
   return overpaid < most ? overpaid : most;
@@ -160,7 +160,7 @@ export function blocklistMs(
   options: {
     paymentThreshold: bigint;
     refreshRate: bigint;
-    /** Without a settlement since. */
+    /** Offences without a settlement since. */
     offences: number;
   },
 ): number {

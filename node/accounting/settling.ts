@@ -18,7 +18,7 @@ import {
 } from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** From a broken stream to the connection's end. */
+/** Time from a broken stream to the connection's end. */
 const LEAVING_MS = 250;
 
 export interface Payments {
@@ -129,7 +129,7 @@ export class Settling {
     this.#deps.blocklist(account, peer, reason);
   }
 
-  /** Unless that is too little, or the last payment just failed. */
+  /** Pays unless that is too little, or the last payment just failed. */
   #payRest(
     account: Account,
     { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<Payments['pay']> },

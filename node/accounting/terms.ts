@@ -30,7 +30,7 @@ export interface AccountingTerms {
   readonly growthLinearSeconds: bigint;
 }
 
-/** By options, scaled to the node's class. */
+/** Terms by options, scaled to the node's class. */
 export interface PaymentTerms extends AccountingTerms {
   /** Zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;

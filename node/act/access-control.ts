@@ -18,7 +18,7 @@ const MS_PER_SECOND = 1000;
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
 /** A history's entries differ by their second; after so many taken ones the clock stands still. */
 const SECONDS_TRIED_MAX = 5;
-/** Per turn: some seven milliseconds. */
+/** Key agreements per turn: some seven milliseconds. */
 const GRANTED_AT_ONCE = 128;
 /** Where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
@@ -113,7 +113,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
 
-  /** In parts, so that other requests get their turn. */
+  /** Grants in parts, so that other requests get their turn. */
   async function grantAll(
     list: KeyValues,
     grantees: readonly Uint8Array[],

@@ -81,9 +81,9 @@ interface FieldNames {
   readonly stampExpired: readonly string[];
   /** Stamps in the slots of older chunks. */
   readonly stampDisplaced: readonly string[];
-  /** As a duration; both dialects also emit seconds. */
+  /** Names of the duration; both dialects also emit seconds. */
   readonly sampleDuration: readonly string[];
-  /** Of a staking transaction, on the debug port. */
+  /** Second name of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
   readonly debugApiVersion: readonly string[];
   /** Blocks that a new batch must last. */
@@ -109,7 +109,7 @@ interface Messages {
 interface DialectColumn {
   readonly prefix: string;
   readonly segment: string;
-  /** Of host names that name content. */
+  /** Suffix of host names that name content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
   /** The network's token as a coin of the wallet. */
@@ -131,7 +131,7 @@ interface DialectColumn {
   readonly chainAddress: (address: Uint8Array) => string;
   /** The same, in the fields that Bees write in checksum case. */
   readonly checksummedAddress: (address: Uint8Array) => string;
-  /** Of `GET /tags`; without a maximum cut to 1000. */
+  /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** Of the body of `PATCH /tags/{uid}`: the first that is there names the reference. */
   readonly tagReferenceKeys: readonly string[];
@@ -356,7 +356,7 @@ const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   swarm: createDialect('swarm'),
 };
 
-/** Of both families, the active one first. */
+/** Names of both families, the active one first. */
 export function acceptedHeaderNames(dialect: Dialect): string[] {
   const names = Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader]);
   return [...names.map(({ active }) => active), ...names.flatMap(({ other }) => other ?? [])];

@@ -94,7 +94,7 @@ export function createApi(options: ApiOptions, services: NodeServices, listen: L
   };
 }
 
-/** Not listening; the debug one with an address. Tests inject requests. */
+/** They do not listen yet; the debug one exists with an address. Tests inject requests. */
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,

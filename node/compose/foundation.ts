@@ -146,7 +146,7 @@ async function openTracing(
   );
 }
 
-/** Without a path: OTLP's default one. */
+/** Without a path the receiver gets OTLP's default one. */
 function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;

@@ -21,7 +21,7 @@ export interface Exported {
   chunks: number;
   stamps: number;
   pins: number;
-  /** Not in the archive. Hex. */
+  /** Chunks that are not in the archive, hex. */
   readonly damaged: string[];
 }
 
@@ -55,7 +55,7 @@ export async function* exportStore(
   yield TAR_END;
 }
 
-/** Of the reserve, and of chunks waiting to be pushed. */
+/** Stamps of the reserve, and of chunks waiting to be pushed. */
 function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   const stamps = new Map<string, Uint8Array[]>();
   const add = (address: Uint8Array, stamp: Uint8Array) => {

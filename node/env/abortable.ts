@@ -2,7 +2,7 @@ import type { Clock, Deadline } from '../../formats/clock.ts';
 
 const ONCE = { once: true } as const;
 
-/** Or rejects with the signal's reason. Leaves no listener behind. */
+/** Settles as `promise` does, or rejects with the signal's reason. Leaves no listener behind. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

@@ -18,7 +18,7 @@ const CHECK_MS = REST_MS / 2;
 const REST_SHARE = 0.1;
 /** Part of the time: large heaps on slow processors are collected seldom. */
 const COLLECTIONS_SHARE_MAX = 0.01;
-/** Not worth a collection, which leaves one megabyte. */
+/** A smaller one is not worth a collection, which leaves one megabyte. */
 const YOUNG_BYTES_MIN = 4 * 1024 * 1024;
 /**
  * Percent of live data: by default the old generation more than doubles and holds on to chunk buffers. While streaming 48

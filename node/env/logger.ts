@@ -61,7 +61,7 @@ const ROOT_NAME = 'node';
 /** The network nodes' names; standard output is the only sink. */
 const FINEST = 0;
 const SINK = 1;
-/** Kept for a stuck standard output; also the longest line. */
+/** Bytes kept for a stuck standard output; also the longest line. */
 const UNWRITTEN_MAX = 1_048_576;
 
 export interface LogDestination {

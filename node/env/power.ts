@@ -72,7 +72,7 @@ export class Power {
     }
   }
 
-  /** At once. Resolves when files and sockets are released. */
+  /** Takes effect at once. Resolves when files and sockets are released. */
   async cut(): Promise<void> {
     if (this.#state === 'off') return;
     this.#waiting = [];

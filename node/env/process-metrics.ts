@@ -126,7 +126,7 @@ function linuxFigures(): string[] {
   ];
 }
 
-/** Since the last exposition. */
+/** Delays since the last exposition. */
 function loopDelays(delay: Instruments['delay']): string[] {
   const rows: [suffix: string, ns: number][] =
     delay.count === 0

@@ -1,4 +1,4 @@
-/** Of network content: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
+/** Pins content of the network: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
 import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';

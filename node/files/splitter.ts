@@ -121,7 +121,7 @@ class Leaves {
     return this.#filled === CHUNK_PAYLOAD_SIZE;
   }
 
-  /** Up to the leaf's end. @returns how many */
+  /** Takes bytes up to the leaf's end. @returns how many */
   write(part: Uint8Array, offset: number): number {
     const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
     this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);

@@ -24,7 +24,7 @@ import {
 interface TraverseOptions {
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /** In any order, perhaps repeatedly. The first failure ends the traversal. */
+  /** Called in any order, perhaps repeatedly. The first failure ends the traversal. */
   readonly visit: (chunk: Chunk) => Promise<void>;
   /** Leaves out missing chunks and all below; the getter knows which. */
   readonly skipMissing?: boolean;
@@ -93,7 +93,7 @@ async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDep
 /** Two of the largest manifest nodes. */
 const KEPT_CHUNKS_MAX = 1024;
 
-/** To find the kind of content costs no second fetch. */
+/** Finding out the kind of content costs no second fetch. */
 function remembering(getter: ContentGetter): { recording: ContentGetter; replaying: ContentGetter } {
   const kept = new Map<string, Chunk>();
   return {

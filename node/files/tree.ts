@@ -135,7 +135,7 @@ function payloadSize(span: bigint, shape: TreeShape): number {
   return data * referenceSize(shape) + parities * ADDRESS_SIZE;
 }
 
-/** Without the zero padding of copies. */
+/** Size without the zero padding of copies. */
 function effectiveSize(payload: Uint8Array): number {
   if (payload.length % ADDRESS_SIZE !== 0) throw malformed(`intermediate payload of ${payload.length} bytes`);
   let end = payload.length;

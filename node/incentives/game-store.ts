@@ -83,7 +83,7 @@ export class GameStore {
     return this.#game.rounds[round] ?? {};
   }
 
-  /** At once; durable when it resolves. */
+  /** Takes effect at once; durable when it resolves. */
   async change(fields: Partial<GameRecord>): Promise<void> {
     await this.#write({ ...this.#game, ...fields }, []);
   }

@@ -18,7 +18,7 @@ export interface GasWish {
   readonly gasLimit?: bigint | undefined;
 }
 
-/** Of this node's account. Base units; everything throws ChainError as well. */
+/** The stake of this node's account. Base units; everything throws ChainError as well. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
   /** Surplus over what is needed at the current price. */

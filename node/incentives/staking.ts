@@ -34,7 +34,7 @@ export interface StakingOptions {
   readonly nonce: Uint8Array;
   /** Doublings of the reserve. */
   readonly height: number;
-  /** Between attempts to bring the stake up to date. */
+  /** Pause between attempts to bring the stake up to date. */
   readonly retryMs: number;
 }
 

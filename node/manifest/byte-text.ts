@@ -38,7 +38,7 @@ export function bytesOf(text: string): Buffer {
   );
 }
 
-/** In quotes, without control characters, cut. */
+/** A name in quotes, without control characters, cut. */
 export function shown(name: string): string {
   const cut = name.length > SHOWN_MAX ? `${name.slice(0, SHOWN_MAX)}…` : name;
   return JSON.stringify(cut.toWellFormed().replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd'));

@@ -44,9 +44,9 @@ interface StoredFork {
 export interface StoredNode {
   /** 32 bytes. */
   readonly obfuscationKey: Uint8Array;
-  /** Of the entry and every fork's reference: 0, 32 or 64. */
+  /** Size of the entry and every fork's reference: 0, 32 or 64. */
   readonly referenceSize: number;
-  /** Of the reference size, or empty. */
+  /** An entry of that size, or empty. */
   readonly entry: Uint8Array;
   /** By first prefix byte. */
   readonly forks: readonly StoredFork[];

@@ -22,7 +22,7 @@ export const PATH_SIZE_MAX = 16_384;
 
 /** Visited one by one; a collection has about two per file. */
 const NODES_MAX = 1_000_000;
-/** For one page: ten per file at most. */
+/** Nodes read for one page: ten per file at most. */
 const LISTED_NODES_MAX = 100_000;
 /** During look-ups or visits: 500 full nodes, or four of the largest size. */
 const KEPT_MAX = 8 * 1024 * 1024;
@@ -244,7 +244,7 @@ export class Manifest {
     for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 
-  /** Only changes, children first. @returns the root's reference @throws ManifestError `METADATA_TOO_LARGE` */
+  /** Writes only changes, children first. @returns the root's reference @throws ManifestError `METADATA_TOO_LARGE` */
   save(write: WriteNode): Promise<Uint8Array> {
     return store(this.#root, write, this.#drawKey);
   }

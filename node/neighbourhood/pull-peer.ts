@@ -82,7 +82,7 @@ export class PullPeer {
     this.#deps = deps;
   }
 
-  /** Only these bins; starts early ended workers again. */
+  /** Pulls only these bins; starts early ended workers again. */
   pull(bins: PulledBins | undefined): void {
     if (this.#ending.signal.aborted) return;
     this.#setWantedBins(bins);

@@ -6,9 +6,9 @@ import type { Logger } from '../env/logger.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
-/** Before the first round: a reader fetches the chunk itself. */
+/** Pause before the first round: a reader fetches the chunk itself. */
 const FIRST_PAUSE_MS = 1_000;
-/** Before chunks that no node had are tried again. */
+/** Pause before chunks that no node had are tried again. */
 const PAUSE_MS = 300_000;
 /** One at a time: a broken disk must cause no flood of requests. */
 const ROUND_MAX = 1_024;

@@ -35,7 +35,7 @@ const UNCOVERED_CHECKS = 3;
 const BATCHES_PER_TURN = 64;
 
 export interface ReserveWorkerOptions {
-  /** Between checks of an unchanged reserve. */
+  /** Time between checks of an unchanged reserve. */
   readonly wakeUpMs: number;
   readonly minimumRadius: number;
 }
@@ -52,7 +52,7 @@ export interface ReserveWorkerDeps {
   readonly overlay: Uint8Array;
   /** Historical chunks per second from the peers. */
   readonly pullRate: () => number;
-  /** Once, when the radius is good enough to ask peers by. */
+  /** Called once, when the radius is good enough to ask peers by. */
   readonly onSettled: () => void;
   readonly clock: Clock;
   readonly log: Logger;

@@ -18,7 +18,7 @@ export interface Peer {
   readonly generation: Generation;
   /** Multiaddress of the other end, without its identity: the peer cannot make it up. */
   readonly remoteAddress: string;
-  /** Of its signed record, each ending in `/p2p/<peer id>`. */
+  /** Addresses of its signed record, each ending in `/p2p/<peer id>`. */
   readonly underlays: readonly string[];
   readonly welcomeMessage: string;
   /** Monotonic time of the handshake, ms. */
@@ -178,7 +178,7 @@ export interface Host {
   blocklisted(): BlocklistEntry[];
   networkStatus(): NetworkStatus;
   peer(overlayHex: string): Peer | undefined;
-  /** Those whose connect hooks have run. */
+  /** Peers whose connect hooks have run. */
   peers(): Peer[];
   /** Refuses an inbound full peer when it returns false. */
   setPicker(picker: (overlay: Uint8Array, fullNode: boolean) => boolean): void;

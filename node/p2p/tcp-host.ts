@@ -21,7 +21,7 @@ import type { RawStream } from './transport.ts';
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;
 
 export interface TcpConnection {
-  /** Of the other end, without its identity. */
+  /** Address of the other end, without its identity. */
   readonly remoteAddress: string;
   /** An accepted connection may begin with a WebSocket's handshake. @throws why bytes cannot pass */
   ready(signal: AbortSignal): Promise<void>;

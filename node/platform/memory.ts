@@ -36,7 +36,7 @@ export interface MemoryOptions {
   readonly host: MemoryNetwork | 'tcp';
   /** With a folder, LMDB stores it. */
   readonly store: MemoryDisk | { readonly folder: string };
-  /** With other nodes of this process. Default: none. */
+  /** Results shared with other nodes of this process. Default: none. */
   readonly shared?: SharedResults | undefined;
   /** With the error that ended the node. Default: no one is told. */
   readonly onCrash?: (error: unknown) => void;
@@ -51,7 +51,7 @@ export interface MemoryOptions {
   readonly chain?: (url: string) => ChainEndpoint;
   /** Default: sockets. */
   readonly listen?: Platform['listen'];
-  /** Of a file that an option names. Default: this machine's disk. */
+  /** Reads a file that an option names. Default: from this machine's disk. */
   readonly readText?: Platform['readText'];
   /** Runs writes later. Default: in the next turn of the event loop. */
   readonly defer?: (work: () => void) => void;
@@ -59,7 +59,7 @@ export interface MemoryOptions {
 
 export interface MemoryPlatform extends Platform {
   readonly state: Power['state'];
-  /** At once. Resolves when files and ports are released. */
+  /** Takes effect at once. Resolves when files and ports are released. */
   cut(): Promise<void>;
   /**
    * After so many pieces of work: timers, frames, requests, answers, writes. Between two of them nothing can be seen from

@@ -35,7 +35,7 @@ export interface Anchor {
 }
 
 export interface MirroredBatch extends Batch {
-  /** Per chunk: creation and top-ups, unchanged by dilutions. */
+  /** Paid per chunk: creation and top-ups, unchanged by dilutions. */
   readonly amount: bigint;
 }
 

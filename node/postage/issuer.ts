@@ -18,7 +18,7 @@ const INDEX_SIZE = 8;
 const TIMESTAMP_SIZE = 8;
 const COUNT_SIZE = 4;
 const BUCKET_DIGITS = 8;
-/** Per transaction: other writers get their turn. */
+/** Records per transaction: other writers get their turn. */
 const DROP_PAGE = 1000;
 
 export type IssuerRecord = Omit<Issuer, 'utilization' | 'displaced'>;
@@ -93,7 +93,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return this.#displaced;
   }
 
-  /** By top-up, dilution, or purchase. The caller writes the record. */
+  /** Called after a top-up, dilution, or purchase. The caller writes the record. */
   update(record: IssuerRecord): void {
     this.#record = record;
   }

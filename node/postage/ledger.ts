@@ -153,7 +153,7 @@ export class Ledger {
     ]);
   }
 
-  /** From the start block; the known state stays until then. */
+  /** Reads again from the start block; the known state stays until then. */
   reset(): void {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }

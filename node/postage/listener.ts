@@ -266,7 +266,7 @@ async function checkStart(
   }
 }
 
-/** In chain order. @throws PostageSyncError CONTRACT_PAUSED */
+/** Events in chain order. @throws PostageSyncError CONTRACT_PAUSED */
 async function readEvents(
   { contract }: ListenerOptions,
   { chain }: ListenerDeps,

@@ -8,7 +8,7 @@ import { mayBeTrojan, open } from './trojan.ts';
 
 /** A megabyte; further chunks are tried at once. */
 const WAITING_MAX = 256;
-/** Per turn: each costs a key agreement, all a millisecond. */
+/** Topics per turn: each costs a key agreement, all a millisecond. */
 const TOPICS_PER_TURN = 16;
 
 export interface ArrivalsDeps {

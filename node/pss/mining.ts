@@ -13,9 +13,9 @@ import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 
 /** One byte more would take 256 times as long: hours. */
 export const TARGET_SIZE_MAX = 3;
-/** Between two turns: some four milliseconds. */
+/** Chunks between two turns: some four milliseconds. */
 const SLICE = 8192;
-/** Of a chunk whose nonce is hashed for it alone. */
+/** Cost of a chunk whose nonce is hashed for it alone. */
 const NONCE_COST = 4;
 /** 256 times what the longest target needs on average. */
 const COUNTER_SIZE = 4;

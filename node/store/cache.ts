@@ -10,7 +10,7 @@ import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** One megabyte of chunks. Beyond it the disk is too slow for a cache to help. */
 const OPEN_WRITES_MAX = 256;
-/** Per step of an oversized cache: a few ms. */
+/** Chunks per step of an oversized cache: a few ms. */
 const EVICTED_PER_STEP = 64;
 /** Hundreds may arrive in a turn. One more than needed, so that the cache shrinks. */
 const EVICTED_PER_PUT = 2;

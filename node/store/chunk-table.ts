@@ -27,7 +27,7 @@ import type { ChunkTotals, Damage } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
 import type { PayloadRule, PayloadRules } from './reserve/payloads.ts';
 
-/** Between two turns of other work. */
+/** Records between two turns of other work. */
 const COUNTED_MAX = 1024;
 const SLOTS_USED = Buffer.from('slots');
 const NONE = new Uint8Array();

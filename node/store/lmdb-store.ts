@@ -63,7 +63,7 @@ import type { LocalStore } from './ports.ts';
 /** Others on the machine need not read what a node stores and whom it pays. */
 const FILE_MODE = 0o600;
 
-/** At most ten ms of work. */
+/** Changes in a transaction: at most ten ms of work. */
 const GROUP_MAX = 256;
 
 /**
@@ -95,7 +95,7 @@ export async function openOffline(path: string): Promise<Backend> {
 
 export interface ShrinkingBackend extends Backend {
   cutSlots(count: number): void;
-  /** Without empty pages. Only `close` may follow. */
+  /** Copies the index without empty pages. Only `close` may follow. */
   swapIndex(): Promise<void>;
 }
 

@@ -27,7 +27,7 @@ import { WriteBehind } from './write-behind.ts';
 const FIRST_COLLECTION = 1;
 /** Released per transaction, within milliseconds. */
 const DISSOLVE_STEP = 256;
-/** Between two turns of other work: a few milliseconds. */
+/** Chunks between two turns of other work: a few milliseconds. */
 const CHECK_STEP = 64;
 /** Longer references are never pinned. */
 const REFERENCE_SIZE_MAX = 64;

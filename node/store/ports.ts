@@ -85,7 +85,7 @@ export type PushOutcome = 'synced' | 'kept' | 'stored' | 'dropped';
 
 export interface UploadStore {
   openSession(tagUid: number): UploadSession;
-  /** Of closed sessions, in upload order. */
+  /** Pushes of closed sessions, in upload order. */
   pending(afterSequence: number, limit: number): PendingPush[];
   /** Written to a peer: `sent` + 1 while the chunk waits. */
   sent(push: PendingPush): void;
@@ -157,7 +157,7 @@ export interface Reserve {
   /** Called by puts that leave no room within the radius. @returns ends the calls */
   onOverflow(listener: () => void): () => void;
   batches(after: Uint8Array | undefined, limit: number): Promise<Uint8Array[]>;
-  /** For every new visible entry. @returns ends the calls */
+  /** Called for every new visible entry. @returns ends the calls */
   onPut(listener: (bin: number) => void): () => void;
   /** (chunk, batch, stamp) entries. */
   size(): number;
@@ -165,7 +165,7 @@ export interface Reserve {
   /** Entries in the bins from one on. */
   sizeFrom(firstBin: number): number;
   radius(): number;
-  /** At once; durable when it resolves. @param radius 0..31 */
+  /** Takes effect at once; durable when it resolves. @param radius 0..31 */
   setRadius(radius: number): Promise<void>;
   /** @returns ends the calls */
   onRadius(listener: (radius: number, before: number) => void): () => void;

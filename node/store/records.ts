@@ -1,4 +1,4 @@
-/** Up to 2^48, big-endian, to sort as keys. */
+/** Numbers up to 2^48, big-endian, to sort as keys. */
 export const NUMBER_SIZE = 6;
 
 /** Pushes: 16 MiB of chunks, so that a terabyte has some sixty thousand blocks. */
@@ -8,7 +8,7 @@ export function blockOf(sequence: number): number {
   return Math.floor(sequence / BLOCK_SIZE);
 }
 
-/** After every key whose first byte is below 255. */
+/** Sorts after every key whose first byte is below 255. */
 export const END = new Uint8Array(65).fill(0xff);
 export const START = new Uint8Array(1);
 

@@ -85,7 +85,7 @@ export class SortedTable {
     return { run, index: low, at, found: run.keys[at] === text };
   }
 
-  /** In halves; ascending insertions leave full runs. */
+  /** Splits in halves; ascending insertions leave full runs. */
   #divide(index: number, added: number): void {
     const { keys, values } = this.#runs[index] as Run;
     const isLast = index === this.#runs.length - 1 && added === keys.length - 1;

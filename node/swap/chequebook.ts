@@ -137,7 +137,7 @@ export class Chequebook {
     });
   }
 
-  /** Without withdrawals under way: a cheque on their tokens would bounce. */
+  /** The balance without withdrawals under way: a cheque on their tokens would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
     // Before the balance: a withdrawal mined in between counts twice, but is never missed.

@@ -122,7 +122,7 @@ export async function totalPaidOut(
   return (await view(chain, { chequebook, name: 'totalPaidOut' }, signal)).uint(0);
 }
 
-/** By the beneficiary itself. @param recipient 20 bytes */
+/** Cashes by the beneficiary itself. @param recipient 20 bytes */
 export function encodeCash(recipient: Uint8Array, { cumulativePayout, signature }: SignedCheque): string {
   const { data } = tuple(word(recipient), word(cumulativePayout), bytes(signature));
   return selector.cashChequeBeneficiary + toHex(data);

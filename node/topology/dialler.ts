@@ -45,7 +45,7 @@ export interface DiallerDeps {
   readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
   readonly addressBook: AddressBook;
   readonly bins: Bins;
-  /** For introductions only: they take no place in a bin. */
+  /** Overlays for introductions only: they take no place in a bin. */
   readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
   readonly isCommon: (overlayHex: string) => boolean;
@@ -149,7 +149,7 @@ export class Dialler {
     return pause;
   }
 
-  /** On demand: hundreds may be due, few may be dialled. */
+  /** Found on demand: hundreds may be due, few may be dialled. */
   *#due(): Iterable<KnownPeer> {
     const { bins, host } = this.#deps;
     const radius = this.#options.storageRadius();
@@ -243,7 +243,7 @@ export class Dialler {
     }
   }
 
-  /** Perhaps none; undefined without a record. */
+  /** Addresses to dial, perhaps none; undefined without a record. */
   #underlays(peer: KnownPeer): string[] | undefined {
     const record = this.#deps.addressBook.get(peer.overlayHex);
     if (record === undefined) return undefined;

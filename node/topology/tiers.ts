@@ -16,7 +16,7 @@ export class Tiers {
   readonly #own: Uint8Array;
   readonly #usable: () => ByBin;
   readonly #standing: Standing;
-  /** On demand: at a start peers come faster than chunks. */
+  /** Made on demand: at a start peers come faster than chunks. */
   #tiers: readonly ByBin[] | undefined;
 
   /** @param usable by proximity order to us */

@@ -13,7 +13,7 @@ export interface Topology {
   ): Peer | 'self' | undefined;
   /** Peers are known, but no usable one is connected. */
   isCutOff(): boolean;
-  /** Without mere bootnodes, shallow to deep. */
+  /** Connected peers without mere bootnodes, shallow to deep. */
   peers(): readonly Peer[];
   connectedCount(): number;
   /** What `/topology` shows as depth. */
@@ -23,7 +23,7 @@ export interface Topology {
   /** Salud's. @param rating.latencyMs of an answer */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
-  /** By gossip or configuration; dialled as needed. */
+  /** Learnt by gossip or configuration; dialled as needed. */
   addKnown(overlaysHex: readonly string[]): void;
   onChange(listener: () => void): () => void;
   start(): Promise<void>;
@@ -32,7 +32,7 @@ export interface Topology {
 
 export type Reachability = 'Unknown' | 'Public' | 'Private';
 
-/** Of `GET /topology`, without a dialect. */
+/** The answer to `GET /topology`, before a dialect. */
 export interface TopologySnapshot {
   readonly baseAddr: string;
   readonly population: number;

@@ -22,7 +22,7 @@ const ACT_REFUSALS = ['ACT_NOT_FOUND', 'ACT_TIMESTAMP_INVALID', 'ACT_HISTORY_INV
 export const ACT_UPLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_UPLOAD_FAILED'] as const;
 export const ACT_DOWNLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_DOWNLOAD_FAILED'] as const;
 
-/** Of a history or an access list. */
+/** The code for a history or an access list. */
 const NOT_THERE = { CHUNK_NOT_FOUND: 'ACT_NOT_FOUND' } as const;
 
 interface UploadCall {
@@ -33,7 +33,7 @@ interface UploadCall {
 
 export interface Answered {
   readonly reference: Uint8Array;
-  /** Of access-controlled content, 32 bytes. */
+  /** History of access-controlled content, 32 bytes. */
   readonly history?: Uint8Array;
 }
 

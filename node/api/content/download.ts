@@ -37,7 +37,7 @@ const PLAIN_FETCH_HEADERS = {
   lookaheadBufferSize: optional(int, undefined),
 } as const;
 
-/** Per chunk of redundant content, if the request does not say. */
+/** Limit per chunk of redundant content, if the request does not say. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
 /** Single-owner chunks and feeds: not access-controlled. */

@@ -12,7 +12,7 @@ import type { ApiMetrics } from '../metrics.ts';
 /** At once; with redundancy each keeps up to two runs of chunks, a megabyte. */
 const READING_MAX = 128;
 const WAITING_MAX = 1024;
-/** For all downloads: 64 times that of a plain one. */
+/** Bytes ahead for all downloads: 64 times that of a plain one. */
 const AHEAD_TOTAL = 32 * 1024 * 1024;
 /** Limit of one download. */
 const AHEAD_MAX = 2 * 1024 * 1024;

@@ -20,7 +20,7 @@ type RootDownloadCall = Call<ParamTable, ParamTable, typeof ROOT_DOWNLOAD_HEADER
 interface RootContent {
   /** Content-addressed. */
   readonly root: Chunk;
-  /** When it is not the root's address. */
+  /** Set when it is not the root's address. */
   readonly reference?: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
   /** That browsers may read; absent: all. */

@@ -12,7 +12,7 @@ export const PAYMENT_HEADERS = {
   postageStamp: optional(hex, undefined),
 } as const;
 
-/** Besides those that every session has. */
+/** Refusals besides those of every session. */
 export const PAYMENT_REFUSALS = [
   'STAMP_OR_BATCH_REQUIRED',
   'STAMP_MALFORMED',

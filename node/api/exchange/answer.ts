@@ -11,7 +11,7 @@ export interface Answer {
    * the one before, whose memory may be reused.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** With status 101. */
+  /** Goes with status 101. */
   readonly socket?: SocketHandler;
 }
 

@@ -60,7 +60,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly manifestRoom: SharedRoom;
 }
 
-/** Of the dialect or of HTTP. */
+/** A header of the dialect or of HTTP. */
 export type AnswerHeader =
   | HeaderKey
   | 'accept-ranges'
@@ -90,7 +90,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly effect?: Effect;
   /** Answered under every host name, without a token. */
   readonly forProbes?: true;
-  /** Shared with no operation: needs no sandbox. */
+  /** No operation shares the content's origin: it needs no sandbox. */
   readonly ownOrigin?: true;
   /** The same in every row of a path. */
   readonly gates: readonly GateName[];
@@ -112,13 +112,13 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly response?: SchemaName | 'octets' | 'text';
   /** Default: application/octet-stream. */
   readonly mediaType?: string | ((dialect: Dialect) => string);
-  /** Besides those of every answer. */
+  /** Headers besides those of every answer. */
   readonly answerHeaders?: readonly AnswerHeader[];
   /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
   /** 500 or more that a request alone can cause. */
   readonly serverErrors?: readonly ApiErrorCode[];
-  /** Besides those of gates, parameters and body. */
+  /** Errors besides those of gates, parameters and body. */
   readonly refusals?: readonly ApiErrorCode[];
   /** Answers that are neither success nor error of the table. */
   readonly others?: OtherAnswers;

@@ -1,4 +1,4 @@
-/** For tools: the ring of `env/chunk-events.ts`. */
+/** The ring of `env/chunk-events.ts`, for tools. */
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { route } from '../route/route.ts';
 import { hex, uint } from '../values/kinds.ts';

@@ -225,7 +225,7 @@ export const FILE_ROUTES = [
   headOf(FILE, 'headers of a file of a collection'),
 ];
 
-/** For requests that `../by-host.ts` sends here. */
+/** Serves requests that `../by-host.ts` sends here. */
 export const HOST_FILE_ROUTE = route({
   method: 'GET',
   path: '/{path}',

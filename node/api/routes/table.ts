@@ -1,4 +1,4 @@
-/** In any order: literal segments win. */
+/** Routes in any order: literal segments win. */
 import type { Route } from '../route/route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';

@@ -1,4 +1,4 @@
-/** For machines: metrics, the OpenAPI document, crawlers. */
+/** Routes for machines: metrics, the OpenAPI document, crawlers. */
 import { route } from '../route/route.ts';
 
 export const TECHNICAL_ROUTES = [

@@ -127,7 +127,7 @@ export const hex: Kind<Uint8Array> = {
   parse: (value) => (value === '' ? undefined : hexBytes(value)),
 };
 
-/** Either alphabet, padded. */
+/** Base64 of either alphabet, padded. */
 export const base64Text: Kind<string> = {
   schema: { type: 'string', contentEncoding: 'base64url' },
   parse(value) {

@@ -11,7 +11,7 @@ export type Source = 'path' | 'query' | 'header';
 /** Undefined when the value is right. */
 export interface Check<T> {
   (value: T, dialect: Dialect): string | undefined;
-  /** In JSON Schema, for the served document. */
+  /** The rule in JSON Schema, for the served document. */
   readonly keywords?: (dialect: Dialect) => Readonly<Record<string, unknown>>;
 }
 
@@ -64,7 +64,7 @@ export function optional<T, A extends T | undefined>(
   return param as unknown as Param<A extends undefined ? T | undefined : T>;
 }
 
-/** Neither zero nor empty. */
+/** Must be neither zero nor empty. */
 export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
   return { checks: [], ...extras, kind, absent: undefined, required: true } as unknown as Param<T>;
 }

@@ -32,7 +32,7 @@ import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './trac
 /** Some twenty megabytes. */
 const QUEUE_MAX = 8192;
 const BATCH = 512;
-/** Between a span's end and sending. */
+/** Time between a span's end and its sending. */
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
 /** For a stopping node's last spans; its callers wait for 1.5 s. */
@@ -74,7 +74,7 @@ class OpenTelemetry implements Tracing {
   /** Per node: another node's code in this process is not its work. */
   readonly #running = new AsyncLocalStorage<RunningSpan>();
   readonly #kept = new Map<string, SpanContext>();
-  /** When the monotonic clock was 0, for fractions of ms. */
+  /** Wall time at the monotonic clock's zero, for fractions of ms. */
   readonly #origin: number;
 
   constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {

@@ -2,7 +2,7 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
-/** With retries. */
+/** Limit of a request with its retries. */
 const TIMEOUT_MS = 5000;
 
 /** @param url with its path */

@@ -74,7 +74,7 @@ function fromTraceparent(text: string): SpanContext | undefined {
   return contextOf(traceId, spanId, Number.parseInt(flags, 16));
 }
 
-/** Without leading zeros, or with escaped colons. */
+/** May lack leading zeros, and have escaped colons. */
 function fromColons(text: string): SpanContext | undefined {
   const match = /^([0-9a-f]{1,32}):([0-9a-f]{1,16}):[0-9a-f]{0,16}:([0-9a-f]{1,2})$/i.exec(
     text.replace(/%3a/gi, ':'),

@@ -11,7 +11,7 @@ export class SharedRoom {
     return this.#held;
   }
 
-  /** At first nothing; given back on disposal. */
+  /** Holds nothing at first; disposal gives it back. */
   open(): RoomShare {
     let own = 0;
     const resize = (amount: number) => {

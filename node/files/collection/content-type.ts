@@ -115,7 +115,7 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/wasm', bytes: '\0asm' },
 ];
 
-/** After white space, without case, before a space or bracket. */
+/** HTML tags after white space, without case, before a space or bracket. */
 const HTML =
   /^[\t\n\f\r ]*<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]/i;
 const XML = /^[\t\n\f\r ]*<\?xml/;

@@ -9,7 +9,7 @@ import { type CollectionEntry, CollectionError } from './collection.ts';
 import { parseMediaType } from './media-parameters.ts';
 import { decodeQuotedPrintable } from './quoted-printable.ts';
 
-/** With the longest path of a manifest. */
+/** Fits the longest path of a manifest. */
 const PART_HEADER_SIZE_MAX = 20 * 1024;
 /** Outside headers and contents; RFC 2046 allows boundaries of 70 bytes. */
 const LINE_MAX = 4096;

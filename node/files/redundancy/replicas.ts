@@ -57,7 +57,7 @@ export function* makeReplicas(root: Chunk, level: RedundancyLevel): Generator<Ch
 interface ReplicatedDeps {
   readonly getter: ChunkGetter;
   readonly clock: Clock;
-  /** For a chunk that only a replica had. */
+  /** Called for a chunk that only a replica had. */
   readonly keep: (chunk: Chunk) => void;
 }
 

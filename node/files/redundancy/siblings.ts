@@ -16,7 +16,7 @@ export interface Recovery {
   readonly fallback: boolean;
   /** Level for replicas of a root chunk; 0: none. */
   readonly level: RedundancyLevel;
-  /** For a chunk of redundant content. */
+  /** Limit for a chunk of redundant content. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly keep: (chunk: Chunk) => void;

@@ -4,7 +4,7 @@ import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 /** Added to the suggested tip, for fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
 export const TRANSFER_GAS = 21_000n;
-/** Per byte: zero, other (EIP-7623, never below the older rule). */
+/** Gas per byte: zero, other (EIP-7623, never below the older rule). */
 const DATA_GAS = { zero: 10n, other: 40n };
 /** A third of a public block: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;

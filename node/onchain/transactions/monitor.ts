@@ -15,7 +15,7 @@ import { type BlockHeader, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/** Since an unknown transaction used the nonce. Source: Bee v2.8.1 pkg/transaction. */
+/** Blocks since an unknown transaction used the nonce. Source: Bee v2.8.1 pkg/transaction. */
 const CANCELLED_AFTER_BLOCKS = 12;
 /** Test chains keep 64 blocks' states, and no reorganisation goes deeper. */
 const FINAL_AFTER_BLOCKS = 64;
@@ -52,7 +52,7 @@ export class Monitor {
     this.#deps = deps;
   }
 
-  /** At once, and while there is something to follow. */
+  /** Checks at once, and while there is something to follow. */
   watch(): void {
     if (this.#stopping.signal.aborted) return;
     this.#nap.abort();

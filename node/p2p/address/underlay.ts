@@ -111,7 +111,7 @@ export function dialTarget(underlay: string): DialTarget | undefined {
   };
 }
 
-/** By one of these carriers; no relay. */
+/** One of these carriers can dial it; no relay. */
 export function isDialable(underlay: string, carriers = DEFAULT_CARRIERS): boolean {
   const target = dialTarget(underlay);
   if (target === undefined || !carriers.includes(target.carrier)) return false;

@@ -27,7 +27,7 @@ import {
 } from './rules.ts';
 import { Ack, Syn, SynAck } from './wire.ts';
 
-/** For the whole exchange, on each side. */
+/** Limit of the whole exchange, on each side. */
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
 export interface HandshakeOptions {

@@ -52,7 +52,7 @@ export interface YamuxDeps {
   send(bytes: Uint8Array): boolean;
   /** At the end of this turn of the event loop. */
   defer(flush: () => void): void;
-  /** By the other side, with the bytes of its first packet. */
+  /** A stream of the other side, with the bytes of its first packet. */
   accepted(stream: YamuxStream): void;
   /** The channel has to go. */
   broken(error: Error): void;

@@ -11,7 +11,7 @@ import { sourceOf } from './connection-gate.ts';
 
 /** One in ten seconds in the long run. */
 export const FAULTS = { burst: 16, perSecond: 0.1 } as const;
-/** For all peers of one address together. */
+/** Faults of all peers of one address together. */
 export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;
 /** Refusal of such a peer, ms. */
 export const MISCONDUCT_MS = 10 * 60_000;

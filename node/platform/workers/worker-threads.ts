@@ -324,7 +324,7 @@ class Thread {
   }
 }
 
-/** Of the machine; in a container, of its host. */
+/** Idle cores of the machine; in a container, of its host. */
 export class IdleCores {
   readonly #read: () => number;
   #last: number;

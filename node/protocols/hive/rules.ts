@@ -139,7 +139,7 @@ const FIELD_SIZES = [
   ['nonce', 32],
 ] as const;
 
-/** In any order, readable or not. */
+/** The same ones in any order, readable or not. */
 function sameUnderlays(stored: AddressRecord, wire: MessageOf<typeof BzzAddress>): boolean {
   return equalBytes(stored.underlay, wire.underlay) || sortedParts(stored) === sortedParts(wire);
 }

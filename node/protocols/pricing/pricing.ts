@@ -19,7 +19,7 @@ import { PRICING_METRICS } from './metrics.ts';
 import { minimumThreshold } from './rules.ts';
 import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 
-/** Of one announcement, sent or received. */
+/** Limit of one announcement, sent or received. */
 const TIMEOUT_MS = 5_000;
 
 /** An honest peer announces after connecting, and at most once per payment that we make. */

@@ -83,7 +83,7 @@ export interface Acceptance {
   readonly rates: Rates;
 }
 
-/** Before it is sure that the chequebook is one. @throws SwapError */
+/** Checked before it is sure that the chequebook is one. @throws SwapError */
 export function checkParties(cheque: SignedCheque, { mayPayFrom, beneficiary }: Acceptance): void {
   if (!mayPayFrom) throw new SwapError('WRONG_CHEQUEBOOK');
   if (!equalBytes(cheque.beneficiary, beneficiary)) throw new SwapError('WRONG_BENEFICIARY');

@@ -21,7 +21,7 @@ const FAILURE_LOG_MS = 60_000;
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
 
 export interface DiskSpaceDeps {
-  /** For this process; undefined where that is unknown. */
+  /** Bytes for this process; undefined where that is unknown. */
   readonly available: () => number | undefined;
   readonly clock: Clock;
   readonly log: Logger;

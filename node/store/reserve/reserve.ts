@@ -31,7 +31,7 @@ import { type Bin, type BinChanges, binIdOf, binKey, binRange, ReserveBins } fro
 const EPOCH = Buffer.from('reserveEpoch');
 const RADIUS = Buffer.from('reserveRadius');
 const TIMESTAMP_SIZE = 8;
-/** Per transaction: a few milliseconds. */
+/** Entries per transaction: a few milliseconds. */
 const EVICTED_MAX = 64;
 const BATCH_GONE = 'its batch is used up or expired';
 const HANDED_OVER = 'handed over: nodes that are closer hold it';

@@ -154,7 +154,7 @@ class StoredUploadSession implements UploadSession {
     if (session !== undefined) await undoing.run(() => queue.rollback(session));
   }
 
-  /** At once: a change that runs twice must write the same. */
+  /** Assigned at once: a change that runs twice must write the same. */
   #nextPlace(): PushPlace {
     if (this.#nextSequence % BLOCK_SIZE === 0) {
       const block = this.#deps.queue.nextBlock();

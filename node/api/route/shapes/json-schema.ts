@@ -44,7 +44,7 @@ export function oneOf(words: readonly string[]): JsonSchema {
   return { enum: words };
 }
 
-/** Under every name of the dialect, possibly none. */
+/** One field under every name of the dialect, possibly none. */
 export function named(names: readonly string[], shape: JsonSchema): Fields {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }

@@ -15,6 +15,7 @@ export function parseOptionFile(text: string): unknown {
   if (bytes > YAML_MAX)
     throw new Error(`${bytes} bytes of YAML, expected at most ${YAML_MAX}; JSON may be longer`);
   const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
+  // A missing value is no empty text.
   return parse(text, { schema: 'failsafe', customTags: ['null'] }) as unknown;
 }
 

@@ -337,6 +337,7 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
+      // Even then the connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }

@@ -126,6 +126,7 @@ function tarHeader(name: string, size: number): Uint8Array {
   const block = Buffer.alloc(BLOCK_SIZE);
   block.write(name, 0);
   block.write('0000600\0', 100);
+  // Owner and group.
   for (const at of [108, 116]) block.write('0000000\0', at);
   block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
   block.write(`${'0'.repeat(11)}\0`, 136);

@@ -19,6 +19,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
+    // What keeps it from being made is what matters.
     return false;
   }
 }

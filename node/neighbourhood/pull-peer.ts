@@ -331,6 +331,7 @@ export class PullPeer {
         if (signal.aborted || hasLeft(err)) return;
         metrics.errors.inc();
         log.debug({ err, peer: this.#peer.overlayHex, bin: bin.number }, 'pull failed');
+        // The next session asks for it again.
         if (pauseMs === AGAIN_MS.at(-1)) return;
       } finally {
         this.#againSlot.release();

@@ -118,6 +118,7 @@ class ReservePuller implements Puller {
   }
 
   #connected(peer: Peer): void {
+    // An earlier listener may have disconnected it.
     if (peer.closed.aborted || this.#stopped.signal.aborted) return;
     if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));

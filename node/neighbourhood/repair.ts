@@ -60,6 +60,7 @@ class DamageRepair implements Repair {
     this.#next?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#next = undefined;
+      // Damage found during a round is left to the next one.
       if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
       else this.#round = this.#all().finally(() => (this.#round = undefined));
     });

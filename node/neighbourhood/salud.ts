@@ -195,6 +195,7 @@ class PeerHealth implements Salud {
   /** @returns undefined without an answer, or when not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
+    // A peer that leaves ends the stream as well.
     const { signal } = this.#stopped;
     const startedAt = clock.monotonic();
     try {

@@ -13,6 +13,7 @@ export interface SendingChain extends Chain {
   /** @returns the endpoint's hash */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
+  /** Undefined while the transaction is pending, and for an unknown hash. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }

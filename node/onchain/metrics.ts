@@ -24,6 +24,7 @@ export const CALL_METRICS = {
   eth_getBlockByNumber: ofCalls('block_header', 'a block header'),
   eth_getBalance: ofCalls('balance', 'a balance'),
   eth_getTransactionCount: ofCalls('nonce_at', 'the number of mined transactions of an account'),
+  // For the pool: the same method with another parameter.
   eth_getTransactionCount_pending: ofCalls('pending_nonce_at', 'the next nonce of an account'),
   eth_call: ofCalls('eth_call', 'a contract call'),
   eth_getCode: ofCalls('code_at', 'the code of a contract'),

@@ -141,6 +141,7 @@ async function secured(
   const socket = connectTls({
     socket: bare,
     host: name,
+    // An address is no server name (RFC 6066, 3).
     ...(isIP(name) === 0 ? { servername: name } : {}),
     secureContext: trust(),
   });

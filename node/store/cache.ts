@@ -117,6 +117,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     },
     touch(address) {
       if (capacity === 0) return;
+      // Moves the key to the end of the map.
       const key = toHex(address);
       touched.delete(key);
       touched.set(key, address);

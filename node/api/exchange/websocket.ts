@@ -199,6 +199,7 @@ class Session implements Socket {
     const limit = this.#clock.timer(CLOSE_MS, () => this.#websocket.terminate());
     this.#websocket.once('close', () => limit[Symbol.dispose]());
     this.#websocket.close(code, reason);
+    // The client's close frame must be read.
     this.#websocket.resume();
   }
 

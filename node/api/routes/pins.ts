@@ -104,6 +104,7 @@ export const PIN_ROUTES = [
     async handle({ params: { reference }, services: { store } }) {
       if (!(await orElse('UNPIN_CHECK_FAILED', () => store.pins.has(reference))))
         throw new ApiError('NOT_FOUND');
+      // A concurrent request has already unpinned it.
       await orElse('UNPIN_FAILED', () => store.pins.remove(reference));
       return ACKNOWLEDGEMENT;
     },

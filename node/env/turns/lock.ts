@@ -27,6 +27,7 @@ export class Lock {
     try {
       await abortable(promise, signal);
     } catch (error) {
+      // It may have left when the turn was already its own.
       if (!this.#waiting.delete(resolve)) this.#next();
       throw error;
     }

@@ -101,6 +101,7 @@ function readIp6(bytes: Uint8Array): string {
 
 /** @throws MultiaddressError */
 function canonicalIp6(value: string): string {
+  // Other characters could change the meaning of the URL.
   if (!/^[0-9a-fA-F:.]+$/.test(value) || !URL.canParse(`http://[${value}]`)) {
     throw new MultiaddressError(`not an IPv6 address: ${value}`);
   }

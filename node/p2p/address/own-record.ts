@@ -36,6 +36,7 @@ export class OwnRecord {
       state: KeyValueStore;
       clock: Clock;
       log: Logger;
+      /** 20 bytes; undefined: none. Constant from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
       given?: AddressRecord | undefined;
     },

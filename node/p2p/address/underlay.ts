@@ -98,6 +98,7 @@ export interface DialTarget {
 const TARGET =
   /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/(\d+)(?:(\/ws)|(\/wss|\/tls(?:\/sni\/([^/]+))?\/ws))?(?:\/p2p\/[^/]+)?$/;
 
+/** @returns undefined for an address of another form: a relay, another transport */
 export function dialTarget(underlay: string): DialTarget | undefined {
   const match = TARGET.exec(underlay);
   if (match === null) return undefined;

@@ -86,6 +86,7 @@ function decodeField(message: Values, field: Field, wire: number, input: Input):
   }
 }
 
+/** Repeated numbers are accepted both packed and one by one. */
 function decodePacked(list: Value[], field: Field, wire: number, input: Input): void {
   if (wire === WIRE_TYPE[field.scalar]) {
     list.push(input.scalar(field.scalar));

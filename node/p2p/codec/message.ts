@@ -31,4 +31,5 @@ type ValueOf<K> = K extends ScalarKind
 
 type ElementOf<E> = E extends MessageTable ? MessageOf<E> : ValueOf<E>;
 
+/** Every scalar is present (zero when absent on the wire); embedded messages may be undefined. */
 export type MessageOf<T extends MessageTable> = { -readonly [F in keyof T]: ValueOf<T[F][1]> };

@@ -195,6 +195,7 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
+      // Full only for a moment: the storer's radius grows, or it hands chunks over.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }

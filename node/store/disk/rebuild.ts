@@ -109,6 +109,7 @@ class Rebuild {
         tx.put(table, key, value);
       });
     }
+    // Recovered pushes form a session of their own.
     this.#nextPush = unusedBlock(this.#deps.backend) * BLOCK_SIZE;
   }
 

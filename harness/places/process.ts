@@ -239,15 +239,15 @@ export class ProcessDriver implements Driver {
 
   async close(): Promise<void> {}
 
-  /** Only the chain writes compiled code when it ends; nodes read what one run left. */
+  /** The chain and tampered nodes write compiled code when they end; other nodes read what one run left. */
   #launchOf(part: Part): Launch {
     const { compileCache } = this.#options;
     const command = commandOf(part);
     if (part.kind !== 'node') return { command, compileCache: compileCache('tools') };
     const compiled = part.flavour.compile?.();
-    // Tampered nodes are few, and run from the sources.
-    if (compiled === undefined || !isSameProgram(command, compiled))
-      return { command, compileCache: undefined };
+    if (compiled === undefined) return { command, compileCache: undefined };
+    // Tampered nodes are few, and run from the sources: what one has compiled is left to the next.
+    if (!isSameProgram(command, compiled)) return { command, compileCache: compileCache('tools') };
     // All nodes that this process starts use one bundle.
     this.#bundle ??= currentBundle(command, compileCache('nodes'));
     return launchOf(command, this.#bundle);

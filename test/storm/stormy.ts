@@ -20,17 +20,17 @@ interface Least {
   readonly beforeKills?: number;
 }
 
-/** @param set parameters of the storm */
+/** @param definition of the cluster @param set parameters of the storm */
 export async function losesNothing(
-  driver: StartingDriver,
+  definition: { readonly driver: StartingDriver; readonly nodes?: number },
   set: Readonly<Record<string, string>>,
   least: Least,
 ): Promise<void> {
-  const folder = temporaryFolder(`svcnet-storm-${driver}`);
+  const folder = temporaryFolder(`svcnet-storm-${definition.driver}`);
   const { scenarios, report } = await runScenarios({
     planned: planScenarios([storm], new Map(Object.entries(set))),
     seed: 3n,
-    definition: { driver },
+    definition,
     stateDir: join(folder, 'state'),
     report: join(folder, 'run'),
     name: 'storm',

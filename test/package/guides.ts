@@ -147,12 +147,16 @@ set -eEuo pipefail
 trap 'echo "failed: $BASH_COMMAND" >&2' ERR
 end() { for state in .svcnet elsewhere; do SVCNET_STATE=$state npx svcnet down --all; done; }
 trap 'end >/dev/null' EXIT
+through=npx
+found() {
+  if [ "$1" = svcnet ] && [ "$through" = '' ]; then "$INSTALLED/$@"; else through=; command npx "$@"; fi
+}
 npx() {
   case "$1 $2" in
-    'svcnet load') command npx "$@" --duration 5s || [ $? = 99 ] ;;
-    'svcnet compare') command npx "$@" || [ $? = 1 ] ;;
-    'svcnet ui') command npx "$@" || [ $? = 130 ] ;;
-    *) command npx "$@" ;;
+    'svcnet load') found "$@" --duration 5s || [ $? = 99 ] ;;
+    'svcnet compare') found "$@" || [ $? = 1 ] ;;
+    'svcnet ui') found "$@" || [ $? = 130 ] ;;
+    *) found "$@" ;;
   esac
 }
 curl() {
@@ -261,7 +265,7 @@ async function play(page: string, { folder, env, bee, shift }: Machine): Promise
   try {
     await promisify(execFile)('bash', ['-c', script], {
       cwd,
-      env: { ...env, BROWSER: browser, BEE: bee },
+      env: { ...env, BROWSER: browser, BEE: bee, INSTALLED: join(folder, 'node_modules/.bin') },
       maxBuffer: 64 * 2 ** 20,
     });
     return undefined;

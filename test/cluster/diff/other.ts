@@ -15,11 +15,11 @@ function refreshed(more: string): Edit {
 
 const CHANGES: Readonly<Record<string, readonly Edit[]>> = {
   none: [],
-  pushsync: [served('pushsync', '1n')],
   // A multiple of the unit of prices.
   retrieval: [served('retrieval', '10_000n')],
-  // What it pays, and what time forgives its peers.
-  payer: [
+  // What it asks for pushes, what it pays, and what time forgives its peers.
+  prices: [
+    served('pushsync', '1n'),
     {
       file: 'protocols/retrieval/retrieval.ts',
       from: 'accounting.price(peer.overlay, wanted.address), originated',

@@ -47,6 +47,8 @@ const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
 /** Times are shortened by this factor, again and again. */
 const SHARE = 0.5;
+/** A report counts requests, of which an operation makes several. */
+const SCHEDULED = 'scheduled operation';
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
   /** Also runs code and programs of a run that was not made here. */
@@ -232,9 +234,10 @@ class Minimiser {
       else await lowered(first, 1, fewer);
     }
     const operations = this.#best.schedule?.operations ?? [];
-    await shortened(operations, (rest) =>
-      this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),
-    );
+    await shortened(operations, (rest) => {
+      const candidate = withOperations(this.#best, rest);
+      return this.#try(candidate, operationsText(candidate));
+    });
     for (;;) {
       const shorter = sooner(this.#best, SHARE);
       const ms = shorter.schedule?.durationMs ?? 0;
@@ -340,16 +343,21 @@ function parametersOf({ recipe }: Case): Readonly<Record<string, unknown>> {
   return recipe.scenarios[0]?.parameters ?? {};
 }
 
+/** Without downloads of dropped uploads: what the candidate has. */
+export function operationsText(candidate: Case | undefined): string {
+  return plural(candidate?.schedule?.operations.length ?? 0, SCHEDULED);
+}
+
 export function progressText({ runs, attempts, from, to, trying, last }: Progress): string {
   return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ENDING_TEXTS[last]}`;
 }
 
-/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 operations, 5.0 s of 60.0 s` */
+/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 scheduled operations, 5.0 s of 60.0 s` */
 function sizeText(from: Size, to: Size): string {
   return [
     `${to.nodes} of ${plural(from.nodes, 'node')}`,
     ...(from.faults === 0 ? [] : [`${to.faults} of ${plural(from.faults, 'fault')}`]),
-    ...(from.operations === 0 ? [] : [`${to.operations} of ${plural(from.operations, 'operation')}`]),
+    ...(from.operations === 0 ? [] : [`${to.operations} of ${plural(from.operations, SCHEDULED)}`]),
     ...(from.durationMs === 0 ? [] : [`${formatMs(to.durationMs)} of ${formatMs(from.durationMs)}`]),
   ].join(', ');
 }

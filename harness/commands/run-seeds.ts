@@ -53,15 +53,14 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   let ran = 0;
   const running = new Set<bigint>();
   const show = () => {
+    const failed = `${failures.length} failed`;
+    // What runs is shown beside its pace, what has ended with the pace of all.
     const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
-    const told = [
-      ...(ran === 0 ? [] : [`${perMinute.toFixed(1)} seeds/min`]),
-      `${failures.length} failed`,
-      ...(running.size === 0
-        ? []
-        : [`running ${running.size === 1 ? 'seed' : 'seeds'} ${someOf([...running])}`]),
-    ];
-    display?.detail(told.join(' · '));
+    display?.detail(
+      running.size === 0
+        ? `${ran === 0 ? '' : `${perMinute.toFixed(1)} seeds/min · `}${failed}`
+        : `${failed} · running ${running.size === 1 ? 'seed' : 'seeds'} ${someOf([...running])}`,
+    );
     display?.progress(ran, of, 'seeds');
   };
   const job = async (): Promise<void> => {

@@ -89,7 +89,10 @@ export class StepDisplay {
   }
 
   progress(done: number, total: number, unit: string): void {
-    if (this.#state !== undefined) this.#state.part = { done, total, unit };
+    const state = this.#state;
+    if (state === undefined) return;
+    const atMs = state.part?.done === done ? state.part.atMs : elapsedOf(state);
+    state.part = { done, total, unit, atMs };
   }
 
   end(succeeded: boolean, ms?: number): void {

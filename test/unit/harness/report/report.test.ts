@@ -330,7 +330,7 @@ test('without a terminal a long step reports its progress and speed every five s
   display.progress(2500, 18_944, 'chunks');
   await clock.advance(1000);
   expect(written.splice(0)).toEqual([
-    expect.stringMatching(/^ {2}… ledger +2,500 of 18,944 chunks, 500\/s, 32\.9 s left +5\.0 s\n$/),
+    expect.stringMatching(/^ {2}… ledger +2,500 of 18,944 chunks, 625\/s, 25\.3 s left +5\.0 s\n$/),
   ]);
   display.end(true);
   await clock.advance(60_000);
@@ -349,7 +349,7 @@ test('a running step shows the time of its cluster, not the time of the machine'
   await machine.advance(5000);
   expect(written).toEqual([
     expect.stringMatching(
-      /^ {2}… storm +50 of 100 operations, 0\.8\/s, 1 min 0 s left +1:02\.345 1 min 0 s\n$/,
+      /^ {2}… storm +50 of 100 operations, 50\.0\/min, 1 min 0 s left +1:02\.345 1 min 0 s\n$/,
     ),
   ]);
   display.end(true);
@@ -361,10 +361,14 @@ test('a terminal shows the bar, the rate and the remaining time of the running s
   const display = new StepDisplay({ width: 140, colour: false, live: true }, (text) => void (shown = text));
   display.start('upload');
   display.detail('on node-0');
-  display.progress(50, 200, 'uploads');
   await clock.advance(2000);
+  display.progress(50, 200, 'uploads');
+  await clock.advance(1000);
+  // The same again is no progress.
+  display.progress(50, 200, 'uploads');
+  await clock.advance(1000);
   expect(shown).toMatch(
-    /upload +on node-0 {2}█{5}░{15} 25 % {2}50 of 200 uploads, 25\.0\/s, 6\.0 s left {2}2\.0 s/,
+    /upload +on node-0 {2}█{5}░{15} 25 % {2}50 of 200 uploads, 25\.0\/s, 4\.0 s left {2}4\.0 s/,
   );
   display.end(true);
 });

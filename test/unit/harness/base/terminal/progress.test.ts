@@ -44,12 +44,16 @@ test('on a terminal a start that fails ends its list and nothing else', async ()
 });
 
 test.each([
-  [{ done: 0, total: 10, unit: 'chunks' }, 5000, '0 of 10 chunks'],
-  [{ done: 1, total: 10, unit: 'chunks' }, 1000, '1 of 10 chunks'],
-  [{ done: 5, total: 10, unit: 'chunks' }, 2000, '5 of 10 chunks, 2.5/s, 2.0 s left'],
-  [{ done: 10, total: 10, unit: 'chunks' }, 2000, '10 of 10 chunks'],
+  [{ done: 0, total: 10, unit: 'chunks', atMs: 0 }, 5000, '0 of 10 chunks'],
+  [{ done: 1, total: 10, unit: 'chunks', atMs: 1000 }, 1000, '1 of 10 chunks'],
+  [{ done: 5, total: 10, unit: 'chunks', atMs: 2000 }, 2000, '5 of 10 chunks, 2.5/s, 2.0 s left'],
+  [{ done: 10, total: 10, unit: 'chunks', atMs: 2000 }, 2000, '10 of 10 chunks'],
+  // Nothing is done since: the rate stays, and what is left falls until it is not known.
+  [{ done: 2, total: 4, unit: 'seeds', atMs: 60_000 }, 60_000, '2 of 4 seeds, 2.0/min, 1 min 0 s left'],
+  [{ done: 2, total: 4, unit: 'seeds', atMs: 60_000 }, 90_000, '2 of 4 seeds, 2.0/min, 30.0 s left'],
+  [{ done: 2, total: 4, unit: 'seeds', atMs: 60_000 }, 150_000, '2 of 4 seeds, 2.0/min'],
   [
-    { done: 5000, total: 2_000_000, unit: 'chunks' },
+    { done: 5000, total: 2_000_000, unit: 'chunks', atMs: 2000 },
     2000,
     '5,000 of 2,000,000 chunks, 2,500/s, 13 min 18 s left',
   ],

@@ -5,7 +5,10 @@ import { TIMER_MAX_MS } from './units.ts';
 const wallTime = Date.now;
 const monotonicTime = performance.now.bind(performance);
 
-/** Time as nodes and the harness see it: only the edges that make a `Clock` read the machine's. */
+/**
+ * Time as nodes and the harness see it. Both receive a `Clock`: only the edges that make one read the machine's.
+ * The simulation runs the same code on a virtual clock.
+ */
 export interface Clock {
   /** Wall time, milliseconds since the unix epoch. */
   now(): number;
@@ -15,16 +18,16 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. Leaves no timer behind. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves in a later turn of the event loop, after waiting sockets and timers have been served. */
+  /** Resolves in a later turn of the event loop: waiting sockets and timers have been served by then. */
   turn(): Promise<void>;
   /**
-   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline. In per-chunk code it is disposed in
-   * `finally`: the engine needs 0.5 µs for a `using`.
+   * Calls `wake` once after `ms`, unless disposed before. Cheaper than a deadline: no signal, no listener. In
+   * per-chunk code it is disposed in `finally`: the engine needs 0.5 µs for a `using`.
    * @param inBackground it does not keep the process alive
    */
   timer(ms: number, wake: () => void, inBackground?: boolean): Disposable;
   /**
-   * Aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first.
+   * A signal that aborts with a `TimeoutError` after `ms`, or with `parent`'s reason when that aborts first.
    * @param inBackground it does not keep the process alive
    */
   deadline(ms: number, parent?: AbortSignal, inBackground?: boolean): Deadline;

@@ -66,7 +66,7 @@ export interface ContractAddresses {
 
 export interface FundedAccount {
   address: string;
-  /** Wei. */
+  /** wei */
   native: bigint;
   /** Token units: 10^16 are one token. */
   tokens: bigint;

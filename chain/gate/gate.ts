@@ -27,8 +27,9 @@ const REFUSED = -32_000;
 const ENDED_KEPT = 1000;
 const CLIENTS_MAX = 1000;
 
-/** Counts of a client's requests. */
+/** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
 export interface GateCount {
+  /** Requests of this client. */
   requests: number;
   /** Requests that an injected fault has met. */
   met: number;

@@ -1,7 +1,7 @@
 /** `number`: far ahead. `logs`: none. `balance`: nothing. `other`: another request's answer. */
 export const WRONG_ANSWERS = ['number', 'logs', 'balance', 'other'] as const;
 
-/** Wrong answers of the endpoint: other values, an old head, or no new blocks. */
+/** Wrong answers of the endpoint: other values, an old head, a fork. */
 export type WrongAnswer =
   | { readonly kind: 'wrong'; readonly what: (typeof WRONG_ANSWERS)[number] }
   /** It is this many blocks behind. */

@@ -30,6 +30,7 @@ export interface ChunkPutter {
 
 export class ChunkNotFoundError extends Error {
   readonly code = 'CHUNK_NOT_FOUND';
+  /** Hex. */
   readonly address: string;
 
   constructor(address: string, options?: ErrorOptions) {

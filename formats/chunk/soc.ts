@@ -13,7 +13,7 @@ const SOC_SIZE_MIN = WRAPPED_OFFSET + SPAN_SIZE;
 /** Anyone can sign as the owner of dispersed replicas, so their ids are bound to what they wrap (`data-formats.md` 3.6). */
 const REPLICA_OWNER = fromHex('dc5b20847f43d67928f49cd4f85d696b5a7617b5');
 
-/** What a single-owner chunk is made of. */
+/** What a single-owner chunk is made of: 32 bytes, 65 bytes, and the wrapped chunk with its span. */
 export interface SocParts {
   /** 32 bytes. */
   readonly id: Uint8Array;

@@ -14,6 +14,7 @@ export const STAMP_SIZE = SIGNATURE_OFFSET + SIGNATURE_SIZE;
 
 /** What is attached to one chunk. Layout: `data-formats.md` 6.2. */
 export interface Stamp {
+  /** 32 bytes. */
   readonly batchId: Uint8Array;
   /** 8 bytes: bucket BE4 ‖ index in bucket BE4. */
   readonly index: Uint8Array;

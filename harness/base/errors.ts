@@ -49,7 +49,7 @@ export type HarnessErrorCode =
  */
 export class HarnessError extends Error {
   readonly code: HarnessErrorCode;
-  /** A second paragraph: log lines, the command to try. */
+  /** A second paragraph for people: log lines, the command to try. */
   readonly hint: string | undefined;
 
   constructor(

@@ -2,7 +2,7 @@
 import { HarnessError, messageOf } from './errors.ts';
 import { readFileLimited } from './read-limited.ts';
 
-/** Neither: the node requires none. */
+/** Where a token is: here, or in a file. Neither: the node requires none. */
 export interface TokenSource {
   readonly token?: string | undefined;
   /** Absolute path. */

@@ -32,9 +32,9 @@ const SET_UP_TIMEOUT_MS = 2 * SEND_TIMEOUT_MS;
 /** An event as the endpoint returns it, all hex with `0x`. */
 export interface ChainEvent {
   readonly address: string;
-  /** Its kind, and indexed values. */
+  /** The event's kind, and its indexed values. */
   readonly topics: readonly string[];
-  /** Other values, a word each. */
+  /** The other values, one word each. */
   readonly data: string;
   /** Number of its block. */
   readonly blockNumber: string;
@@ -52,22 +52,22 @@ export type BlockReaders = (
 ) => Promise<readonly string[]>;
 
 /**
- * A chain for tests and commands.
- * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts at its gate,
- *   where it has no control endpoint, and ClientError when that refuses
+ * Operations on the chain for tests and commands.
+ * @throws HarnessError `CHAIN_FAILED` from what reads it; `CHAIN_UNCONTROLLED` from what changes it or counts
+ * at its gate, where it has no control endpoint, and ClientError when that refuses
  */
 export class Chain {
   /** Id of the chain. */
   readonly chainId: number;
-  /** 0: an attached network's unknown one. */
+  /** 0: unknown, for an attached network. */
   readonly networkId: number;
-  /** @throws HarnessError `CONTRACT_UNKNOWN` from an unknown address's getter */
+  /** @throws HarnessError `CONTRACT_UNKNOWN` from the getter of an unknown address */
   readonly contracts: Contracts;
-  /** Block from which the contracts exist. */
+  /** Number of the block from which the contracts exist. */
   readonly startBlock: number;
-  /** As defined; `setBlockTime` does not change it. */
+  /** As the cluster was defined; `setBlockTime` changes the chain's pace, not this. */
   readonly blockTimeMs: number;
-  /** Some node tells time by the blocks: they are mined in real time and never on demand. */
+  /** Some node tells time by the blocks, so they are mined in real time and never on demand. */
   readonly steady: boolean;
   #witness: BreakWitness | undefined;
   /** By this process: `node id`, both empty for all nodes. */
@@ -106,30 +106,33 @@ export class Chain {
         : new HttpClient({ node: 'chain', base: control, token, tokenFile, foreign, clock });
   }
 
-  /** JSON-RPC endpoint; empty: no chain. A provider's holds an account's key. */
+  /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. A provider's holds the key of an account. */
   get rpc(): string {
     return this.#url;
   }
 
-  /** The endpoint without user, query and keys. */
+  /** The same for people and documents: without user, query and keys. */
   get shownRpc(): string {
     return shownUrl(this.#url);
   }
 
-  /** It can be made to mine, fund and fail. */
+  /** Whether it can be made to mine, fund and fail. */
   get controlled(): boolean {
     return this.#control !== undefined;
   }
 
   /**
-   * Its token, for other clients of its JSON-RPC endpoint: `evm_` and `anvil_` methods need it, as `Authorization: Bearer
-   * TOKEN`. `call` sends it by itself. Undefined: unknown.
+   * Its token, for other clients of its JSON-RPC endpoint: `evm_` and `anvil_` methods need it, as
+   * `Authorization: Bearer TOKEN`. `call` sends it by itself. Undefined: it is not known.
    */
   accessToken(): string | undefined {
     return this.#authorization.headers()['authorization']?.replace('Bearer ', '');
   }
 
-  /** @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, also when it cannot be reached */
+  /**
+   * @throws HarnessError `CHAIN_FAILED` with the method and the endpoint's message, including when it cannot
+   * be reached
+   */
   async call<T = unknown>(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<T> {
     if (this.#rpc === undefined) throw new HarnessError('CHAIN_FAILED', `${method}: the nodes have no chain`);
     try {
@@ -150,11 +153,11 @@ export class Chain {
   }
 
   /**
-   * Mines at once, whatever the block time, and waits until every running node has read the last block: what follows must
-   * not meet nodes for which a batch has not ended.
-   * @param options.force also on a steady chain, whose nodes then lose track of it unless none runs yet
+   * Mines at once, whatever the block time, and waits until every running node has read the last of the blocks:
+   * what follows must not meet nodes for which a batch has not ended yet.
+   * @param options.force even on a steady chain, whose nodes then lose track of it unless none runs yet
    * @param options.wait `false`: does not wait for the nodes
-   * @returns names of the nodes that have not read it within 15 s
+   * @returns names of the nodes that have not read it within 15 s, because they do not answer or their endpoint fails
    * @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED`
    */
   async mine(
@@ -203,13 +206,13 @@ export class Chain {
     this.#witness?.mended('chain', 'blocks');
   }
 
-  /** @param ms of real time between blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** @param ms real milliseconds between two blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setBlockTime(ms: number): Promise<void> {
     await command(this.#controlled('its pace cannot be changed'), `/block-time?ms=${ms}`);
   }
 
   /**
-   * Adds to an account. @param address 40 hex digits, `0x` optional; amounts in base units
+   * Adds to the balances of an account. @param address 40 hex digits, `0x` optional; amounts in base units
    * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void> {
@@ -241,8 +244,8 @@ export class Chain {
   }
 
   /**
-   * Calls a view of a contract.
-   * @param signature without texts and lists @param at block number, of the last sixty or so; default: the head
+   * Calls a view of a contract and returns numbers.
+   * @param signature of a view without texts and lists @param at block number, of the last sixty or so; default: the head
    * @returns its first word @throws HarnessError `CHAIN_FAILED` with the contract's reason
    */
   async view(
@@ -254,7 +257,7 @@ export class Chain {
     return (await this.words(contract, signature, values, at))[0] as bigint;
   }
 
-  /** Returns all words. */
+  /** The same, returning all words. */
   async words(
     contract: string,
     signature: string,
@@ -268,7 +271,7 @@ export class Chain {
     throw new HarnessError('CHAIN_FAILED', `${contract} says nothing to ${signature}: is it that contract?`);
   }
 
-  /** Oldest first. @param signature such as `Transfer(address,address,uint256)` @param to block number */
+  /** Events of one kind, oldest first. @param signature such as `Transfer(address,address,uint256)` @param to block number */
   async events(
     signature: string,
     { contract, to }: { contract?: string; to?: number } = {},
@@ -282,7 +285,7 @@ export class Chain {
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
   }
 
-  /** Owner, 40 hex digits, and the block that created it; undefined: no such batch. */
+  /** Owner of a batch, 40 hex digits, and the block that created it; undefined: there is no such batch. */
   async batch(id: string): Promise<{ readonly owner: string; readonly block: number } | undefined> {
     const { postageStamp: contract } = this.contracts;
     const created = await this.events(BATCH_CREATED, { contract });
@@ -295,7 +298,7 @@ export class Chain {
   }
 
   /**
-   * Calls a contract as a key's owner, perhaps a node, and waits for the block.
+   * Calls a contract as the owner of a key, which may also be a node's account, and waits for the block.
    * @param key 32 bytes @throws HarnessError `CHAIN_FAILED` when the transaction fails
    */
   async send(
@@ -322,28 +325,31 @@ export class Chain {
   }
 
   /**
-   * Token units per accounting unit, and the deduction from a peer's first cheque. Nodes read both periodically.
-   * @throws HarnessError `CHAIN_UNCONTROLLED`
+   * Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. Nodes read
+   * both periodically. @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void> {
     const query = Object.entries(change).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('prices cannot be set'), `/swap-price?${query.join('&')}`);
   }
 
-  /** A batch's cost from now on: price of a chunk and block, token units, and the interval of payment. */
+  /**
+   * What a batch costs from now on: the price of one chunk and block, token units, and the interval at which
+   * it is paid.
+   */
   async batchTerms(): Promise<{ readonly storagePrice: bigint; readonly blockTimeMs: number }> {
     const storagePrice = await this.view(this.contracts.postageStamp, 'lastPrice()');
     return { storagePrice, blockTimeMs: this.blockTimeMs };
   }
 
-  /** @param price of a chunk and block, token units; at least 24,000 @throws HarnessError `CHAIN_UNCONTROLLED` */
+  /** @param price of one chunk and block, token units; not below 24,000 @throws HarnessError `CHAIN_UNCONTROLLED` */
   async setStoragePrice(price: bigint): Promise<void> {
     await command(this.#controlled('prices cannot be set'), `/storage-price?price=${price}`);
   }
 
   /**
-   * As its owner: transactions fail until it is resumed.
-   * @throws ClientError `http.409` when it is paused
+   * As its owner: its transactions fail until it is resumed.
+   * @throws ClientError `http.409` when it is paused already
    */
   async pauseContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
@@ -357,7 +363,7 @@ export class Chain {
   }
 
   /**
-   * Replaces the last blocks with empty ones: effects are undone, transactions are lost.
+   * Replaces the last blocks with as many empty ones: their effects are undone, their transactions are lost.
    * @throws HarnessError `CHAIN_UNCONTROLLED`
    */
   async reorganise(blocks: number): Promise<void> {
@@ -366,9 +372,9 @@ export class Chain {
   }
 
   /**
-   * The endpoint fault that one node, or every node, sees. Needs `chain.gate` in the definition.
-   * @param fault `none` ends it @param id of an additional fault; without it there is one per node, and one for all nodes
-   * @throws ClientError `http.400` without gate
+   * Sets the endpoint fault that one node, or every node, sees. Only with `chain.gate` in the definition.
+   * @param fault `none` ends it @param id of a fault that adds to others; without it there is one fault per
+   * node, and one for all nodes @throws ClientError `http.400` without gate
    */
   async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string, id?: string): Promise<void> {
     const { kind, ...more } = fault;
@@ -387,7 +393,7 @@ export class Chain {
   }
 
   /**
-   * The whole state, for another chain to start from.
+   * Saves the whole state, for another chain to start from.
    * @param folder for that chain's `stateFolder`; does not exist yet
    */
   async save(folder: string): Promise<void> {
@@ -399,12 +405,15 @@ export class Chain {
     writeState(folder, { ...saved, dump: Buffer.from(saved.dump, 'base64') }).close();
   }
 
-  /** Each node's calls through the gate, with those affected by a fault. */
+  /** Each node's calls through the gate, and those affected by a fault. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
     return (await this.#gateState()).clients ?? {};
   }
 
-  /** Affected by each fault, with recently ended ones; undefined: no gate. */
+  /**
+   * Calls that each fault has affected, by its id, including recently ended faults; undefined: there is no
+   * gate.
+   */
   async rpcCallsMet(): Promise<Readonly<Record<string, number>> | undefined> {
     return (await this.#gateState()).rpcFaults;
   }

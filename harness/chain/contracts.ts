@@ -1,6 +1,6 @@
 import { HarnessError } from '../base/errors.ts';
 
-/** `0x` and 40 hex digits each. */
+/** Addresses of the contracts of a network, `0x` and 40 hex digits each. */
 export interface Contracts {
   readonly token: string;
   readonly postageStamp: string;

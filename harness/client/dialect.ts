@@ -1,12 +1,12 @@
 /** Names that differ between the HTTP API's two dialects (`http-api-completion.md` 1.1). */
 export const DIALECT_NAMES = ['svc', 'swarm'] as const;
-/** `svc` of this package, `swarm` of Bee. */
+/** Names and values that a node uses on HTTP: `svc` of this package, `swarm` of Bee. */
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
-/** Names that differ between dialects. */
+/** Names on HTTP that differ between the dialects. */
 export interface Dialect {
   readonly name: DialectName;
-  /** Prefix of headers. */
+  /** Prefix of request and response headers. */
   readonly headerPrefix: string;
   /** Path segment of files and collections. */
   readonly files: string;

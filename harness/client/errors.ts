@@ -4,7 +4,7 @@
  */
 import { inLine } from '../base/foreign-text.ts';
 
-/** The transport's failure, an answer that names its cause, or just its status. */
+/** What kind of failure it was: the transport's, an answer that names its cause, or just its status. */
 export type ClientErrorClass =
   | 'client.timeout'
   | 'client.connect'
@@ -18,25 +18,25 @@ export type ClientErrorClass =
   | 'retr.not_found'
   | `http.${number}`;
 
-/** Fields of a `ClientError`. */
+/** What a `ClientError` is made of. */
 export interface ClientErrorFields {
   readonly class: ClientErrorClass;
   readonly node: string;
   readonly method: string;
   readonly path: string;
-  /** Undefined: no answer arrived. */
+  /** HTTP status; undefined when no answer arrived. */
   readonly status?: number | undefined;
-  /** `field: error` lines. */
+  /** `field: error` lines of the answer. */
   readonly reasons?: readonly string[];
   readonly cause?: unknown;
 }
 
-/** A request without an answer, or answered with an error; `class` says which kind. */
+/** A request that a node did not answer, or answered with an error. `class` says which kind of failure it was. */
 export class ClientError extends Error {
   readonly code = 'CLIENT_ERROR';
   readonly class: ClientErrorClass;
   readonly node: string;
-  /** HTTP status; undefined: no answer. */
+  /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined;
   readonly reasons: readonly string[];
 

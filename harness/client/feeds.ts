@@ -16,9 +16,9 @@ const HASH_SIZE = 32;
 const SIGNATURE_SIZE = 65;
 const INDEX_MAX = 2n ** 64n - 1n;
 
-/** A node's answer for a single-owner chunk. */
+/** What a node answers for a single-owner chunk. */
 export interface SocContent {
-  /** Content whose root it wraps. */
+  /** The content whose root the chunk wraps. */
   readonly data: Uint8Array;
   /** Hex. */
   readonly signature: string;
@@ -26,7 +26,7 @@ export interface SocContent {
 
 /** An update of a feed. */
 export interface FeedContent extends SocContent {
-  /** Index of this update, from 0. */
+  /** Of this update, from 0. */
   readonly index: bigint;
   /** Index of the update to make next. */
   readonly next: bigint;
@@ -46,7 +46,7 @@ export class SocClient {
 
   /**
    * @param owner chain address, 40 hex digits @param soc 32 bytes of id, 65 of signature, span and payload
-   * @throws ClientError `http.401` when they do not match
+   * @throws ClientError `http.401` when they do not belong together
    */
   async upload(
     owner: string,
@@ -87,13 +87,13 @@ export class FeedsClient {
     this.#soc = soc;
   }
 
-  /** Leads to the latest update. @param owner 40 hex digits @param topic 32 bytes */
+  /** A manifest that leads to the latest update. @param owner 40 hex digits @param topic 32 bytes */
   async create(owner: string, topic: Uint8Array, options: UploadOptions = {}): Promise<Uploaded> {
     const where = 'feeds.create';
     return this.#uploads.send({ where, path: feedPath(where, owner, topic), body: '' }, options);
   }
 
-  /** @param update.wrapped span and payload of the chunk @returns its address */
+  /** @param update.wrapped span and payload of the update's chunk @returns its address */
   async update(
     owner: Signer,
     { topic, index, wrapped }: { topic: Uint8Array; index: bigint; wrapped: Uint8Array },
@@ -107,7 +107,7 @@ export class FeedsClient {
     return this.#soc.upload(toHex(owner.address), socParts(soc.data), options);
   }
 
-  /** @param options.after first index @throws ClientError `http.404` without updates */
+  /** @param options.after index to start from @throws ClientError `http.404` for a feed without updates */
   async latest(
     owner: string,
     topic: Uint8Array,

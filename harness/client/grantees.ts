@@ -4,11 +4,11 @@ import type { HttpClient } from './http.ts';
 import type { Uploads } from './transfers.ts';
 import type { UploadOptions } from './types.ts';
 
-/** A new list has a new reference, in a new version of its history. */
+/** A new list is stored under a new reference, in a new version of its history. */
 export interface GranteeList {
   /** 128 hex digits. */
   readonly reference: string;
-  /** 64 hex digits, for later uploads and downloads. */
+  /** 64 hex digits: what uploads and downloads refer to from now on. */
   readonly history: string;
 }
 
@@ -29,14 +29,17 @@ export class GranteesClient {
     this.#uploads = uploads;
   }
 
-  /** @param options.actHistory of their content; default: a new one */
+  /** @param options.actHistory of the content that they may read; a new one when absent */
   async create(grantees: readonly string[], options: UploadOptions = {}): Promise<GranteeList> {
     const where = 'grantees.create';
     expectKeys(where, grantees);
     return this.#change({ where, method: 'POST', path: '/grantee', change: { grantees } }, options);
   }
 
-  /** A revoked grantee can still read earlier uploads. @throws ClientError `http.400` without one to revoke */
+  /**
+   * A revoked grantee can still read what was uploaded before. @throws ClientError `http.400` when there is
+   * no one to revoke
+   */
   async patch(
     { reference, history }: GranteeList,
     change: { readonly add?: readonly string[]; readonly revoke?: readonly string[] },

@@ -29,7 +29,7 @@ const CONTENT_MAX = 2 ** 30;
 /** The status says all. */
 const IGNORED_MAX = 2 ** 20;
 
-/** Bytes, text, or a stream that is read as fast as the node takes it. */
+/** What can be sent: bytes, text, or a stream that is read only as fast as the node takes it. */
 export type Body = Uint8Array | string | Readable | AsyncIterable<Uint8Array>;
 
 export interface RequestOptions {
@@ -41,19 +41,19 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer whose status is no error. The body can be read once. */
+/** An answer whose status is no error. Its body can be read once. */
 export interface HttpResponse {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** @param max bytes; default: a gibibyte */
+  /** @param max longest body, bytes; default: a gibibyte */
   bytes(max?: number): Promise<Uint8Array>;
   /** At most 64 MiB. */
   text(): Promise<string>;
   json(): Promise<unknown>;
-  /** Ends the transfer of a longer body. */
+  /** Its first bytes; ends the transfer of a longer one. */
   beginning(max: number): Promise<Uint8Array>;
-  /** Leaving the loop early ends the transfer. */
+  /** Piece by piece; leaving the loop early ends the transfer. */
   pieces(): AsyncIterable<Uint8Array>;
 }
 

@@ -26,7 +26,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Delivered by a node. */
+/** A message that a node delivered; `atMs`: milliseconds since the epoch. */
 export interface ReceivedMessage {
   readonly payload: Uint8Array;
   /** Unix milliseconds. */
@@ -40,7 +40,7 @@ interface MessageSocket {
   close(): void;
 }
 
-/** A WebSocket that receives a node's messages. */
+/** An open WebSocket that a node sends messages to. */
 export class Subscription implements Disposable {
   /** Oldest first. */
   readonly received: ReceivedMessage[] = [];
@@ -61,12 +61,12 @@ export class Subscription implements Disposable {
     });
   }
 
-  /** Code of the close; undefined: open. */
+  /** Code with which the connection was closed; undefined while it is open. */
   get closed(): number | undefined {
     return this.#closed;
   }
 
-  /** Received payloads. */
+  /** The received payloads, as text. */
   get texts(): string[] {
     return this.received.map(({ payload }) => Buffer.from(payload).toString('utf8'));
   }
@@ -125,13 +125,13 @@ export class MessagesClient {
     await settled(this.#http.request(request));
   }
 
-  /** Messages that this node can open. @throws ClientError */
+  /** Messages of a topic that this node can open. @throws ClientError */
   async listen(topic: string, signal?: AbortSignal): Promise<Subscription> {
     expectText('messages.listen: topic', topic);
     return this.#open(`/pss/subscribe/${encodeURIComponent(topic)}`, signal);
   }
 
-  /** Payloads of single-owner chunks. @param address hex @throws ClientError */
+  /** Payloads of the single-owner chunks of that address. @param address hex @throws ClientError */
   async listenTo(address: string, signal?: AbortSignal): Promise<Subscription> {
     expectHex('messages.listenTo: address', address, DIGITS.hash);
     return this.#open(`/gsoc/subscribe/${address}`, signal);

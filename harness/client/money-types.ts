@@ -1,4 +1,4 @@
-/** Nodes' money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
+/** What nodes report about their money. Amounts are `bigint`, addresses 40 lower-case hex digits. */
 
 export interface Wallet {
   /** Token units. */
@@ -10,7 +10,7 @@ export interface Wallet {
   readonly address: string;
 }
 
-/** A peer's debt (overlay, 64 hex digits), accounting units; negative: what is owed to it. */
+/** What a peer (overlay, 64 hex digits) owes, accounting units; negative: what is owed to it. */
 export interface Balance {
   readonly peer: string;
   /** Accounting units. */
@@ -21,7 +21,7 @@ export interface Balance {
 export interface Settlements {
   /** Cheques: token units; settlements by time: accounting units. */
   readonly totalReceived: bigint;
-  /** As `totalReceived`. */
+  /** Units as in `totalReceived`. */
   readonly totalSent: bigint;
   readonly settlements: readonly {
     readonly peer: string;
@@ -30,7 +30,7 @@ export interface Settlements {
   }[];
 }
 
-/** A node's books about a peer, accounting units; positive: the peer owes. */
+/** Books of a node about one peer, accounting units; positive: the peer owes. */
 export interface PeerAccount {
   readonly peer: string;
   /** Debt less what was paid ahead. */
@@ -41,29 +41,29 @@ export interface PeerAccount {
   readonly thresholdReceived: bigint;
   /** Debt at which the peer has to pay. */
   readonly thresholdGiven: bigint;
-  /** Credit now: the peer's threshold and what it forgives by time. */
+  /** Credit that the peer gives now: its threshold and what it forgives by time. */
   readonly currentThresholdReceived: bigint;
   /** Debt at which the peer is disconnected. */
   readonly currentThresholdGiven: bigint;
-  /** Paid beyond the peer's debt. */
+  /** What the peer has paid beyond its debt. */
   readonly surplusBalance: bigint;
-  /** Price of our requests under way. */
+  /** Price of requests to the peer that are under way. */
   readonly reservedBalance: bigint;
-  /** Price of the peer's requests under way. */
+  /** Price of requests of the peer that are under way. */
   readonly shadowReservedBalance: bigint;
-  /** Price of what the peer did not take. */
+  /** Price of what the peer asked for and did not take. */
   readonly ghostBalance: bigint;
 }
 
-/** A chequebook's balance, token units. */
+/** Of a chequebook, token units. */
 export interface ChequebookBalance {
   /** What the contract holds. */
   readonly totalBalance: bigint;
-  /** The same without what uncashed cheques promise. */
+  /** The same minus what uncashed cheques promise. */
   readonly availableBalance: bigint;
 }
 
-/** A chequebook's promise of all that it ever paid to a beneficiary. */
+/** A promise of everything ever paid by a chequebook to a beneficiary. */
 export interface Cheque {
   /** 40 hex digits. */
   readonly beneficiary: string;
@@ -80,12 +80,12 @@ export interface Cheques {
   readonly sent: Cheque | undefined;
 }
 
-/** A peer's cheques. */
+/** What happened to the cheques of a peer. */
 export interface Cashout {
   readonly peer: string;
   readonly lastCashed: Cheque | undefined;
   readonly transactionHash: string | undefined;
-  /** Undefined: before the first one, while one is pending, or failed. */
+  /** Undefined before the first one, while one is pending, and when it failed. */
   readonly result:
     | { readonly recipient: string; readonly lastPayout: bigint; readonly bounced: boolean }
     | undefined;
@@ -93,12 +93,12 @@ export interface Cashout {
   readonly uncashedAmount: bigint;
 }
 
-/** A transaction before its block. Amounts in base units. */
+/** A transaction that has not been mined. Amounts in base units. */
 export interface PendingTransaction {
   readonly transactionHash: string;
   /** 40 hex digits. */
   readonly to: string;
-  /** The account's earlier transactions. */
+  /** Count of the earlier transactions of the account. */
   readonly nonce: number;
   /** wei per gas. */
   readonly gasPrice: bigint;
@@ -118,7 +118,7 @@ export interface PendingTransaction {
   readonly value: bigint;
 }
 
-/** A node in the storage game. Token units. */
+/** The state of a node in the storage game. Amounts in token units. */
 export interface RedistributionState {
   readonly phase: string;
   /** Number of the round. */
@@ -147,7 +147,7 @@ export interface RedistributionState {
   readonly isHealthy: boolean;
 }
 
-/** A node's commitment with its proofs. */
+/** What a node would commit to, with its proofs. */
 export interface ReserveSample {
   /** 64 hex digits. */
   readonly hash: string;

@@ -62,19 +62,21 @@ export class ChequebookClient {
     return { totalBalance: amount(body.totalBalance), availableBalance: amount(body.availableBalance) };
   }
 
-  /** @returns transaction hash @throws ClientError `http.400` when the account holds less */
+  /**
+   * @returns hash of the transaction @throws ClientError `http.400` when the account does not hold that much
+   */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.deposit: units', units);
     return sent(this.#http, { method: 'POST', path: `/chequebook/deposit?amount=${units}`, signal });
   }
 
-  /** @returns transaction hash @throws ClientError `http.400` when less is available */
+  /** @returns hash of the transaction @throws ClientError `http.400` when less is available */
   async withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.withdraw: units', units);
     return sent(this.#http, { method: 'POST', path: `/chequebook/withdraw?amount=${units}`, signal });
   }
 
-  /** The last ones of every peer. */
+  /** Last cheques of every peer that cheques were exchanged with. */
   async cheques(signal?: AbortSignal): Promise<readonly Cheques[]> {
     type Body = { lastcheques: ChequesJson[] | null };
     const { lastcheques } = await this.#http.get<Body>('/chequebook/cheque', signal);
@@ -87,7 +89,7 @@ export class ChequebookClient {
     return chequesOf(await this.#http.get<ChequesJson>(`/chequebook/cheque/${peer}`, signal));
   }
 
-  /** @throws ClientError `http.404` without a cheque */
+  /** @throws ClientError `http.404` without a cheque of the peer */
   async cashout(peer: string, signal?: AbortSignal): Promise<Cashout> {
     expectHex('chequebook.cashout: peer', peer, DIGITS.hash);
     const body = await this.#http.get<{
@@ -113,7 +115,7 @@ export class ChequebookClient {
     };
   }
 
-  /** Cashes a peer's last cheque. @returns hash of the transaction before its block */
+  /** Cashes the last cheque of a peer. @returns hash of the transaction, which is not mined yet */
   async cash(peer: string, signal?: AbortSignal): Promise<string> {
     expectHex('chequebook.cash: peer', peer, DIGITS.hash);
     return sent(this.#http, { method: 'POST', path: `/chequebook/cashout/${peer}`, signal });
@@ -141,8 +143,8 @@ export class WalletClient {
   }
 
   /**
-   * To an address that the node's options name.
-   * @param what base units of either coin @returns transaction hash @throws ClientError `http.400`
+   * Only to an address that the node's options name.
+   * @param what base units of either coin @returns hash of the transaction @throws ClientError `http.400`
    */
   async withdraw(
     coin: 'token' | 'native',
@@ -159,7 +161,7 @@ export class WalletClient {
 }
 
 /**
- * `/stake`. Amounts are token units; a change is answered with its transaction's hash once it is mined.
+ * `/stake`. Amounts are token units; every change is answered when it is mined, with the hash of its transaction.
  * @throws ClientError from every method
  */
 export class StakeClient {
@@ -179,7 +181,7 @@ export class StakeClient {
     return amount(body.withdrawableAmount);
   }
 
-  /** @throws ClientError `http.400` below the minimum, or when the account holds less */
+  /** @throws ClientError `http.400` below the minimum, or when the account does not hold that much */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('stake.deposit: units', units);
     return sent(this.#http, { method: 'POST', path: `/stake/${units}`, signal }, 'txHash');
@@ -190,7 +192,7 @@ export class StakeClient {
     return sent(this.#http, { method: 'DELETE', path: '/stake/withdrawable', signal }, 'txHash');
   }
 
-  /** The whole stake. @throws ClientError `http.400` unless the contract is paused */
+  /** Takes the whole stake back. @throws ClientError `http.400` unless the contract is paused */
   migrate(signal?: AbortSignal): Promise<string> {
     return sent(this.#http, { method: 'DELETE', path: '/stake', signal }, 'txHash');
   }
@@ -241,7 +243,7 @@ function transactionOf(row: TransactionJson): PendingTransaction {
   };
 }
 
-/** `/transactions` of the node. @throws ClientError from every method */
+/** `/transactions`: what the node has sent. @throws ClientError from every method */
 export class TransactionsClient {
   readonly #http: HttpClient;
 
@@ -255,19 +257,19 @@ export class TransactionsClient {
     return (body.pendingTransactions ?? []).map(transactionOf);
   }
 
-  /** @throws ClientError `http.404` unless the node has sent it */
+  /** @throws ClientError `http.404` for one that the node has not sent */
   async get(hash: string, signal?: AbortSignal): Promise<PendingTransaction> {
     expectChainHex('transactions.get: hash', hash, DIGITS.hash);
     return transactionOf(await this.#http.get<TransactionJson>(`/transactions/${hash}`, signal));
   }
 
-  /** @throws ClientError `http.400` while the endpoint has it */
+  /** @throws ClientError `http.400` when the endpoint still has it */
   async resend(hash: string, signal?: AbortSignal): Promise<string> {
     expectChainHex('transactions.resend: hash', hash, DIGITS.hash);
     return sent(this.#http, { method: 'POST', path: `/transactions/${hash}`, signal });
   }
 
-  /** Replaces it with an empty one. @returns hash of the replacement */
+  /** Replaces it with one that does nothing. @returns hash of the replacement */
   async cancel(hash: string, options: { gasPrice?: bigint; signal?: AbortSignal } = {}): Promise<string> {
     const { gasPrice, signal } = options;
     expectChainHex('transactions.cancel: hash', hash, DIGITS.hash);

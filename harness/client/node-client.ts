@@ -46,12 +46,12 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
   /** Base URL of the main API. */
   readonly api: string;
   /**
-   * Base URL of the debug API, where everything but data is asked; default: the main API, on which some nodes serve data
-   * alone.
+   * Base URL of the debug API, where everything but data is asked; default: the main API. A node may serve nothing
+   * but data on its main API.
    */
   readonly debug?: string;
   readonly dialect?: Dialect;
-  /** Of a network that svcnet has not started: reached by the environment's proxies. */
+  /** Of a network that svcnet has not started: reached by the proxies that the environment names. */
   readonly foreign?: boolean | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
@@ -60,7 +60,7 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
-  /** Clock of the node's network. */
+  /** Of the network that the node belongs to. */
   readonly clock: Clock;
   readonly dialect: Dialect;
   readonly bytes: BytesClient;
@@ -117,7 +117,7 @@ export class NodeClient implements AsyncDisposable {
     this.#debug.observe(observer);
   }
 
-  /** Let a request of another program in. */
+  /** Headers that let a request in, for programs that make their own requests. */
   authorization(): Readonly<Record<string, string>> {
     return this.#http.authorization();
   }
@@ -126,12 +126,12 @@ export class NodeClient implements AsyncDisposable {
     return this.#debug.get<Addresses>('/addresses', signal);
   }
 
-  /** The main API's health. */
+  /** Of the main API, as readiness is. */
   async health(signal?: AbortSignal): Promise<Health> {
     return this.#http.get<Health>('/health', signal);
   }
 
-  /** @throws ClientError `http.400` before the node is ready */
+  /** @throws ClientError `http.400` while the node is not ready */
   async readiness(signal?: AbortSignal): Promise<void> {
     await settled(this.#http.request({ method: 'GET', path: '/readiness', signal }));
   }
@@ -145,7 +145,7 @@ export class NodeClient implements AsyncDisposable {
     return (await this.#debug.get<{ peers: PeerEntry[] | null }>('/peers', signal)).peers ?? [];
   }
 
-  /** Refused for a while. */
+  /** Peers that the node refuses for a while. */
   async blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> {
     return (await this.#debug.get<{ peers: BlockedPeer[] | null }>('/blocklist', signal)).peers ?? [];
   }
@@ -172,7 +172,7 @@ export class NodeClient implements AsyncDisposable {
     await settled(this.#debug.request({ method: 'DELETE', path: `/peers/${overlay}`, signal }));
   }
 
-  /** @returns the node's text, such as `1.2ms` */
+  /** @returns round trip as the node writes it, such as `1.2ms` */
   async pingpong(overlay: string, signal?: AbortSignal): Promise<string> {
     expectHex('pingpong: overlay', overlay, DIGITS.hash);
     const request = { method: 'POST', path: `/pingpong/${overlay}`, signal } as const;
@@ -184,7 +184,7 @@ export class NodeClient implements AsyncDisposable {
     return { ...body, mode: body[this.dialect.modeField] } as unknown as StatusRecord;
   }
 
-  /** Told by the peers themselves. */
+  /** What the node's peers report of themselves. */
   async peerStatuses(signal?: AbortSignal): Promise<readonly PeerStatus[]> {
     return (await this.#debug.get<{ snapshots: PeerStatus[] }>('/status/peers', signal)).snapshots;
   }
@@ -193,15 +193,16 @@ export class NodeClient implements AsyncDisposable {
     return this.#debug.get<ReserveState>('/reservestate', signal);
   }
 
-  /** @throws ClientError `http.404` from others' nodes */
+  /** @throws ClientError `http.404` by nodes that are not ours */
   async backlog(signal?: AbortSignal): Promise<Backlog> {
     return this.#debug.get<Backlog>('/status/backlog', signal);
   }
 
   /**
-   * What happened to chunks. @param wanted.address 64 hex digits; default: all
-   * @param wanted.after leaves out events up to this number @param wanted.limit 1 to 10,000
-   * @throws ClientError `http.404` from others' nodes
+   * What happened to chunks on the node. @param wanted.address 64 hex digits; default: of all
+   * @param wanted.after events up to this number are left out @param wanted.limit at most this many, 1 to
+   * 10,000
+   * @throws ClientError `http.404` by nodes that are not ours
    */
   async chunkEvents(
     wanted: { readonly address?: string; readonly after?: number; readonly limit?: number } = {},
@@ -228,7 +229,7 @@ export class NodeClient implements AsyncDisposable {
     return (balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
   }
 
-  /** The node's books about each peer. */
+  /** Everything in the node's books about each peer. */
   async accounting(signal?: AbortSignal): Promise<readonly PeerAccount[]> {
     type Body = { peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null };
     const { peerData } = await this.#debug.get<Body>('/accounting', signal);
@@ -241,12 +242,12 @@ export class NodeClient implements AsyncDisposable {
     );
   }
 
-  /** What was settled by cheques, token units. @throws ClientError `http.403` where swap is off */
+  /** By cheques, token units. @throws ClientError `http.403` where swap is off */
   settlements(signal?: AbortSignal): Promise<Settlements> {
     return this.#settlements('/settlements', signal);
   }
 
-  /** What was settled by time, accounting units. */
+  /** By time, accounting units. */
   timeSettlements(signal?: AbortSignal): Promise<Settlements> {
     return this.#settlements('/timesettlements', signal);
   }

@@ -7,7 +7,7 @@ import type { PinCheck } from './types.ts';
 /** Fetches or pushes a tree, or asks for all its chunks. */
 const CONTENT_TIMEOUT_MS = 300_000;
 
-/** Pinned content. @throws ClientError from every method */
+/** Content pinned on the node. @throws ClientError from every method */
 export class PinsClient {
   readonly #http: HttpClient;
 
@@ -15,7 +15,7 @@ export class PinsClient {
     this.#http = http;
   }
 
-  /** Fetches what is missing. @returns whether it is a new pin */
+  /** Fetches what is missing. @returns whether it was not pinned before */
   async add(reference: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('pins.add: reference', reference, DIGITS.reference);
     const path = `/pins/${reference}`;
@@ -33,7 +33,7 @@ export class PinsClient {
     return (await this.#http.get<{ references: string[] | null }>('/pins', signal)).references ?? [];
   }
 
-  /** Reads and hashes all chunks of a root; all zero: not pinned. */
+  /** Reads and hashes every chunk of one root; all zero when it is not pinned. */
   async check(reference: string, signal?: AbortSignal): Promise<PinCheck> {
     expectHex('pins.check: reference', reference, DIGITS.reference);
     const path = `/pins/check?ref=${reference}`;
@@ -62,7 +62,10 @@ export class StewardshipClient {
     return (await this.#http.json<{ isRetrievable: boolean }>(request)).isRetrievable;
   }
 
-  /** Stamps and pushes every chunk again. @param options.batch default: the last upload's, in the dialect that knows it */
+  /**
+   * Stamps every chunk again and pushes it. @param options.batch default: that of the last upload, in the
+   * dialect that knows it
+   */
   async reupload(reference: string, options: { batch?: string; signal?: AbortSignal } = {}): Promise<void> {
     const { batch, signal } = options;
     expectHex('stewardship.reupload: reference', reference, DIGITS.reference);

@@ -16,7 +16,7 @@ function stampOf(row: StampJson): Stamp {
   return { ...row, amount: amount(row.amount ?? 0) };
 }
 
-/** The node's batches. @throws ClientError from every method */
+/** Batches of the node. @throws ClientError from every method */
 export class StampsClient {
   readonly #http: HttpClient;
 
@@ -30,19 +30,19 @@ export class StampsClient {
     );
   }
 
-  /** @throws ClientError `stamp.not_usable` while too young, `http.404` unless the node owns it */
+  /** @throws ClientError `stamp.not_usable` while it is too young, `http.404` when the node does not own it */
   async get(batch: string, signal?: AbortSignal): Promise<Stamp> {
     expectHex('stamps.get: batch', batch, DIGITS.hash);
     return stampOf(await this.#http.get<StampJson>(`/stamps/${batch}`, signal));
   }
 
-  /** @throws ClientError `http.404` unless the node owns it */
+  /** @throws ClientError `http.404` when the node does not own it */
   async buckets(batch: string, signal?: AbortSignal): Promise<StampBuckets> {
     expectHex('stamps.buckets: batch', batch, DIGITS.hash);
     return this.#http.get<StampBuckets>(`/stamps/${batch}/buckets`, signal);
   }
 
-  /** Answers when it is mined; usable some blocks later. @param request.amount per chunk */
+  /** Answers when the batch is mined; it is usable some blocks later. @param request.amount per chunk */
   async buy(
     request: { amount: bigint; depth: number; label?: string; immutable?: boolean },
     signal?: AbortSignal,
@@ -59,7 +59,7 @@ export class StampsClient {
     });
   }
 
-  /** Answers when mined. @param perChunk added amount @returns transaction hash */
+  /** Answers when it is mined. @param perChunk added amount @returns hash of the transaction */
   async topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.topUp: batch', batch, DIGITS.hash);
     expectAmount('stamps.topUp: perChunk', perChunk);
@@ -70,14 +70,14 @@ export class StampsClient {
     );
   }
 
-  /** Answers when mined. @param depth larger than before @returns transaction hash */
+  /** Answers when it is mined. @param depth larger than the present one @returns hash of the transaction */
   async dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.dilute: batch', batch, DIGITS.hash);
     expectWhole('stamps.dilute: depth', depth, DEPTH);
     return sent(this.#http, { method: 'PATCH', path: `/stamps/dilute/${batch}/${depth}`, signal }, 'txHash');
   }
 
-  /** Every owner's batches, as the node knows them from the chain. */
+  /** Every batch that the node knows from the chain, of any owner. */
   async network(signal?: AbortSignal): Promise<readonly NetworkBatch[]> {
     const { batches } = await this.#http.get<{
       batches: (Omit<NetworkBatch, 'value'> & { value: AmountJson })[] | null;

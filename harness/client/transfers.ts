@@ -26,7 +26,7 @@ const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
 export interface UploadsOptions {
-  /** Batch of uploads that name none; looked up each time. */
+  /** Batch of uploads that name none, looked up at each upload. */
   readonly defaultBatch?: () => string | undefined;
   /** Called with every accepted upload. */
   readonly onUploaded?: (uploaded: Uploaded) => void;
@@ -38,9 +38,9 @@ const REDUNDANCY_MAX = 4;
 /** 113 bytes: batch, index, timestamp, signature. */
 const STAMP_DIGITS = [226] as const;
 
-/** Signed elsewhere, instead of a batch of the node. */
+/** A stamp that was signed elsewhere, instead of a batch of the node. */
 export interface StampOption {
-  /** Pays for the chunk: 226 hex digits, of any batch. */
+  /** Pays instead of a batch of the node: 226 hex digits, of any batch. */
   readonly stamp?: string;
 }
 
@@ -174,7 +174,7 @@ export class BytesClient {
     return this.#uploads.send({ where: 'bytes.upload', path: '/bytes', body: data }, options);
   }
 
-  /** @param options.range both ends included */
+  /** @param options.range first and last byte, both included */
   async download(
     reference: string,
     options: DownloadOptions & { range?: { from: number; to: number } } = {},
@@ -182,7 +182,7 @@ export class BytesClient {
     return (await this.#open('bytes.download', reference, options)).bytes();
   }
 
-  /** Downloads in pieces. */
+  /** The same piece by piece. */
   async stream(reference: string, options: DownloadOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     return (await this.#open('bytes.stream', reference, options)).pieces();
   }
@@ -229,7 +229,7 @@ export class ChunksClient {
   }
 
   /**
-   * Of a batch of the node, for a chunk uploaded elsewhere.
+   * A stamp of one of the node's batches for a chunk that is uploaded elsewhere.
    * @param address of the chunk @param batch default: that of uploads @returns 226 hex digits
    */
   async stamp(address: string, options: Pick<UploadOptions, 'batch' | 'signal'> = {}): Promise<string> {
@@ -242,7 +242,8 @@ export class ChunksClient {
   }
 
   /**
-   * Many over one connection: with a tag they are pushed at its end, otherwise as they come.
+   * Many chunks over one connection: with a tag they are stored, and pushed at its end; without one they are
+   * pushed as they come.
    * @param chunks span and payload each @returns acknowledgements, one for each of them
    */
   async stream(
@@ -265,7 +266,7 @@ export class ChunksClient {
     return (await this.#http.request(request)).bytes(CHUNK_ANSWER_MAX);
   }
 
-  /** Whether the node's own store has it: HEAD never asks the network, GET would. */
+  /** Whether the node itself holds the chunk: HEAD never asks the network, GET would. */
   async has(address: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('chunks.has: address', address, DIGITS.reference);
     const request = { method: 'HEAD', path: `/chunks/${address}`, signal } as const;
@@ -281,7 +282,7 @@ function isIterableOfChunks(value: unknown): boolean {
   );
 }
 
-/** Files and collections. @throws ClientError from every method */
+/** Files and collections, under the dialect's own path. @throws ClientError from every method */
 export class FilesClient {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -293,7 +294,7 @@ export class FilesClient {
     this.#uploads = uploads;
   }
 
-  /** @param options.name path in the manifest; default: its reference */
+  /** One file. @param options.name its path in the manifest; default: its reference */
   upload(
     data: Body,
     options: UploadOptions & { name?: string; contentType?: string } = {},
@@ -304,6 +305,7 @@ export class FilesClient {
     return this.#uploads.send({ where: 'files.upload', path, body: data, headers }, options);
   }
 
+  /** A directory as a tar archive. */
   uploadTar(
     tar: Body,
     options: UploadOptions & { indexDocument?: string; errorDocument?: string } = {},
@@ -319,7 +321,7 @@ export class FilesClient {
     return this.#uploads.send({ where: 'files.uploadTar', path, body: tar, headers }, options);
   }
 
-  /** Uploads a directory as parts of a form. @param form.contentType with its boundary */
+  /** A directory as the parts of a form. @param form.contentType with its boundary */
   uploadForm(form: { body: Body; contentType: string }, options: UploadOptions = {}): Promise<Uploaded> {
     const headers = {
       'content-type': form.contentType,
@@ -333,7 +335,7 @@ export class FilesClient {
     return (await this.#request('files.download', { reference, path }, options)).bytes();
   }
 
-  /** What the node reports of a file, and its bytes. */
+  /** What the node reports about the file, and its bytes. */
   async open(reference: string, path = '', options: DownloadOptions = {}): Promise<OpenedFile> {
     const answer = await this.#request('files.open', { reference, path }, options);
     const { headers } = answer;

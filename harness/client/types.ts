@@ -2,7 +2,7 @@
 
 import type { ChunkEventPage } from '../../node/env/chunk-events.ts';
 
-/** `ethereum`: 40 hex digits. Keys: 66 hex digits, compressed. */
+/** Addresses of a node. `ethereum`: 40 hex digits. Keys: 66 hex digits, compressed. */
 export interface Addresses {
   /** 64 hex digits. */
   readonly overlay: string;
@@ -13,7 +13,7 @@ export interface Addresses {
   readonly pssPublicKey: string;
 }
 
-/** A node's health and versions, as it reports them. */
+/** A node's health, as it reports it, and its versions. */
 export interface Health {
   readonly status: string;
   readonly version: string;
@@ -34,7 +34,7 @@ export interface PeerEntry {
   readonly fullNode: boolean;
 }
 
-/** A peer with its node's measurements. */
+/** A peer, with its node's measurements of it. */
 export interface TopologyPeer {
   readonly address: string;
   readonly metrics?: {
@@ -56,7 +56,7 @@ export interface TopologyBin {
   readonly disconnectedPeers: readonly TopologyPeer[] | null;
 }
 
-/** A node's peers by proximity. */
+/** The peers of a node by proximity. */
 export interface Topology {
   readonly baseAddr: string;
   /** When it answered, by its own clock: RFC 3339. */
@@ -74,11 +74,11 @@ export interface Topology {
   readonly lightNodes: TopologyBin;
 }
 
-/** A node's own status. */
+/** A node's own status: counts, radii in bits, the rate of pull syncing in chunks per second. */
 export interface StatusRecord {
   readonly overlay: string;
   readonly mode: string;
-  /** Proximity order to the asked node, bits. */
+  /** Proximity order to the node that was asked, bits. */
   readonly proximity: number;
   /** Chunks. */
   readonly reserveSize: number;
@@ -103,11 +103,11 @@ export interface StatusRecord {
 /** A peer's own record. */
 export interface PeerStatus
   extends Pick<StatusRecord, 'overlay' | 'proximity' | 'reserveSize' | 'storageRadius' | 'connectedPeers'> {
-  /** Only without an answer. */
+  /** Only when it has not answered. */
   readonly requestFailed?: boolean;
 }
 
-/** The radii of a node, and what its network commits to. */
+/** The radii of a node, bits, and how many chunks the network commits to. */
 export interface ReserveState {
   /** Bits. */
   readonly radius: number;
@@ -117,7 +117,7 @@ export interface ReserveState {
   readonly commitment: number;
 }
 
-/** What a node cannot place, by neighbourhood: first address bits, as `0` and `1`. */
+/** What a node cannot place, by neighbourhood: the first bits of the addresses, as `0` and `1`. */
 export interface Backlog {
   readonly reserve: {
     /** Chunks, per stamp. */
@@ -128,11 +128,11 @@ export interface Backlog {
     readonly sizeWithinRadius: number;
     /** Bits. */
     readonly storageRadius: number;
-    /** Accepts no more of its own neighbourhood. */
+    /** It accepts no more chunks of its own neighbourhood. */
     readonly full: boolean;
     /** Where another node would help it. */
     readonly missing?: string;
-    /** Below the radius, and no other node takes it. */
+    /** Below the radius, and taken by no other node. */
     readonly leftovers: readonly { readonly neighborhood: string; readonly chunks: number }[];
     readonly refusal?: string;
   };
@@ -147,19 +147,19 @@ export interface Backlog {
   }[];
 }
 
-/** A page of a node's events; for all chunks, oldest first. */
+/** A page of the events that a node keeps; for all chunks, oldest first. */
 export interface ChunkEvents extends ChunkEventPage {
-  /** Most kept events; 0: the option `chunk-events` is 0. */
+  /** Most events that it keeps; 0: none, because its option `chunk-events` is 0. */
   readonly capacity: number;
 }
 
-/** A node's view of the chain. */
+/** The chain as a node sees it: block numbers, prices in token units. */
 export interface ChainState {
   /** Number of the newest block. */
   readonly chainTip: number;
-  /** Newest one whose events were read. */
+  /** Number of the newest block whose events it has read. */
   readonly block: number;
-  /** Paid by one chunk since the contract began, token units. */
+  /** What one chunk has paid since the contract began, token units. */
   readonly totalAmount: bigint;
   /** Price of a chunk per block, token units. */
   readonly currentPrice: bigint;
@@ -176,7 +176,7 @@ export interface BlockedPeer {
 /** A batch as the network knows it. */
 export interface NetworkBatch {
   readonly batchID: string;
-  /** What one chunk has paid in total when the batch expires. */
+  /** Normalised: what one chunk has paid in total when the batch expires. */
   readonly value: bigint;
   /** Block in which it was bought. */
   readonly start: number;
@@ -199,7 +199,7 @@ export interface Stamp {
   readonly label: string;
   /** It stamps 2^depth chunks. */
   readonly depth: number;
-  /** Paid per chunk at the purchase, token units. */
+  /** What each chunk was paid for at the purchase, token units. */
   readonly amount: bigint;
   /** It has 2^bucketDepth buckets. */
   readonly bucketDepth: number;
@@ -209,54 +209,54 @@ export interface Stamp {
   readonly exists: boolean;
   /** Seconds, -1 when unknown. */
   readonly batchTTL: number;
-  /** Stamps of a mutable batch that displaced older chunks; told by our nodes in `svc`. */
+  /** Stamps of a mutable batch that have taken the place of older chunks; nodes of ours in the dialect `svc` tell it. */
   readonly displaced?: number;
 }
 
-/** How full a batch's buckets are, as its owner counts. */
+/** How full the buckets of a batch are, as its owner counts. */
 export interface StampBuckets {
   readonly depth: number;
-  /** Leading address bits that decide it. */
+  /** Leading bits of an address that decide its bucket. */
   readonly bucketDepth: number;
   /** Slots of a bucket. */
   readonly bucketUpperBound: number;
-  /** Given slots; a mutable batch begins again when a bucket is full. */
+  /** Slots given to chunks so far; a mutable batch begins again when a bucket is full. */
   readonly buckets: readonly { readonly bucketID: number; readonly collisions: number }[];
 }
 
-/** Counts of an upload's chunks. */
+/** Progress of an upload, counts of chunks. */
 export interface Tag {
   /** Its number, for the option `tag` of uploads. */
   readonly uid: number;
-  /** Chunks of the content. */
+  /** Chunks that the content was split into. */
   readonly split: number;
-  /** Those that the node had. */
+  /** Chunks that the node had already. */
   readonly seen: number;
   /** Chunks stored by the node. */
   readonly stored: number;
-  /** Sent towards their neighbourhood. */
+  /** Chunks sent towards their neighbourhood. */
   readonly sent: number;
-  /** Confirmed by their neighbourhood. */
+  /** Chunks that their neighbourhood has confirmed. */
   readonly synced: number;
-  /** Root reference; empty: not closed yet. */
+  /** Root reference once the session is closed; empty before. */
   readonly address: string;
   readonly startedAt: string;
 }
 
-/** Chunks of a pinned root. */
+/** State of the chunks of a pinned root. */
 export interface PinCheck {
   readonly reference: string;
   /** Chunks. */
   readonly total: number;
   /** Chunks. */
   readonly missing: number;
-  /** Damaged chunks. */
+  /** Chunks whose bytes are damaged. */
   readonly invalid: number;
 }
 
-/** An upload's result; references are 64 hex digits, 128 when encrypted. */
+/** The result of an upload; references are 64 hex digits, 128 when encrypted. */
 export interface Uploaded {
-  /** With access control it is encrypted: useful only with history and publisher. */
+  /** With access control it is encrypted: useful only together with the history and its publisher. */
   readonly reference: string;
   /** Absent for a direct upload. */
   readonly tag?: number | undefined;
@@ -266,18 +266,18 @@ export interface Uploaded {
 
 /** Options of uploads. Default: deferred, stamped with the default batch. */
 export interface UploadOptions {
-  /** Default: bought at the cluster's start. */
+  /** Default: the batch that the node got when its cluster started. */
   readonly batch?: string;
-  /** Number of an existing tag. Default: a new one, if deferred. */
+  /** Number of an existing tag. Default: a new one for a deferred upload. */
   readonly tag?: number | undefined;
-  /** Default: the node's own, true. */
+  /** Default: the node's own, which is true. */
   readonly deferred?: boolean;
   readonly pin?: boolean;
-  /** Gives a reference of 128 hex digits. */
+  /** Encrypted content has a reference of 128 hex digits. */
   readonly encrypt?: boolean;
   /** 0 to 4. Default: the node's own: 0 for ours, 1 for some Bees. */
   readonly redundancyLevel?: number;
-  /** Only for readers in the history: at first the node alone. */
+  /** Only readers listed in the history may read: at first the node alone. */
   readonly act?: boolean;
   /** 64 hex digits. Default: a new one. */
   readonly actHistory?: string;
@@ -286,20 +286,20 @@ export interface UploadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Besides the reference and a reader's key. */
+/** What it takes to read access-controlled content, besides the reference and the key of a reader. */
 export interface ReadAccess {
   /** Public key of the publisher, hex. */
   readonly publisher: string;
   /** 64 hex digits. */
   readonly history: string;
-  /** With the readers of that time, Unix seconds. Default: now. */
+  /** With the readers of that time, seconds since the Unix epoch. Default: now. */
   readonly timestamp?: number;
 }
 
 /** A file whose bytes are still to come. */
 export interface OpenedFile {
   readonly contentType: string;
-  /** Undefined: the manifest names none. */
+  /** Undefined when the manifest names none. */
   readonly filename: string | undefined;
   /** Leaving the loop early ends the transfer. */
   pieces(): AsyncIterable<Uint8Array>;
@@ -308,7 +308,7 @@ export interface OpenedFile {
 /** Options of downloads. */
 export interface DownloadOptions {
   readonly access?: ReadAccess;
-  /** Fetched chunks stay in the node's cache. Default: the node's own, true. */
+  /** Whether chunks fetched from the network stay in the node's cache. Default: the node's own, which is true. */
   readonly cache?: boolean;
   /** Limit for the whole download, milliseconds. */
   readonly timeoutMs?: number;

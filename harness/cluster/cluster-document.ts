@@ -7,28 +7,31 @@ import type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it; `null`: it does not come from a seed. */
+  /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
-  /** The endpoint is shown without user, query and keys. */
+  /** Its endpoint as people may see it: without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
     readonly flavour: string;
     readonly mode: string;
+    /** Names and values of its API. */
     readonly dialect: string;
     /** Path of its program, for flavours that need one. */
     readonly binary?: string | undefined;
+    /** URLs. */
     readonly api: string;
     readonly debug: string;
+    /** Multiaddress. */
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
     /** Process of this machine; `null` while it does not run. */
     readonly pid?: number | null;
-    /** Name of its container, running or not. */
+    /** Name of its container, running or not, instead of a process. */
     readonly container?: string;
-    /** Path as the node sees it; `null` when svcnet did not start it, like its log. */
+    /** As the node sees it; `null` when svcnet did not start it, like its log. */
     readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
     readonly log: string | null;

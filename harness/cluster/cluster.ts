@@ -70,8 +70,9 @@ const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
 const SYNCED_TIMEOUT_MS = 300_000;
 
-/** Both default to a limit that suits the wait. */
+/** Both default to a limit that suits the wait; the signal ends it early. */
 export interface WaitLimits {
+  /** Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -86,29 +87,31 @@ export interface SyncedLimits extends WaitLimits {
 export interface SaveOptions extends WaitLimits {
   /** Replace a snapshot of that name. */
   readonly force?: boolean;
+  /** Called with what happens to the cluster meanwhile. */
   readonly onProgress?: (text: string) => void;
 }
 
-/** A running network. `stop`, or the end of an `await using` block, removes it. */
+/** A network that runs. Made by `Cluster.start`, `Cluster.attach` or `Cluster.attachNetwork`; `stop`, or the end of an `await using` block, removes it. */
 export class Cluster implements AsyncDisposable {
   readonly name: string;
-  /** Undefined when svcnet did not start it. */
+  /** Undefined: it does not come from a seed, because svcnet did not start it. */
   readonly seed: bigint | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
-  /** Follows nodes that join and leave for good, whichever process adds or removes them. */
+  /** Nodes that join are put into it, and those that leave for good are taken out, whichever process adds or removes them. */
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
-  /** What the start has prepared: uploads with their references. */
+  /** What the start has prepared as the definition asks: uploads with their references. */
   readonly prepared: PreparedRecord;
-  /** Duration of the phases of its start; zeros when svcnet did not start it. */
+  /** How long the phases of its start took; zeros when svcnet did not start it. */
   readonly timings: Timings;
-  /** When it began, or was attached to, ms since the epoch; reports, `tap` and `trace` show times since then. */
+  /** When it began, or was attached to, ms since the epoch: reports, `tap` and `trace` show times since then. */
   readonly startedAt: number;
   /** The time of its waits, faults and records. */
   readonly clock: Clock;
   /** What happens to its nodes and its chain, other than by this process. */
   readonly membership: Membership;
+  /** Breaks it on purpose, and heals it. */
   readonly faults: Faults;
   /** @internal */
   readonly simulation: SimulationView | undefined;
@@ -172,8 +175,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Starts a detached cluster that has nothing running any more, such as after a reboot, with its keys, chunks, batches,
-   * balances and, where they are free, ports. It is detached again, and its faults have ended.
+   * Starts a detached cluster that has nothing running any more, for example after a reboot: chain and nodes go on with
+   * their keys, chunks, batches and balances. Their ports are those of before, or others where something has taken these.
+   * It is detached again, and faults that were active have ended.
    * @param name may be left out when there is only one
    * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs, `STATE_INVALID` when something of it is
    * missing, `PORT_IN_USE` for ports that its definition names; what it keeps is as it was then
@@ -191,7 +195,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Opens a network that svcnet did not start. Nothing in it is changed, and `stop` only forgets it.
+   * Makes a cluster from a network that svcnet did not start, so that its nodes can be driven. Nothing in it
+   * is changed, and `stop` only forgets it.
    * @param network path of a network file, or the content of one
    * @throws HarnessError `DEFINITION_INVALID` with every mistake of the document, `NETWORK_INVALID` with everything that
    * does not answer or does not belong together, `CLUSTER_EXISTS`
@@ -203,12 +208,12 @@ export class Cluster implements AsyncDisposable {
     return Cluster.attach(name, { stateDir, clock });
   }
 
-  /** Batches of its nodes, without those bought since it was opened. */
+  /** Batches of its nodes, without those that they have bought since it was opened. */
   get batches(): readonly BatchRecord[] {
     return this.#members.record.batches;
   }
 
-  /** @param which number or name @throws HarnessError `NODE_NOT_FOUND` */
+  /** @param which number or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
   node(which: number | string): ClusterNode {
     const found = this.nodes.find(({ index, name }) => which === index || which === name);
     if (found !== undefined) return found;
@@ -217,7 +222,7 @@ export class Cluster implements AsyncDisposable {
     throw new HarnessError('NODE_NOT_FOUND', `no node '${which}'${near} (known: ${names.join(', ')})`);
   }
 
-  /** Every node that should run is ready. @throws HarnessError `WAIT_TIMEOUT`, `PROCESS_FAILED` */
+  /** Every node that should run answers that it is ready. @throws HarnessError `WAIT_TIMEOUT`, `PROCESS_FAILED` */
   async ready(limits: WaitLimits = {}): Promise<void> {
     const running = this.nodes.filter((node) => node.state === 'running' || node.state === 'crashed');
     await Promise.all(running.map((node) => node.ready(this.#limits(limits, timeoutFor(this.nodes.length)))));
@@ -236,10 +241,12 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The batch can stamp, and every running node would accept its stamps, or knows it if no node owns it.
+   * The batch can stamp, and every running node would accept its stamps: for one that belongs to no node,
+   * every running node knows it.
    * @param batch id; default: all batches that the cluster started with
-   * @param limits.buyer node that has just bought it
-   * @throws HarnessError `BATCH_UNKNOWN` when neither a node nor the chain has it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
+   * @param limits.buyer node that has just bought it and may not have seen that on its chain yet
+   * @throws HarnessError `BATCH_UNKNOWN` at once when no node owns it and the chain has no batch with that
+   * id, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async usable(
     batch?: string,
@@ -253,8 +260,8 @@ export class Cluster implements AsyncDisposable {
   /**
    * Every chunk of an upload has reached its neighbourhood.
    * @param target the reference that an upload returned, or one of its tags
-   * @returns the tag; undefined for a direct upload of this client
-   * @throws HarnessError `UPLOAD_UNKNOWN` when no node has a tag of it, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
+   * @returns the tag, or undefined for a direct upload of this client, which is synced once it is acknowledged
+   * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node has a tag of it, as of a direct upload of another client, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async synced(
     target: string | { node: number | string; tag: number },
@@ -267,7 +274,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Both ends of each link count the same: balances, settlements by time, cheques.
+   * Both ends of each link count the same: balances, settlements by time, cheques. Without traffic they soon do.
    * @returns the books of every running node @throws HarnessError `WAIT_TIMEOUT`
    */
   settled(limits: WaitLimits = {}): Promise<readonly NodeBooks[]> {
@@ -279,7 +286,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Full nodes in the network that are not the cluster's. Clusters that svcnet started are assumed to have none.
+   * Full nodes in the network that are not the cluster's: chunks may be on them, and only their owners know
+   * their books. Clusters that svcnet started are assumed to have none.
    * @returns overlays
    */
   async unlistedPeers(signal: AbortSignal): Promise<readonly string[]> {
@@ -298,12 +306,12 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Adds nodes with the keys, batches and chequebook that a larger start would have given them. They serve when this
-   * resolves; `meshed` waits for their connections.
+   * Adds nodes: started, funded and able to serve when this resolves. Keys, batches and chequebook of each are
+   * those that a start with more nodes would have given it; `meshed` waits until all nodes are connected to them.
    * @param group as in a cluster file; default: one full node. Its flavour may be what `readFlavour` returns
-   * @returns the new nodes; no number is given twice
-   * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID`, `NODE_STATE` before anything changes, or what a start
-   * throws: then nothing of the new nodes is left
+   * @returns the new nodes, whose numbers go on where the last ones ended; no number is given twice
+   * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID`, `NODE_STATE` before anything changes, or what a start throws:
+   * then nothing of the new nodes is left
    */
   async add(group: AddInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
     await this.#members.look();
@@ -318,8 +326,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Takes a node out of the network. `start` brings it back.
-   * @param options.forGood its data goes, too, and its number is never given again
+   * Takes a node out of the network. Its data, keys and number stay, and `start` brings it back.
+   * @param options.forGood its data goes, too, and its number is never given again; nothing that it has stored is moved
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; with `forGood` also `GROWTH_REFUSED`
    */
   async remove(which: number | string, { forGood = false }: RemoveOptions = {}): Promise<void> {
@@ -339,9 +347,11 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Restarts a node with another program or mode, but the same keys, ports and data. What is left out stays.
+   * Gives a node another program, or another mode, and starts it: the same keys, ports and data. What is left out stays.
+   * Back again is another upgrade.
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `GROWTH_REFUSED`, `DEFINITION_INVALID`, `BINARY_INVALID`,
-   * `PORT_IN_USE`, `CANNOT_WRITE`, and then it is as it was; or what `node.start` throws after the upgrade
+   * `PORT_IN_USE`, `CANNOT_WRITE`, and then it is as it was; what `node.start` throws, and then it is what was asked for,
+   * and does not run
    */
   async upgrade(which: number | string, to: UpgradeInput, options: UpgradeOptions = {}): Promise<void> {
     await this.#members.look();
@@ -357,7 +367,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Stops running nodes for a moment.
+   * Saves chain, data and identities, for `Cluster.start({ snapshot: name })`. Running nodes are stopped for
+   * a moment, and are connected again when this resolves.
    * @param options.force replaces a snapshot of that name
    * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE`, `INTERRUPTED`
    */
@@ -380,7 +391,7 @@ export class Cluster implements AsyncDisposable {
     return record;
   }
 
-  /** Removes everything that the cluster made; an attached network is only forgotten. */
+  /** Stops and removes everything that the cluster made, and nothing else; an attached network is only forgotten. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -403,7 +414,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The log of a node, of the chain, or of the link proxy.
+   * The log of a node, of the chain, or of the link proxy of a cluster that has one.
    * @param part name of a node, `chain` or `link-proxy`
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started here
    */
@@ -411,17 +422,18 @@ export class Cluster implements AsyncDisposable {
     return partLog(this.#parts, part, (name) => this.node(name));
   }
 
+  /** Brings logs that are kept elsewhere into its folder. */
   gatherLogs(): Promise<void> {
     return this.#parts.driver.gatherLogs();
   }
 
-  /** Whether the logs of its nodes can be read: only if svcnet started them. */
+  /** Whether the logs of its nodes can be read: those of nodes that svcnet did not start cannot. */
   get logged(): boolean {
     return this.#isOwned;
   }
 
   /**
-   * What its nodes say to each other, from now on until the signal aborts.
+   * What its nodes say to each other, from now on until the signal aborts: each conversation, message by message.
    * @throws HarnessError `NODE_NOT_FOUND`, `ARGUMENT_INVALID` without a tap, `FAULT_REFUSED` when its proxy is gone
    */
   tap(options: TapOptions = {}): AsyncIterable<TapEvent> {
@@ -429,23 +441,22 @@ export class Cluster implements AsyncDisposable {
     return tapped(this.#parts, options);
   }
 
+  /** What can be done to its nodes where they run. */
   get capabilities(): ReadonlySet<Capability> {
     return capabilitiesOf(this.#parts.driver);
   }
 
-  /**
-   * All that its nodes have sent each other, with the times: equal in equal runs of a simulated cluster, undefined
-   * elsewhere.
-   */
+  /** Of all that its nodes have sent each other so far, with the times: equal in equal runs of a simulated cluster, undefined elsewhere. */
   get digest(): string | undefined {
     return this.#parts.driver.digest;
   }
 
-  /** What its nodes have sent each other last, a line each; none unless simulated. */
+  /** What its nodes have sent each other last, a line each, on a simulated cluster; elsewhere none. */
   get lastFrames(): readonly string[] {
     return this.#parts.driver.lastFrames ?? [];
   }
 
+  /** Folder of logs, keys and data. */
   get folder(): string {
     return clusterFolder(this.#parts.stateDir, this.name).path;
   }

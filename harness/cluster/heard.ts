@@ -11,11 +11,14 @@ import { type ClusterRecord, clusterFolder, readRecord, readRun } from './state/
 export interface TapOptions {
   /** One: what it says and hears. Two: what they say to each other. Default: all. */
   readonly nodes?: readonly string[] | undefined;
-  /** Name, such as `pushsync`, or a whole id. Default: all. */
+  /** Name, such as `pushsync`, or the whole id of a protocol. Default: all. */
   readonly protocol?: string | undefined;
-  /** True: only what is kept of the past; `first`: that, and then what is said from now on. Default: false. */
+  /**
+   * True: what is kept of the past, and then the end, instead of what is said from now on; `first`: both. Default:
+   * false.
+   */
   readonly kept?: boolean | 'first' | undefined;
-  /** Adds each message in hex, as field `raw`. Default: false. */
+  /** Messages also as they were sent, each in hex in its field `raw`. Default: false. */
   readonly raw?: boolean | undefined;
   /** Ends it, with `kept` true at once, otherwise after all that was said before. */
   readonly signal?: AbortSignal | undefined;

@@ -35,20 +35,24 @@ import {
 } from './state/state.ts';
 import { defaultStateDir } from './state/state-folder.ts';
 
-/** Options of `Cluster.start`. */
+/** Options of `Cluster.start`: the definition of the cluster, and how it is started. */
 export interface ClusterOptions extends DefinitionInput {
-  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
   /** Default: the machine's. */
   readonly clock?: Clock;
-  /** Write down every frame, a line each, in `frames.log` among the logs. Only with driver `simulated`. */
+  /**
+   * Write down every frame that the nodes send each other, a line each, in `frames.log` among the logs. Only with driver
+   * `simulated`.
+   */
   readonly frames?: boolean;
-  /** Name of a snapshot to start from; of the definition, only `name` and `ports` can be given with it. */
+  /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
   readonly snapshot?: string | undefined;
+  /** Where the definition comes from, for messages about it. */
   readonly source?: string | undefined;
-  /** Limit of the whole start. Default: each step has one that grows with the cluster. */
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;
@@ -56,11 +60,11 @@ export interface ClusterOptions extends DefinitionInput {
 
 /** Options of `Cluster.startAgain`. */
 export interface AgainOptions {
-  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;
-  /** Limit of the whole start. Default: each step has one that grows with the cluster. */
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: StartProgress) => void;

@@ -8,17 +8,17 @@ import type { Cluster } from './cluster.ts';
 
 /** A message to wait for. */
 export interface ToSee {
-  /** Name, such as `pushsync`, or whole id. */
+  /** Name, such as `pushsync`, or the whole id of a protocol. */
   readonly protocol: string;
-  /** Type such as `receipt`; `undecodable` for a broken one. Default: anything of the protocol. */
+  /** Such as `receipt`; `undecodable` for one that is broken. Default: anything of the protocol. */
   readonly message?: string | undefined;
-  /** Name of the sender. Default: any. */
+  /** Name of the node that says it. Default: any. */
   readonly from?: string | undefined;
-  /** Name of the receiver. Default: any. */
+  /** Name of the node that hears it. Default: any. */
   readonly to?: string | undefined;
-  /** Earliest time, as of `cluster.clock.now()`, ms. Default: all that the tap keeps. */
+  /** When it is said at the earliest: a value of `cluster.clock.now()`, in ms. Default: all that the tap keeps. */
   readonly since?: number | undefined;
-  /** How long to wait: milliseconds, or text such as `5s`. Default: 10 seconds. */
+  /** How long to wait for it: milliseconds, or text such as `5s`. Default: 10 seconds. */
   readonly within?: number | string | undefined;
 }
 

@@ -72,6 +72,7 @@ export async function stamp(
 
 interface PurchasedBatch {
   readonly whose: { readonly node?: string; readonly owner?: string };
+  /** Name of the node that owns it. */
   readonly buyer?: string;
   readonly batchID: string;
   readonly txHash: string;

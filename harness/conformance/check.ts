@@ -5,19 +5,19 @@ import type { HttpOptions } from './http/conformance.ts';
 import type { ConformanceReport, Level, RowResult } from './row.ts';
 import type { WireFlags } from './wire/conformance.ts';
 
-/** What to grade: a node's HTTP interface, a node as a peer, or a chain's contracts. */
+/** What to grade: the HTTP interface of a node, a node as its peer sees it, or the contracts of a chain. */
 export type ConformanceTarget =
   | ({ readonly kind: 'http' } & HttpOptions)
   | ({ readonly kind: 'wire' } & WireFlags)
   | ({ readonly kind: 'chain' } & ChainFlags);
 
-/** How far a check goes, and which rows it runs. */
+/** How far a check may go, and which rows it runs. */
 export interface ConformanceOptions {
   /** Default: `read`, which changes nothing. */
   readonly level?: Level;
-  /** Text of the rows' id or group, in any case. */
+  /** Run only rows whose id or group contains this text, in any case. */
   readonly only?: string;
-  /** Rows not begun when it aborts are skipped. */
+  /** Rows that have not begun when it aborts are skipped. */
   readonly signal?: AbortSignal;
   /** Called after each row. */
   readonly onResult?: (result: RowResult, done: number, total: number) => void;
@@ -25,8 +25,8 @@ export interface ConformanceOptions {
 
 /**
  * Grades a node or a chain row by row, as `svcnet conformance` does.
- * @returns the report; red rows have the verdict `failed` or `error`
- * @throws HarnessError when there is nothing to grade: a silent node, or an `only` that no row contains
+ * @returns the report; red rows are those with the verdict `failed` or `error`
+ * @throws HarnessError when there is nothing to grade: a node that does not answer, an `only` that no row contains
  */
 export async function checkConformance(
   target: ConformanceTarget,

@@ -11,11 +11,11 @@ export type Level = (typeof LEVELS)[number];
 /** How a row ended. */
 export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 
-/** What was sent and what came back, as text. */
+/** One thing that was sent, and what came back, each for a person to read. */
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
-  /** Routes, such as `POST /bytes`, protocols and messages, or methods of the chain. */
+  /** Routes, such as `POST /bytes`, protocols and messages, or methods of the chain that were asked. */
   readonly asks?: readonly string[];
 }
 
@@ -66,30 +66,30 @@ export interface RowResult {
   readonly about: string;
   readonly level: Level;
   /**
-   * Each once: routes such as `POST /bytes`, protocols such as `/swarm/pushsync/1.3.1/pushsync` and messages such as
-   * `Delivery`, or chain methods. Of a row that did not run: the route in its id.
+   * What it asks, each once: routes such as `POST /bytes`, protocols such as `/swarm/pushsync/1.3.1/pushsync` and
+   * messages such as `Delivery`, or methods of the chain. Of a row that did not run: the route that its id names.
    */
   readonly asks: readonly string[];
   readonly verdict: Verdict;
-  /** Absent: `passed`. */
+  /** For all verdicts except `passed`. */
   readonly reason?: string;
-  /** What is known of a red row, such as `bug: ends the connection`. */
+  /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
   readonly known?: string;
   /** Milliseconds. */
   readonly durationMs: number;
-  /** Oldest first, the last ones. */
+  /** The last ones, oldest first. */
   readonly exchanges: readonly Exchange[];
 }
 
 /** Number of rows by verdict. */
 export type Totals = Readonly<Record<Verdict, number>>;
 
-/** What one run graded, and how it went. */
+/** One run: what was graded, by which rows, and how it went. */
 export interface ConformanceReport {
   readonly kind: 'http' | 'wire' | 'chain';
-  /** Such as `http://127.0.0.1:1633, dialect swarm`. */
+  /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly subject: string;
-  /** What it calls itself; empty: unknown. */
+  /** What it calls itself; empty when it does not say. */
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;
@@ -97,7 +97,7 @@ export interface ConformanceReport {
   readonly durationMs: number;
   readonly totals: Totals;
   readonly rows: readonly RowResult[];
-  /** Made by the run and not removable. */
+  /** What the run has made on the subject and could not remove. */
   readonly leftBehind: readonly string[];
 }
 

@@ -73,6 +73,7 @@ export interface NodePlan {
   readonly name: string;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
+  /** Path of its program, for flavours that need one. */
   readonly binary?: string | undefined;
   readonly image?: string | undefined;
   /** Limits of its container; memory in bytes. */

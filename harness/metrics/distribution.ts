@@ -17,7 +17,10 @@ const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p99
 /** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
-/** A distribution, ms. Percentiles are null with too few samples (`enoughFor`), the other figures with none. */
+/**
+ * A distribution as JSON, ms. Percentiles are null when there are too few samples for them (`enoughFor`), the other
+ * figures when there are none.
+ */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
   /** Milliseconds; with `p50Ms`, `p75Ms`, `p90Ms`, `p95Ms`, `p99Ms` and `p999Ms`. */
   readonly minMs: number | null;

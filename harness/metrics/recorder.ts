@@ -5,31 +5,31 @@ import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 const SLOWEST_KEPT = 20;
 const EXAMPLE_LENGTH_MAX = 500;
 
-/** Operation and node: a row of the report. */
+/** Name of an operation and of the node it was sent to; identifies a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;
-  /** Node it was sent to. */
+  /** Name of the node it was sent to. */
   readonly node: string;
 }
 
-/** A row of the results. Rates are null when nothing was moved. */
+/** A row of the result table. Rates are null when nothing was moved. */
 export interface OperationSummary extends OperationKey, LatencySummary {
-  /** Successful operations: the latencies cover only these. */
+  /** Operations that succeeded: the latencies cover only these. */
   readonly count: number;
-  /** Their payload. */
+  /** Payload that they moved. */
   readonly bytes: number;
-  /** Failed operations. */
+  /** Operations that failed. */
   readonly errors: number;
   /** Errors by class of the taxonomy. */
   readonly errorClasses: Readonly<Record<string, number>>;
   /** The first message of each class. */
   readonly errorExamples: Readonly<Record<string, string>>;
-  /** From first start to last end, ms. */
+  /** From the first start to the last end, ms. */
   readonly wallMs: number;
-  /** MiB (2^20 bytes) per second of `wallMs`. */
+  /** Payload over `wallMs`, MiB (2^20 bytes) per second. */
   readonly mibPerSecond: number | null;
-  /** Successful operations per second of `wallMs`; null: fewer than two. */
+  /** Operations that succeeded over `wallMs`, per second; null: fewer than two. */
   readonly perSecond: number | null;
 }
 

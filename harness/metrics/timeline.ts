@@ -2,21 +2,21 @@ const WINDOWS_MAX = 1800;
 const WINDOW_MS = 1000;
 
 /**
- * Over all nodes, an entry per window, by the operation's end. Latencies are null without successes; p99 is the largest
- * sample if too few.
+ * One operation over all nodes. Arrays have an entry per window, by the operation's end. Latencies are null without
+ * successes; p99 is the largest sample if too few.
  */
 export interface OperationTimeline {
   /** What was done, such as `upload file`. */
   readonly operation: string;
-  /** Of the first window, ms since the epoch. */
+  /** Start of the first window, ms since the epoch. */
   readonly startMs: number;
-  /** Of a window, milliseconds. */
+  /** Length of a window, milliseconds. */
   readonly windowMs: number;
-  /** Successful operations. */
+  /** Operations that succeeded. */
   readonly count: readonly number[];
-  /** Their payload. */
+  /** Payload that they moved. */
   readonly bytes: readonly number[];
-  /** Failed operations. */
+  /** Operations that failed. */
   readonly errors: readonly number[];
   /** Milliseconds. */
   readonly p50Ms: readonly (number | null)[];

@@ -129,12 +129,15 @@ export interface Observed {
   readonly silence?: string;
 }
 
-/** Counted since the part's start; absent: the driver cannot tell the part's usage apart from other parts'. */
+/** A part's resource usage since it started; absent: the driver cannot tell it apart from other parts'. */
 export interface Stats {
+  /** Processor time, milliseconds. */
   readonly cpuMs?: number;
   /** Bytes not shared with anything else. */
   readonly memoryBytes?: number | undefined;
+  /** Bytes through its sockets. */
   readonly receivedBytes?: number;
+  /** Bytes through its sockets. */
   readonly sentBytes?: number;
 }
 
@@ -196,6 +199,7 @@ export interface Place {
   readonly ports: NodePorts;
   readonly dataDir: string;
   readonly hosts?: readonly string[];
+  /** Name of its container, if it has one. */
   readonly container?: string;
 }
 

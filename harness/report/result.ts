@@ -4,7 +4,7 @@ import type { OperationTimeline } from '../metrics/timeline.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
 
-/** A named condition and what was seen. */
+/** A scenario's named condition and what was seen. */
 export interface Assertion {
   /** What must hold, such as `node-1 has the upload`. */
   readonly name: string;
@@ -14,38 +14,39 @@ export interface Assertion {
   readonly observed: string;
   /** What should have been seen. */
   readonly expected: string;
-  /** Whatever helps find the cause: node, peer, chunk, log excerpt. */
+  /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
   readonly evidence?: string | undefined;
-  /** A condition on a load's speed or errors, not on what was stored. */
+  /** A condition on speed or errors of a load, not on what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
 }
 
-/** An amount or a count of a scenario. */
+/** An amount or a count produced by a scenario. */
 export interface Figure {
   /** What it counts, such as `cheques sent`. */
   readonly name: string;
-  /** Node or link; absent: the cluster. */
+  /** Its node or link; absent: the cluster. */
   readonly of?: string;
-  /** In its unit; decimal digits beyond a number's range. */
+  /** In its unit; decimal digits for amounts that a number cannot hold. */
   readonly value: number | string;
   /** Such as `cheques` or `ms`. */
   readonly unit: string;
 }
 
 /**
- * An event on charts. `phase`: a step. `fault`: what the scenario did to a node, a link or the chain. `incident`: what
- * happened without its doing.
+ * An event on charts. `phase`: a step. `fault`: what the scenario did to a node, a link or the chain.
+ * `incident`: what
+ * happened to one of them without the scenario's doing.
  */
 export interface RunEvent {
   /** As above. */
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: it took no time, or had not ended. */
+  /** Absent: it took no time, or had not ended when the run ended. */
   readonly endAt?: number | undefined;
-  /** Node, or `chain`; absent: the cluster. */
+  /** A node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
   /** Folder of its scenario. */
   readonly folder?: string;
@@ -56,27 +57,27 @@ export interface RunEvent {
 /** `failed`: a condition was false. `error`: it could not run. `skipped`: an unmet need, in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
-/** Chunks last looked for, or else acknowledged. */
+/** Chunks of the ledger last looked for, or else acknowledged. */
 export interface LedgerResult {
   /** Chunks of acknowledged uploads. */
   readonly acknowledged: number;
   /** Of them, those that some node holds. */
   readonly found: number;
-  /** Those on no node. With `found` 0: the scenario did not look for them. */
+  /** Those that no node holds. With `found` 0: the scenario did not look for them. */
   readonly missing: number;
   /** The first of the missing ones. */
   readonly losses?: readonly Loss[];
 }
 
-/** An acknowledged chunk on no node. */
+/** An acknowledged chunk that no node holds. */
 export interface Loss {
   /** Its address, 64 hex digits. */
   readonly chunk: string;
-  /** Reference of the upload, hex. */
+  /** Of the upload, hex. */
   readonly reference: string;
-  /** Node that acknowledged it. */
+  /** Name of the node that acknowledged it. */
   readonly uploader: string;
-  /** Batch that stamped it, hex. */
+  /** That stamped it, hex. */
   readonly batch: string;
   /** The node closest to the chunk. */
   readonly closest: string;
@@ -87,11 +88,11 @@ export interface ScenarioResult {
   readonly name: string;
   /** `passed`, `failed` (a condition was false), `error` (it could not run) or `skipped`. */
   readonly result: ScenarioOutcome;
-  /** Milliseconds, by its cluster's clock. */
+  /** Milliseconds, by the clock of its cluster. */
   readonly durationMs: number;
-  /** Its conditions, in the order of checking. */
+  /** Its conditions, in the order in which they were checked. */
   readonly assertions: readonly Assertion[];
-  /** A row per timed operation and node. */
+  /** What was timed: a row for each operation and node. */
   readonly metrics: readonly OperationSummary[];
   /** The same over time, of all nodes together. */
   readonly timelines: readonly OperationTimeline[];
@@ -105,64 +106,66 @@ export interface ScenarioResult {
   readonly ledger: LedgerResult;
   /** Why it could not run; with `failed`, what else went wrong. */
   readonly error?: string;
-  /** What happened to nodes or the chain by itself; with any, it has not passed. */
+  /** What happened to nodes or the chain without the scenario's doing; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   /** Why it was skipped. */
   readonly skipReason?: string;
   /** What could not be checked, a line each. */
   readonly unchecked?: readonly string[];
-  /** Its beginning by its cluster's clock, ms since the epoch. */
+  /** Ms since the epoch, by the clock of its cluster. */
   readonly startedAt?: number;
-  /** Its cluster's beginning, ms since the epoch, zero of shown times; absent: it had none. */
+  /** When its cluster began, ms since the epoch; absent: it had none. Reports show times since then. */
   readonly clusterStartedAt?: number | undefined;
-  /** Subfolder with its logs, ledger and series; absent: the report's. */
+  /** Subfolder with logs, ledger and series; absent: the report's folder. */
   readonly folder?: string;
-  /** Digest of all messages of its cluster's nodes: equal in equal simulated runs. */
+  /**
+   * Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster.
+   */
   readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
 
-/** What nodes used, from first to last scrape. */
+/** What a run's nodes used, from first to last scrape. */
 export interface RunCosts {
-  /** Processor seconds of all nodes per 10^9 bytes moved; absent: none was moved. */
+  /** Processor seconds of all nodes per 10^9 bytes that its operations moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
-  /** Resident bytes of the largest node, or of the process of all. */
+  /** Resident bytes of the largest node, or of the process of all nodes. */
   readonly peakMemory?: number;
 }
 
 export interface RunResult {
-  /** Name, also of its folder. */
+  /** Name of the run and of its folder. */
   readonly run: string;
   /** A number if JSON holds it exactly, else digits. */
   readonly seed: number | string;
   /** Driver of its clusters. */
   readonly driver: DriverName;
-  /** No scenario failed or could not run. */
+  /** No scenario has failed or could not run. */
   readonly passed: boolean;
   /** ISO 8601, of this machine. */
   readonly startedAt: string;
-  /** Milliseconds on this machine, with cluster starts. */
+  /** Milliseconds on this machine, with the starts of its clusters. */
   readonly durationMs: number;
   /** Command that repeats the run. */
   readonly command: string;
   /** In the order in which they were to run. */
   readonly scenarios: readonly ScenarioResult[];
-  /** Steps, faults and incidents, as they began. */
+  /** Steps, faults and incidents, in the order in which they began. */
   readonly events: readonly RunEvent[];
   /** Versions and machine: `svcnet`, `commit`, `node`, `platform`, `cpu`, `cores`, `memory` (text with unit). */
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
-  /** File of all series; absent: no cluster was started. */
+  /** That folder's file of all series; absent: no cluster was started. */
   readonly series?: string | undefined;
   /** Absent: not known from the series. */
   readonly costs?: RunCosts | undefined;
-  /** Cluster left running. */
+  /** Name of the cluster left running. */
   readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
-  /** Which part its record holds, a line each. */
+  /** Which part of something long its record holds, a line each. */
   readonly notes?: readonly string[];
 }
 
@@ -203,6 +206,7 @@ export interface FailedSeed {
   readonly seed: number | string;
   /** Failed conditions and kinds of errors, without varying parts. */
   readonly kinds: readonly string[];
+  /** Command that repeats the run. */
   readonly command: string;
   /** Its folder, if written. */
   readonly report: string;

@@ -41,6 +41,7 @@ export interface RunOptions {
   readonly exactNodes?: boolean;
   /** What a fresh cluster is; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
+  /** Where the definition comes from, for messages about it. */
   readonly source?: string;
   /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
@@ -50,6 +51,7 @@ export interface RunOptions {
   readonly frames?: boolean;
   readonly report: string;
   readonly name: string;
+  /** Command that repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
   /** Port for scrapes of the run's metrics meanwhile; 0: any free one. */

@@ -40,6 +40,7 @@ export function earlyPayment(thresholdReceived: bigint, earlyPercent: number): b
   return (thresholdReceived * BigInt(100 - earlyPercent)) / 100n;
 }
 
+/** Debt at which the peer is disconnected. */
 export function disconnectLimit(thresholdGiven: bigint, tolerancePercent: number): bigint {
   return (thresholdGiven * BigInt(100 + tolerancePercent)) / 100n;
 }

@@ -59,9 +59,9 @@ interface Account extends Omit<Facts, 'of'> {
 
 /** Something that happened to a chunk on a node. */
 export interface ChunkEvent extends Facts {
-  /** Counts the node's events since its start, from 1. */
+  /** Counts the events since the start of the node, from 1. */
   readonly seq: number;
-  /** Unix milliseconds, with fractions; never goes back on one node. */
+  /** Milliseconds since the unix epoch, with fractions; never goes back on one node. */
   readonly at: number;
   /** 64 hex digits. */
   readonly address: string;
@@ -74,9 +74,9 @@ export interface ChunkEvent extends Facts {
 export interface ChunkEventPage {
   /** Oldest first. */
   readonly events: readonly ChunkEvent[];
-  /** Where to continue: every event up to this one is covered. */
+  /** Where to continue: every event up to this one has been covered. */
   readonly last: number;
-  /** Later events, of any chunk, that were overwritten. */
+  /** Events after the wanted one, of any chunk, that were overwritten. */
   readonly lost: number;
 }
 

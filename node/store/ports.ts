@@ -187,6 +187,7 @@ export interface PinSession {
   cleanup(): Promise<void>;
 }
 
+/** State of the chunks of a pinned root. */
 export interface PinCheck {
   readonly total: number;
   readonly missing: number;

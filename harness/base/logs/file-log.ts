@@ -10,13 +10,13 @@ export interface PartLog {
   /** Path of the file, or the command that prints it. */
   readonly where: string;
   tail(lines: number): Promise<string[]>;
-  /** The log's end now. */
+  /** Where it ends now. */
   end(): Promise<LogPosition>;
-  /** Lines added since `position`; undefined: all. */
+  /** The lines added since it ended at `position`; undefined: all. */
   since(position: LogPosition | undefined): Promise<string[]>;
-  /** Every later line until the signal aborts; before them the last `lines` (default: none). */
+  /** Every line added from now on, until the signal aborts; before them the last `lines` (default: none). */
   follow(signal: AbortSignal, lines?: number): AsyncIterable<string>;
-  /** Why nothing can be written to it; undefined: it can. */
+  /** Why nothing can be written to it; undefined if it can. */
   failure(): HarnessError | undefined;
 }
 

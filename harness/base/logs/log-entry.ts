@@ -1,4 +1,4 @@
-/** A log line as fields: JSON of our nodes, or a Bee's quoted pairs. */
+/** One line of a log as fields: JSON as our own nodes write it, or quoted pairs as a Bee does. */
 
 export interface LogEntry {
   readonly time: string;

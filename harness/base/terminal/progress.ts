@@ -11,7 +11,7 @@ export interface StepNews {
   readonly step: string;
   readonly done: boolean;
   readonly detail: string;
-  /** When it is done. */
+  /** Duration of the step, when it is done. */
   readonly ms?: number;
 }
 

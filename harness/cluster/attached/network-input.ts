@@ -1,7 +1,7 @@
 /** What `Cluster.attachNetwork` accepts. `schema.ts` reads it. */
 import type { Contracts } from '../../chain/contracts.ts';
 
-/** The token of nodes, or of the chain; give one of the two. */
+/** The token of nodes, or of the chain, that require one; give one of the two. */
 export interface TokenInput {
   readonly token?: string | undefined;
   /** Relative to the network file, and below its folder. Of an object: of any folder. */
@@ -10,11 +10,11 @@ export interface TokenInput {
 
 /** The chain that the nodes use. */
 export interface NetworkChainInput extends TokenInput {
-  /** URL of its JSON-RPC endpoint; optional when no node has a chain. */
+  /** URL of its JSON-RPC endpoint; may be left out when no node has a chain. */
   readonly rpc?: string | undefined;
-  /** URL of its control endpoint, if svcnet started it. */
+  /** URL of its control endpoint, when svcnet has started it. */
   readonly control?: string | undefined;
-  /** `0x` and 40 hex digits each. */
+  /** Addresses, `0x` and 40 hex digits each. */
   readonly contracts?: { readonly [Name in keyof Contracts]?: string | undefined } | undefined;
 }
 

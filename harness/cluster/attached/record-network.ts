@@ -10,11 +10,13 @@ const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs
 
 /** Options of `Cluster.attachNetwork`. */
 export interface AttachOptions {
-  /** Instead of the document's. Default: the name of the file, without its extension, or `network`. */
+  /**
+   * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
+   */
   readonly name?: string | undefined;
-  /** File with the token of all nodes, in any folder; instead of what the document says. */
+  /** File with the token of all nodes, wherever it is; instead of what the document says. */
   readonly tokenFile?: string | undefined;
-  /** Folder of all state. Default: `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */
   readonly clock?: Clock;

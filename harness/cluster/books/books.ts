@@ -8,11 +8,13 @@ export interface Link {
   readonly balance: bigint;
   /** Debt at which the node disconnects the peer, with the current allowance; undefined while not connected. */
   readonly limit: bigint | undefined;
-  /** Accounting units. */
+  /** By time, accounting units. */
   readonly timeSent: bigint;
+  /** By time, accounting units. */
   readonly timeReceived: bigint;
-  /** Token units. */
+  /** By cheques: cumulative payouts, token units. */
   readonly chequeSent: bigint;
+  /** By cheques: cumulative payouts, token units. */
   readonly chequeReceived: bigint;
 }
 
@@ -24,7 +26,7 @@ export interface NodeBooks {
   readonly account: string;
   /** 40 hex digits; undefined without. */
   readonly chequebook: string | undefined;
-  /** How often its data was removed: each time its sums began anew. */
+  /** How often its data was removed: its sums began anew each time. */
   readonly wipes: number;
   readonly links: readonly Link[];
 }
@@ -32,7 +34,9 @@ export interface NodeBooks {
 /** A chequebook as the contract keeps it, token units. */
 export interface ChequebookBooks {
   readonly address: string;
+  /** What the contract holds, token units. */
   readonly balance: bigint;
+  /** To all beneficiaries, token units. */
   readonly totalPaidOut: bigint;
   /** By account of the beneficiary. */
   readonly paidOut: ReadonlyMap<string, bigint>;

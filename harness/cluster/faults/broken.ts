@@ -14,12 +14,13 @@ export interface Breakage {
   readonly at: number;
   /** Absent: it took no time, or still lasts. */
   readonly endAt?: number | undefined;
-  /** Names of nodes, or `chain`; none: the whole cluster. */
+  /** Names of the nodes that it affects, `chain` for the chain; none: the whole cluster. */
   readonly targets: readonly string[];
   /** `node-2 was killed`, or what a fault does: `kills node-2`. */
   readonly text: string;
+  /** The fault that this is. */
   readonly fault?: Fault;
-  /** The fault that did this, as it was when it began. */
+  /** The fault that did this, as it was when it began; absent: it was not done by a fault. */
   readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'> | undefined;
 }
 
@@ -41,6 +42,7 @@ export class Broken implements BreakWitness {
     this.#clock = clock;
   }
 
+  /** Oldest first. */
   get list(): readonly Breakage[] {
     return [...this.#list];
   }

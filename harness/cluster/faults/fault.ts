@@ -22,13 +22,14 @@ const FAULT_LAYERS = [
 ] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
-/** Counters by name, such as `{ 'bytes delayed': 4096 }`. The fault changed nothing if all but `messages met` are zero. */
+/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all but `messages met` zero: the fault has changed nothing. */
 export type Effect = Readonly<Record<string, number>>;
 
 /** The cluster that faults are done to. */
 export interface FaultContext {
   readonly clock: Clock;
   readonly name: string;
+  /** Folder of logs, keys and data. */
   readonly folder: string;
   /** Decimal; absent when nothing follows from a seed. */
   readonly seed?: string | undefined;
@@ -83,7 +84,7 @@ export interface FaultKind<R = unknown> {
   stays?(handle: Handle): string | undefined;
 }
 
-/** The kind's name, and what its schema asks for: `{ kind: 'kill', node: 'node-3' }`. */
+/** `{ kind: 'kill', node: 'node-3' }`: the kind's name, and what its schema asks for. */
 export interface FaultRequest {
   readonly kind: string;
   readonly [field: string]: unknown;

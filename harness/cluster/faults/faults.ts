@@ -42,6 +42,7 @@ export class Faults {
     for (const part of parts) part.tell(this.#broken);
   }
 
+  /** Of their beginnings and ends. */
   get clock(): Clock {
     return this.#context.clock;
   }
@@ -51,16 +52,17 @@ export class Faults {
     return this.#broken.faults;
   }
 
-  /** All that this process has broken, with or without a fault, oldest first. */
+  /** All that this process has broken, oldest first: its faults, what they did, and what was done without a fault. */
   get broken(): readonly Breakage[] {
     return this.#broken.list;
   }
 
   /**
    * Breaks something, until `heal`.
-   * @param options.signal undoes what was done up to then
-   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when this cluster cannot
-   * have it, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
+   * @param options.signal undoes what was done up to then: a rolling restart brings back the node it took
+   * away
+   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
+   * to this cluster, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
    */
   async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
     this.#abandoned.signal.throwIfAborted();
@@ -149,7 +151,10 @@ export class Faults {
     return this.begin({ kind: LINK.name, from: asList(from), to: asList(to), ...conditions });
   }
 
-  /** Separates groups of nodes. @param options.mode `reset` breaks connections; default: `drop`, they stall */
+  /**
+   * Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: `drop`,
+   * connections stall
+   */
   partition(
     groups: readonly NodeNames[],
     options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
@@ -188,7 +193,8 @@ export class Faults {
   }
 
   /**
-   * Ends one fault, or all. Those of one node end latest first, those that start nodes after all others, arrivals last.
+   * Ends one fault, or all: side by side, but those of one node the latest first, those that start nodes after
+   * all others, and arrivals last. One that cannot be ended does not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
    */
@@ -245,7 +251,8 @@ export class Faults {
   }
 
   /**
-   * Ends the faults that this process began and that still last. A fault that is just beginning is undone.
+   * Ends the faults that this process began and nothing else has ended since, as `heal` does. A fault that is
+   * just beginning is stopped half-way and undone.
    * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
    */
   async healOwn(): Promise<Fault[]> {

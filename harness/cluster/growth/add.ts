@@ -42,14 +42,14 @@ export interface GrowthContext extends OpenContext {
   readonly all: () => readonly ClusterNode[];
 }
 
-/** A group as in a cluster file; its flavour may be what `readFlavour` returns. */
+/** New nodes: a group as in a cluster file, or one whose flavour is what `readFlavour` returns. */
 export type AddInput =
   | GroupInput
   | (Omit<DeclaredGroupInput, 'flavour'> & { readonly flavour: FlavourInput });
 
 /** How nodes are added. */
 export interface AddOptions {
-  /** Limit of each step. Default: one that grows with the nodes. */
+  /** For each step. Default: a limit that grows with the nodes. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: StartProgress) => void;

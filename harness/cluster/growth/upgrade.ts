@@ -25,12 +25,13 @@ import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal
 /** What a node becomes. What is left out stays as it is. */
 export interface UpgradeInput {
   /**
-   * One that the cluster knows, or what `readFlavour` returns. A new one comes with its own options, one that the node had
-   * before with those that it had then.
+   * Implementation: one that the cluster knows, or what `readFlavour` returns. Another one comes with options of its own,
+   * one that the node had before with those that it had then.
    */
   readonly flavour?: FlavourName | FlavourInput | undefined;
-  /** Path of the program. `svc` without one is the node of this package. */
+  /** Path of the program. Flavour `svc` without one is the node of this package. */
   readonly binary?: string | undefined;
+  /** The same for driver `docker`: name of the image. */
   readonly image?: string | undefined;
   readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
   /** Node options, instead of those that it has. */
@@ -39,6 +40,7 @@ export interface UpgradeInput {
 
 /** How a node is upgraded. */
 export interface UpgradeOptions {
+  /** For the start with the new program. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -45,7 +45,7 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly mayChange: () => HarnessError | undefined;
 }
 
-/** A node of a cluster, from `cluster.nodes` or `cluster.node`: its addresses, its API, the operations on its process. */
+/** A node of a cluster: its addresses, its API, the operations on its process. From `cluster.nodes` or `cluster.node`. */
 export class ClusterNode extends KnownNode {
   readonly #deps: ClusterNodeDeps;
   readonly #run: NodeRun;
@@ -66,12 +66,12 @@ export class ClusterNode extends KnownNode {
     return this.#deps.batch();
   }
 
-  /** Process on this machine, as last seen; undefined when it runs in none. */
+  /** Process on this machine that it runs in, as last seen; undefined when it runs in none. */
   get pid(): number | undefined {
     return this.#run.sight.pid;
   }
 
-  /** State as last seen: after every action on it, and several times a second by the cluster. */
+  /** As last seen: after every action on it, and several times a second by the cluster. */
   get state(): NodeState {
     return this.#run.sight.state;
   }
@@ -122,27 +122,28 @@ export class ClusterNode extends KnownNode {
     this.#run.tornDown();
   }
 
+  /** Whether its driver has that capability. */
   can(capability: Capability): boolean {
     return this.#deps.driver.can[capability] !== undefined;
   }
 
-  /** Whether what it has stored can be seen without asking it. */
+  /** Whether what it has stored can be seen without asking it, also while it does not run. */
   get isTransparent(): boolean {
     return this.#deps.driver.holds !== undefined;
   }
 
-  /** Whether a chunk is in its local store; asks it only if that cannot be seen. @param address 64 hex digits */
+  /** Whether a chunk is in its local store. Asks it only where that cannot be seen. @param address 64 hex digits */
   async holds(address: string, signal?: AbortSignal): Promise<boolean> {
     return this.#deps.driver.holds?.(this.name, address) ?? this.chunks.has(address, signal);
   }
 
-  /** Its resource usage since it started, as far as the driver knows it. */
+  /** Its resource usage since it started; values the driver cannot determine are absent. */
   stats(): Promise<Stats> {
     const run = this.#run.record;
     return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
   }
 
-  /** Why this process could not start it again; undefined: it could. */
+  /** Why this process could not start it again once stopped; undefined: it could. */
   get startRefusal(): HarnessError | undefined {
     return this.#deps.mayStart();
   }
@@ -229,7 +230,7 @@ export class ClusterNode extends KnownNode {
     return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.program.stopGraceMs));
   }
 
-  /** Ends it at once: nothing is flushed. @throws HarnessError `NODE_STATE` */
+  /** Ends it at once: nothing is flushed and no peer is notified. @throws HarnessError `NODE_STATE` */
   async kill(): Promise<void> {
     const driver = this.#able('kill', 'kill');
     return this.#end('kill', 'killed', (handle) => driver.kill(handle));
@@ -261,7 +262,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Ends a pause. @throws HarnessError `NODE_STATE` */
+  /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
     return this.#run.change(async () => {
       const driver = this.#able('resume', 'pause');
@@ -271,7 +272,7 @@ export class ClusterNode extends KnownNode {
     });
   }
 
-  /** Removes all that the stopped node has stored, except its keys. @throws HarnessError `NODE_STATE` */
+  /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
   async wipe(): Promise<void> {
     const driver = this.#able('wipe', 'data');
     const stored = await this.#stored('wipe');
@@ -281,7 +282,7 @@ export class ClusterNode extends KnownNode {
 
   /**
    * Flips a bit in this many stored chunks of the stopped node.
-   * @returns how many were damaged @throws HarnessError `NODE_STATE`
+   * @returns how many chunks were damaged @throws HarnessError `NODE_STATE`
    */
   async damage(chunks: number): Promise<number> {
     const driver = this.#able('damage', 'data');
@@ -290,7 +291,7 @@ export class ClusterNode extends KnownNode {
 
   /**
    * Works even while it is not running.
-   * @param bytes the new limit @returns the previous one @throws HarnessError `NODE_STATE`
+   * @param bytes that it may use from now on @returns its previous limit @throws HarnessError `NODE_STATE`
    */
   async limitMemory(bytes: number): Promise<number> {
     const action = 'limit the memory of';
@@ -300,6 +301,7 @@ export class ClusterNode extends KnownNode {
     return driver.limitMemory(run.handle, bytes);
   }
 
+  /** Its log, read from where `log` says it is. */
   get output(): PartLog {
     return this.#deps.driver.logs(this);
   }
@@ -309,7 +311,7 @@ export class ClusterNode extends KnownNode {
     return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
   }
 
-  /** Errors that it has logged since `since`, a `said.end()`; by default all. */
+  /** Errors it has logged since the position `since` (`said.end()`); by default all. */
   async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
     return (await this.output.since(since)).flatMap((line) => {
       const entry = logEntry(line);

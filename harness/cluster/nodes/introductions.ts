@@ -12,9 +12,11 @@ export interface Acquaintance {
   readonly flavour: FlavourName;
   readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
+  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
   readonly image: string | undefined;
   readonly running: boolean;
+  /** Multiaddress. */
   readonly underlay: string;
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }

@@ -13,7 +13,7 @@ interface KnownNodeDeps {
   readonly onUploaded: (uploaded: Uploaded) => void;
 }
 
-/** The part of a node that follows from its record. */
+/** The part of a node that follows from its record: it changes when the node gets another program. */
 export class KnownNode {
   /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
@@ -24,8 +24,9 @@ export class KnownNode {
   readonly ethereum: string;
   /** Key of its account, 64 hex digits; undefined: unknown. */
   readonly privateKey: string | undefined;
+  /** Name of its container, if it has one. */
   readonly container: string | undefined;
-  /** Path as the node sees it; empty if svcnet did not start it. */
+  /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   /** Path of the log file, or the command that prints it. */
   readonly log: string;
@@ -50,27 +51,34 @@ export class KnownNode {
     this.#client = clientOf(record, deps);
   }
 
+  /** Implementation of the node. */
   get flavour(): FlavourName {
     return this.#record.flavour;
   }
+  /** What its flavour file says. */
   get declared(): FlavourInput | undefined {
     return this.#record.declared;
   }
   get mode(): NodeMode {
     return this.#record.mode;
   }
+  /** Names and values of its API. */
   get dialect(): DialectName {
     return this.#record.dialect;
   }
+  /** Path of its program, for flavours that need one. */
   get binary(): string | undefined {
     return this.#record.binary;
   }
+  /** Image of its container, unless it is this package's own. */
   get image(): string | undefined {
     return this.#record.image;
   }
+  /** URL. */
   get api(): string {
     return this.#record.api;
   }
+  /** URL. */
   get debug(): string {
     return this.#record.debug;
   }

@@ -20,7 +20,7 @@ import type { NodeSight } from './node-run.ts';
 const OBSERVE_PAUSE_MS = 200;
 const UNTOLD_MAX = 100;
 
-/** A change to a node or the chain that nobody asked for. */
+/** An unrequested change to a node or the chain. */
 export interface Incident {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
@@ -38,7 +38,7 @@ export interface Incident {
     | 'cannot be seen';
   /** How it ended, if known, or why it cannot be seen or does not answer. */
   readonly how?: string;
-  /** Ms since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -82,7 +82,7 @@ export class Membership {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** When it resolves, every incident until then has been reported. */
+  /** Observes all members now; when it resolves, every incident until then has been reported. */
   async observe(): Promise<void> {
     await this.#observing;
     await this.#observeOnce();

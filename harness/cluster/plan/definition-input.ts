@@ -12,20 +12,20 @@ import type { Credit, Profile } from '../../flavours/profiles.ts';
 import type { StartingDriver } from '../../places/facts.ts';
 import type { KnobName } from '../../places/simulated/odd/knobs.ts';
 
-/** An amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */
+/** Amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */
 export type AmountInput = bigint | number | string;
 
 /** A postage batch that a node owns from the start. */
 export interface BatchInput {
   /** Logarithm of the number of chunks, 17 to 40. Default: 20. */
   readonly depth?: number | undefined;
-  /** How long the batch lasts. Default: `24h`. */
+  /** Time that the batch lasts. Default: `24h`. */
   readonly ttl?: string | undefined;
-  /** A full bucket refuses more chunks; false: it overwrites its oldest. Default: true. */
+  /** A full bucket refuses more chunks; false: it overwrites its oldest chunk. Default: true. */
   readonly immutable?: boolean | undefined;
 }
 
-/** `false`: none. The first of a list is the default of the node's uploads. */
+/** `false`: none. The first of a list is the default batch of the node's uploads. */
 export type BatchesInput = false | BatchInput | readonly BatchInput[];
 
 /** Limits of a container. */
@@ -42,13 +42,13 @@ export interface GroupKeys {
   readonly mode?: NodeMode;
   /** Number of nodes, 1 to 1000, of other drivers than `simulated` at most 200. Default: 1. */
   readonly count?: number;
-  /** Private keys, 64 hex digits each, instead of those that follow from the seed. */
+  /** Private keys of the nodes' accounts, 64 hex digits each, instead of those that follow from the seed. */
   readonly keys?: readonly string[];
-  /** First bits of the overlays, 1 to 16 digits `0` and `1`: one text for all nodes, or one for each. */
+  /** First bits of the overlays, 1 to 16 digits `0` and `1`: one text for all nodes, or a list with one for each. */
   readonly neighbourhoods?: string | readonly string[];
-  /** Batches of each node, instead of those of the cluster. */
+  /** Batches of each node of the group, instead of those of the cluster. */
   readonly batches?: BatchesInput | undefined;
-  /** Limits of each node; only with the docker driver. */
+  /** Limits of each node of the group. Only the docker driver has them. */
   readonly resources?: ResourcesInput | undefined;
 }
 
@@ -57,6 +57,7 @@ export interface SvcGroupInput extends GroupKeys {
   readonly flavour?: 'svc';
   /** Path of another program of our node: a script for Node.js, such as `node/main.ts` of a clone, or an executable. */
   readonly binary?: string;
+  /** Image of their containers, instead of the one that this package builds. */
   readonly image?: string;
   readonly options?: NodeOptionsInput;
 }
@@ -64,7 +65,7 @@ export interface SvcGroupInput extends GroupKeys {
 /** Nodes of this package that break rules of the protocols. */
 export interface DishonestGroupInput extends GroupKeys {
   readonly flavour?: 'dishonest';
-  /** At least one. */
+  /** Their rule-breaking behaviours; at least one. */
   readonly dishonest: readonly BehaviourName[];
   readonly options?: NodeOptionsInput;
 }
@@ -74,13 +75,15 @@ export interface BeeGroupInput extends GroupKeys {
   readonly flavour: 'bee';
   /** Path of the program. Default: `SVCNET_BEE_BINARY`. */
   readonly binary?: string;
+  /** Image of their containers. */
   readonly image?: string;
-  /** Options as the program defines them. */
+  /** Options by name, as the program defines them. */
   readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
 /** Nodes of a program that a flavour file describes. */
 export interface DeclaredGroupInput extends GroupKeys {
+  /** Name in the flavour file. */
   readonly flavour: string;
   /** Path of the program. Default: `SVCNET_NAME_BINARY`, else the one of the flavour file. */
   readonly binary?: string;
@@ -95,7 +98,7 @@ export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput | D
 export interface ChainInput {
   /** What computes the blocks: Anvil, or an EVM in the chain's own process. Default: `anvil`. */
   readonly engine?: EngineName | undefined;
-  /** Time between two blocks; `0s`: they are mined on demand only. Default: `1s`. */
+  /** Time between two blocks; `0s`: blocks are mined on demand only. Default: `1s`. */
   readonly blockTime?: string | undefined;
   /** Must not be that of a public chain. Default: 31337. */
   readonly chainId?: number | undefined;
@@ -141,20 +144,21 @@ export interface PrepareInput {
   readonly uploads?: readonly PreparedUploadInput[] | undefined;
   /** Cheques that one node sends to another, by node name. */
   readonly cheques?: readonly { readonly from: string; readonly to: string }[] | undefined;
-  /** Least block height: mined after everything else, or before the nodes start if one is a Bee. */
+  /** Minimum block height of the chain: mined after everything else, or before the nodes start if one is a Bee. */
   readonly height?: number | undefined;
 }
 
-/** Regions of the world, their shares of the nodes, and how far they are from each other. */
+/** Regions of the world, each with its share of the nodes, and how far they are from each other. */
 export interface RegionsInput {
+  /** Where the figures come from. */
   readonly about?: string | undefined;
-  /** Share of each region by name, relative to the sum of all. */
+  /** By name, relative to the sum of all. */
   readonly shares: Readonly<Record<string, number>>;
-  /** Times between two regions and within each: each pair once, either way round. */
+  /** Round trips between two regions and within each, milliseconds: each pair once, either way round. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** Links between the nodes of a simulated cluster. */
+/** What links between the nodes of a simulated cluster are like. */
 export interface NetworkShapeInput {
   /** Round trip between any two nodes. */
   readonly latency?: string | undefined;
@@ -166,48 +170,49 @@ export interface NetworkShapeInput {
   readonly bandwidth?: string | undefined;
 }
 
-/** Definition of a cluster: `{}` is five nodes, a chain, and a batch for each node. */
+/** Definition of a cluster. Every key has a default: `{}` is five nodes, a chain, and a batch for each node. */
 export interface DefinitionInput {
-  /** Default of every other key: `factory` is the ecosystem's five-node stack. */
+  /** Source of every key not given here: `factory` is the ecosystem's five-node stack. */
   readonly preset?: 'factory' | undefined;
   /** At most 40 lower-case letters, digits and hyphens. Default: `net-` and eight random digits. */
   readonly name?: string | undefined;
-  /** Seed of every random choice, 0 to 2^64 - 1: keys, overlays, batch ids. Default: random. */
+  /** Seed for every random choice, 0 to 2^64 - 1: keys, overlays, batch ids. Default: random. */
   readonly seed?: bigint | number | string | undefined;
   /** Number of nodes, 1 to 1000, or groups of them; of other drivers than `simulated` at most 200. Default: 5. */
   readonly nodes?: number | readonly GroupInput[];
-  /** Further node programs: what `readFlavour` returns. */
+  /** Node programs that this package does not know: what `readFlavour` returns. */
   readonly flavours?: readonly FlavourInput[] | undefined;
   readonly chain?: ChainInput | undefined;
   /** Where the nodes run: a process each, all in this process, or a container each. Default: `process`. */
   readonly driver?: StartingDriver | undefined;
-  /** Where our nodes keep their data. Default: `memory` for embedded nodes, which alone support it, else `disk`. */
+  /**
+   * Where nodes of this package keep their data. Default: `memory` for embedded nodes, which alone support
+   * it, else `disk`.
+   */
   readonly store?: 'memory' | 'disk' | undefined;
   /** Embedded nodes verify the same bytes once for all of them. Default: true. */
   readonly shareResults?: boolean | undefined;
-  /** Clocks and disks of our nodes, and the chain's endpoint, can be made to fail. Default: false. */
+  /** Clocks and disks of nodes of this package, and the chain's endpoint, can be made to fail. Default: false. */
   readonly machineFaults?: boolean | undefined;
   /** Timing of the nodes: `fast` for tests, `production` as on the public network. Default: `fast`. */
   readonly profile?: Profile | undefined;
-  /** Names and values that our nodes use on HTTP; `swarm` is a Bee's. Default: `svc`. */
+  /** Names and values that nodes of this package use on HTTP; `swarm` is a Bee's. Default: `svc`. */
   readonly dialect?: DialectName | undefined;
-  /** IPv4 address of the APIs and the chain. Default: `127.0.0.1`. */
+  /** IPv4 address that the APIs and the chain listen on. Default: `127.0.0.1`. */
   readonly listen?: string | undefined;
   /** Default: `mesh`. */
   readonly topology?: TopologyInput | undefined;
-  /** Our nodes learn of each other by gossip alone. Default: false, they start with all addresses. */
+  /** Nodes of this package learn of each other by gossip alone. Default: false, they start with all addresses. */
   readonly coldGossip?: boolean | undefined;
-  /** A proxy between nodes lets links fail. Embedded clusters need none. Default: false. */
+  /** Traffic between nodes passes through a proxy, so that links can be made to fail. Embedded clusters need none. Default: false. */
   readonly linkFaults?: boolean | undefined;
-  /** A proxy between nodes lets messages be read and links fail. Only for driver `process`. Default: false. */
+  /** What nodes say to each other can be read, by a proxy between them that also lets links fail. Only for driver `process`. Default: false. */
   readonly tap?: boolean | undefined;
-  /** What carries connections; Bees always have `tcp` too. Only for driver `process`. Default: `tcp` alone. */
+  /** What carries connections. Bees always have `tcp` too. Only for driver `process`. Default: `tcp` alone. */
   readonly underlays?: readonly ('tcp' | 'ws' | 'wss')[] | undefined;
   /** Links of a simulated cluster; no other driver takes it. Default: all arrives at once. */
   readonly network?: NetworkShapeInput | undefined;
-  /**
-   * What may be odd about simulated nodes, within what their protocols allow; no other driver takes it. Default: nothing.
-   */
+  /** What may be odd about the nodes of a simulated cluster, within what their protocols allow; no other driver takes it. Default: nothing. */
   readonly odd?: readonly KnobName[] | undefined;
   /** Free ports, the first one of a fixed range, or such a range. Default: `free`. */
   readonly ports?: 'free' | number | PortsInput | undefined;
@@ -219,13 +224,13 @@ export interface DefinitionInput {
   readonly otlp?: string | undefined;
   /** Batches of each node. Default: one of depth 20 for 24 hours. */
   readonly batches?: BatchesInput | undefined;
-  /** Debts are paid by cheques; false: by time alone. `deposit`: token units in each chequebook, default 5×10^17. */
+  /** Debts are paid by cheques; false: they are settled by time alone. `deposit`: token units in each chequebook, default 5×10^17. */
   readonly swap?: boolean | { readonly deposit?: AmountInput | undefined } | undefined;
   /** What each account starts with: base units of the native coin, default 10^19, and token units, default 10^20. */
   readonly funds?:
     | { readonly native?: AmountInput | undefined; readonly tokens?: AmountInput | undefined }
     | undefined;
   readonly prepare?: PrepareInput | undefined;
-  /** How much peers lend each other. Default: by the profile and the flavours. */
+  /** How much peers lend each other before they are paid. Default: by the profile and the flavours. */
   readonly credit?: Credit | undefined;
 }

@@ -20,6 +20,7 @@ export interface PlannedNode {
   readonly declared: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
+  /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
   readonly image: string | undefined;
   readonly options: NodeGroup['options'];

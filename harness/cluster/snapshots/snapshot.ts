@@ -31,6 +31,7 @@ const FORMAT = 2;
 
 /** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
+  /** Raised when older snapshots can no longer be started. */
   readonly format: number;
   /** Version of this package, which determines how nodes store their data. */
   readonly version: string;
@@ -42,17 +43,22 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly name: string;
   /** Unix milliseconds. */
   readonly savedAt: number;
+  /** Name of the cluster that was saved. */
   readonly cluster: string;
+  /** Decimal. */
   readonly seed: string;
   readonly driver: DriverName;
+  /** By `writtenDefinition`. */
   readonly definition: unknown;
   /** Batches from its start, and those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
+  /** What its start has prepared because the definition asks for it. */
   readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;
+  /** Size of all files. */
   readonly sizeBytes: number;
-  /** Bytes of each file, by its path in the folder: a half-restored copy must not start. */
+  /** Bytes of each file, by its path in the folder: a half-restored copy must not start with data missing. */
   readonly files: Readonly<Record<string, number>>;
   readonly nodes: readonly {
     readonly name: string;

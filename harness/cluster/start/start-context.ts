@@ -5,9 +5,9 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** The steps of the start of a cluster, in their order. */
+/** Steps of the start of a cluster, in their order. */
 export type StartStep = 'image' | 'chain' | 'nodes' | 'mesh' | 'postage' | 'state';
-/** A step of the start of a cluster. */
+/** A step of the start of a cluster, as it begins, progresses and ends. */
 export interface StartProgress {
   readonly step: StartStep;
   readonly done: boolean;

@@ -44,9 +44,10 @@ export interface NodeRecord extends Whose {
   readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
-  /** Path, for flavours that need one. */
+  /** Path of its program, for flavours that need one. */
   readonly binary?: string | undefined;
   readonly image?: string | undefined;
+  /** URLs. */
   readonly api: string;
   readonly debug: string;
   /** Address for this machine; empty when the node reports none. */
@@ -58,15 +59,16 @@ export interface NodeRecord extends Whose {
   readonly privateKey?: string | undefined;
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
+  /** Name of its container, if it has one. */
   readonly container?: string | undefined;
-  /** Path as the node sees it; empty if svcnet did not start it. */
+  /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   readonly log: string;
   /** Names of its only peers; absent: any. */
   readonly peers?: readonly string[] | undefined;
 }
 
-/** A batch of a node. */
+/** A batch that a node of the cluster owns. */
 export interface BatchRecord {
   readonly id: string;
   readonly node: string;
@@ -74,29 +76,36 @@ export interface BatchRecord {
   readonly depth: number;
 }
 
-/** What the start has prepared. */
+/** What the start has prepared because the definition asks for it. */
 export interface PreparedRecord {
   readonly uploads: readonly PreparedUpload[];
 }
 
-/** A synced upload: `size` bytes under `/bytes`, or the file or folder at `path`. */
+/**
+ * An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's
+ * files.
+ */
 export interface PreparedUpload {
   readonly node: string;
   readonly reference: string;
+  /** Bytes; absent for a file or folder. */
   readonly size?: number;
   readonly path?: string;
 }
 
 /** Durations of the phases of a start, real milliseconds. */
 export interface Timings {
+  /** The chain and its contracts. */
   readonly chainMs: number;
+  /** The nodes, until all were ready. */
   readonly nodesMs: number;
-  /** Until every node had its peers, in parallel with the batches. */
+  /** Until every node had its peers; beside the batches. */
   readonly meshedMs: number;
-  /** Until every batch could be used, in parallel with the peers. */
+  /** Until every batch could be used; beside the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
   readonly preparedMs?: number | undefined;
+  /** The whole start. */
   readonly totalMs: number;
 }
 
@@ -109,6 +118,7 @@ export interface ClusterRecord {
   readonly seed?: string | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
+  /** Unix milliseconds. */
   readonly createdAt: number;
   readonly began?: number;
   readonly phase: 'starting' | 'running';
@@ -123,7 +133,7 @@ export interface ClusterRecord {
   readonly timings?: Timings;
 }
 
-/** What was asked for: a node that is `running` here may have crashed. */
+/** `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have crashed. */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
   readonly handle: Handle;

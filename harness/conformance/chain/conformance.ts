@@ -11,9 +11,9 @@ import type { ChainSubject, RpcCall } from './subject.ts';
 
 /** Chain to grade, by its endpoint. */
 export interface ChainFlags {
-  /** JSON-RPC endpoint. */
+  /** URL of the JSON-RPC endpoint. */
   readonly rpc: string;
-  /** File with the contracts' addresses. */
+  /** File with the addresses of the contracts. */
   readonly contracts?: string;
   /** Block of the first contract. Default: 1. */
   readonly startBlock?: bigint;

@@ -23,9 +23,9 @@ export interface HttpOptions {
   readonly target: string;
   /** URL of the debug API; without it, its rows are skipped. */
   readonly debugTarget?: string;
-  /** URL of another node's API; without it, rows about two nodes are skipped. */
+  /** URL of the API of another node of the network; without it, rows about two nodes are skipped. */
   readonly second?: string;
-  /** Names of headers, paths and fields. */
+  /** Names that the node uses in headers, paths and fields. */
   readonly dialect: DialectName;
   /** Bearer token with full access. */
   readonly token?: string;

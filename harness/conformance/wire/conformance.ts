@@ -13,17 +13,17 @@ import { Transcript } from './transcript.ts';
 
 /** Node to grade as its peer. */
 export interface WireFlags {
-  /** Multiaddress with the identity to prove. */
+  /** Multiaddress with the identity that must be proved at it. */
   readonly peer: string;
   /** Network id of the handshake. */
   readonly networkId: bigint;
-  /** Also run rows of hostile input. */
+  /** Also run rows of hostile input, which a node must survive. */
   readonly hostile?: boolean;
   /** Endpoint of the node's chain. */
   readonly rpc?: string;
-  /** File with the contracts' addresses. */
+  /** File with the addresses of the contracts. */
   readonly contracts?: string;
-  /** 32 bytes as hex; rows may spend from its account. */
+  /** 32 bytes as hex, of an account that rows may spend from. */
   readonly key?: string;
   /** A batch of that account: `id:depth`. */
   readonly batch?: string;

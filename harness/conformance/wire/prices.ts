@@ -35,6 +35,7 @@ export interface PricedNode {
 
 export interface Price {
   readonly service: Service;
+  /** Hex. */
   readonly chunk: string;
   /** Of the chunk and who serves it. */
   readonly proximity: number;

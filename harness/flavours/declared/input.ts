@@ -6,7 +6,7 @@ export type FlavourValue = string | number | boolean | readonly string[];
 
 /** A file with a key of a node. */
 export interface FlavourKeyFile {
-  /** Path below the data directory. */
+  /** Below the data directory. */
   readonly path: string;
   /** Default: `keystore`, version 3 with the password `{password}`. */
   readonly format?: 'keystore' | 'hex' | 'raw' | 'pem' | undefined;
@@ -14,7 +14,9 @@ export interface FlavourKeyFile {
 
 /** A node program that this package does not know: what `readFlavour` returns. */
 export interface FlavourInput {
+  /** As groups call it. */
   readonly name: string;
+  /** Path of the program. */
   readonly program: string;
   /** Checked before a start. Default of `args`: `--version`. */
   readonly version?: { readonly args?: readonly string[] | undefined; readonly pattern: string } | undefined;
@@ -24,9 +26,9 @@ export interface FlavourInput {
     | {
         readonly path: string;
         readonly format: 'yaml' | 'json' | 'toml' | 'env';
-        /** Set by the testbed. */
+        /** What the testbed decides. */
         readonly values?: Readonly<Record<string, FlavourValue>> | undefined;
-        /** Options of a group can change these. */
+        /** What options of a group can change. */
         readonly defaults?: Readonly<Record<string, FlavourValue>> | undefined;
         /** Arguments that make the program list its options; values that it does not list are left out. */
         readonly known?: readonly string[] | undefined;
@@ -59,8 +61,8 @@ export interface FlavourInput {
   readonly stored?: readonly string[] | undefined;
   /** What else its API must answer before it serves: a line that matches. */
   readonly well?: readonly { readonly path: string; readonly pattern: string }[] | undefined;
-  /** How long until it dials an unreachable peer again, such as `30s`. */
+  /** Time until it dials a peer again that it could not reach, such as `30s`. */
   readonly redial?: string | undefined;
-  /** How long it may take to end. Default: `10s`. */
+  /** Time that it may take to end. Default: `10s`. */
   readonly stop?: string | undefined;
 }

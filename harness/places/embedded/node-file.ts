@@ -10,10 +10,12 @@ export interface EmbeddedNode extends EmbeddedSettings {
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
   readonly tap: boolean;
+  /** Hex. */
   readonly overlay: string;
 }
 
 interface Document extends Omit<EmbeddedNode, 'keys'> {
+  /** Hex. */
   readonly keys: Record<keyof EmbeddedNode['keys'], string>;
 }
 

@@ -11,7 +11,7 @@ export interface LinkConditions {
   readonly stall?: true | undefined;
   /** What is sent is lost, ends of connections too; such connections are reset when the fault ends. */
   readonly halfOpen?: true | undefined;
-  /** Resets connections open when it begins. */
+  /** Connections open when it begins are reset. */
   readonly reset?: true | undefined;
   /** Resets new connections. */
   readonly refuse?: true | undefined;

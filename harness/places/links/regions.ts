@@ -10,6 +10,7 @@ export interface Regions {
 }
 
 export interface NetworkShape {
+  /** Round trip between any two nodes. */
   readonly latencyMs?: number | undefined;
   readonly jitterMs?: number | undefined;
   readonly regions?: Regions | undefined;

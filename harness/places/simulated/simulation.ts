@@ -83,6 +83,7 @@ export class Simulation implements SimulationView, AsyncDisposable {
     return this.#frames.hex();
   }
 
+  /** Oldest first. */
   get lastFrames(): string[] {
     const next = this.#noted % LAST_FRAMES;
     return [...this.#last.slice(next), ...this.#last.slice(0, next)].map((one) => this.#lineOf(one));

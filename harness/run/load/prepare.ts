@@ -128,6 +128,7 @@ export function loadContent(
 
 /** An update of one of the load's feeds, in hex. */
 export interface SignedUpdate {
+  /** Hex. */
   readonly address: string;
   readonly signed: string;
 }

@@ -18,7 +18,7 @@ const EVENTS_MAX = 300;
 
 export class Model {
   cluster: ClusterView;
-  /** In the cluster's order. */
+  /** In the order of the cluster. */
   readonly nodes: NodeView[];
   readonly links = new Map<string, LinkView>();
   rows: readonly Row[];

@@ -46,7 +46,7 @@ export interface NodeView {
   readonly debug: string;
   readonly p2p: string;
   readonly container: string | null;
-  /** `running`, `crashed`, `killed`, `paused`, `silent`, … */
+  /** `running`, or another state: `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
   readonly problem: string | null;
   readonly version: string | null;

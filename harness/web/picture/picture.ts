@@ -1,18 +1,18 @@
 /** A network at one moment. Plain JSON without imports, also for browsers. */
 
-/** `null`: not reported. */
+/** `null` stands for what a node has not reported. */
 export interface NetworkPicture {
   /** ISO 8601. */
   readonly at: string;
   /** Its name. */
   readonly cluster: string;
-  /** Head; `null`: none, or no answer. */
+  /** The chain's head; `null`: none, or no answer. */
   readonly height: number | null;
   /** In the order of the cluster. */
   readonly nodes: readonly PictureNode[];
-  /** Connected, or keeping accounts about each other. */
+  /** Pairs of nodes that are connected, or that keep accounts about each other. */
   readonly links: readonly PictureLink[];
-  /** If not all are included. */
+  /** Total number of links, if not all are included. */
   readonly linksInAll?: number;
 }
 
@@ -21,15 +21,15 @@ export interface PictureNode {
   readonly name: string;
   /** 64 hex digits. */
   readonly overlay: string;
-  /** Program, such as `svc` or `bee`. */
+  /** Which program it is, such as `svc` or `bee`. */
   readonly flavour: string;
   /** `full`, `light` or `boot`. */
   readonly mode: string;
-  /** `running`, `crashed`, `killed`, `paused`, `silent`, … */
+  /** `running`, or another state: `crashed`, `killed`, `paused`, `silent`, … */
   readonly state: string;
   /** Whether it answered anything. */
   readonly answers: boolean;
-  /** As the program reports it. */
+  /** As its program reports it. */
   readonly version: string | null;
   /** Of its Kademlia table, bits. */
   readonly depth: number | null;
@@ -39,17 +39,19 @@ export interface PictureNode {
   readonly reserve: number | null;
   /** Chunks in its cache. */
   readonly cache: number | null;
-  /** Chunks of uploads without room in their neighbourhood. */
+  /** Chunks of uploads waiting for room in their neighbourhood. */
   readonly waiting: number | null;
   /** Last block it has read. */
   readonly block: number | null;
-  /** Of its chequebook, token units. */
+  /** Balances of its chequebook, token units as text. */
   readonly chequebook: { readonly total: string; readonly available: string } | null;
-  /** Connected ones; outside the cluster, first digits of the overlay. */
+  /** Connected peers; outside ones by their overlay's first digits. */
   readonly peers: readonly string[] | null;
 }
 
-/** `a` precedes `b`. Amounts are strings: they may exceed a number's range. */
+/**
+ * Two nodes by name, `a` before `b`. Amounts are strings of digits: they may exceed the range of a number.
+ */
 export interface PictureLink {
   /** Name of a node. */
   readonly a: string;

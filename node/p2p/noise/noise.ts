@@ -26,6 +26,7 @@ export class NoiseError extends Error {
 }
 
 export interface DhKey {
+  /** 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly privateKey: KeyObject;
 }

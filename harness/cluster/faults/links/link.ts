@@ -36,16 +36,17 @@ const fields = z.strictObject({
 
 /** Conditions of links; at least one. Durations are milliseconds or text such as `200ms`, shares numbers from 0 to 1 or text such as `10%`. */
 export interface LinkInput {
-  /** Only from the first nodes to the second. */
+  /** Only traffic from the first nodes to the second. */
   readonly oneWay?: true | undefined;
   /** Share of these links, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
+  /** Conditions by name. */
   readonly profile?: LinkProfile | undefined;
   /** Added to a round trip. */
   readonly latency?: number | string | undefined;
   /** A round trip varies by up to this much either way. */
   readonly jitter?: number | string | undefined;
-  /** Limit of each connection and direction: bytes per second, or text such as `1MB/s`. */
+  /** Of each connection and direction: bytes per second, or text such as `1MB/s`. */
   readonly bandwidth?: number | string | undefined;
   /** Share of packets that are lost and sent again. */
   readonly loss?: number | string | undefined;
@@ -57,7 +58,7 @@ export interface LinkInput {
   readonly reset?: true | undefined;
   /** New connections are reset. */
   readonly refuse?: true | undefined;
-  /** After this many bytes, or a size such as `64KiB`, a connection is reset. */
+  /** A connection is reset after this many bytes, or a size such as `64KiB`. */
   readonly cutAfter?: number | string | undefined;
   /** How much later the end of a connection arrives. */
   readonly slowClose?: number | string | undefined;

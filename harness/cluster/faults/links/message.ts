@@ -87,23 +87,24 @@ const schema = fields
 export interface MessageInput {
   /** Names of nodes at one end. Default: all. */
   readonly from?: string | readonly string[] | undefined;
-  /** Nodes at the other end. Default: all. */
+  /** At the other end. Default: all. */
   readonly to?: string | readonly string[] | undefined;
-  /** Only from the first nodes to the second. */
+  /** Only messages from the first nodes to the second. */
   readonly oneWay?: true | undefined;
+  /** Such as `pushsync`. */
   readonly protocol: string;
-  /** Type such as `receipt`. Default: every message of the protocol. */
+  /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
   /**
-   * Only messages whose field matches, such as `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
-   * `address` is always that of the chunk.
+   * Only messages whose field matches: `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
+   * `address` is that of the chunk, also where the message itself does not name it.
    */
   readonly where?: string | undefined;
-  /** Every how-many-th of the messages. */
+  /** Every how-many-th of them. */
   readonly every?: number | undefined;
   /** How many at most. */
   readonly first?: number | undefined;
-  /** Share of the messages, drawn from the seed. Default: all. */
+  /** Share of them, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
   /**
    * Neither the message nor what its sender says after it on the stream arrives. Instead of true: the share of the messages.
@@ -113,21 +114,23 @@ export interface MessageInput {
   readonly reset?: true | undefined;
   /** How much later it arrives, or a range such as `2s..5s`. */
   readonly delay?: number | string | readonly [number | string, number | string] | undefined;
+  /** It arrives twice. */
   readonly duplicate?: true | undefined;
-  /** It arrives after its sender's next one on the stream. */
+  /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
   /**
-   * How much later its sender says it again in a new stream, with all that it said before, if still connected. Only of
-   * messages from the end that opens the stream.
+   * How much later its sender says it again, with all that it said before on the stream: in a new stream, as the
+   * same node, if they are still connected then. Only of messages from the end that opens the stream.
    */
   readonly replay?: number | string | undefined;
-  /** How much later its stream is reset. */
+  /** How much later its stream is reset, if it is still open then. */
   readonly cut?: number | string | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
   /**
-   * The proxy answers in the receiver's place, and ends the stream: `error` in the protocol's words, `empty` without fields,
-   * or with these fields, bytes in hex. Only of messages from the end that opens the stream.
+   * It does not arrive: its sender gets this from the proxy as the receiver's answer, then the end of the stream.
+   * `error` says so in the protocol's words, `empty` has no fields; or the answer's fields, with bytes in hex. Only
+   * of messages from the end that opens the stream.
    */
   readonly answer?: 'error' | 'empty' | { readonly [field: string]: unknown } | undefined;
 }

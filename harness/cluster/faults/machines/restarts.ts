@@ -105,6 +105,7 @@ function nodesNamed(context: FaultContext, names: readonly string[]): readonly C
 interface Restart {
   readonly end: 'stop' | 'kill';
   readonly wipe: boolean;
+  /** Milliseconds. */
   readonly down: number;
 }
 

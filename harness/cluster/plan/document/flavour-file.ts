@@ -12,7 +12,7 @@ const INSIDE = 'flavours';
 /**
  * Reads and checks a flavour file. Its program becomes an absolute path.
  * @param argument how the path was given, for messages
- * @throws HarnessError `DEFINITION_INVALID` with a line for each mistake
+ * @throws HarnessError `DEFINITION_INVALID` with a line for each mistake: where, what it got, what was expected
  */
 export async function readFlavour(path: string, argument = '--flavour'): Promise<FlavourInput> {
   const text = await textOf(path, argument);

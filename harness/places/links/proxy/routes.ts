@@ -1,5 +1,6 @@
 export interface Route {
   readonly node: string;
+  /** Hex. */
   readonly overlay: string;
   readonly passerApi?: string;
   readonly port: number;

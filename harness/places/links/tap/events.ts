@@ -38,30 +38,27 @@ export const FAULT_SEPARATOR = ', ';
 export interface TapEvent {
   /** Unix milliseconds. */
   readonly at: number;
-  /** Names of nodes, or a foreign peer's libp2p identity. */
+  /** Names of nodes; a peer that is none has its libp2p identity here. */
   readonly from: string;
   readonly to: string;
   /** The same for all events of a conversation. */
   readonly stream: string;
   /** Short name, such as `pushsync`; of an unknown protocol its whole id. */
   readonly protocol: string;
-  /** As agreed on, such as `/swarm/pushsync/1.3.1/pushsync`. */
+  /** As the nodes have agreed on it, such as `/swarm/pushsync/1.3.1/pushsync`. */
   readonly id: string;
   readonly kind: 'opened' | 'headers' | 'message' | 'end';
-  /**
-   * Name of the message; `bytes` of one that no table knows, `undecodable` of a broken one. Of an end: `closed`, `reset`,
-   * `refused`, `lost` with its connection, or `failed`.
-   */
+  /** Of the message; `bytes` of one that no table knows, `undecodable` of one that is broken. Of an end: `closed`, `reset`, `refused`, `lost` with its connection, or `failed`. */
   readonly name: string;
   /** `invalid`: what it carries is not the chunk that it is said to be. */
   readonly fields: { readonly [field: string]: TapValue };
-  /** Bytes on the stream; of an end: all of the conversation. */
+  /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
-  /** What was said, in hex, as it was sent, since it has been asked for: 128 KiB of it at most, of the latest 16 MiB. */
+  /** What was said, in hex, as it was sent: since it has been asked for, of the latest 16 MiB, and 128 KiB of it at most. */
   readonly raw?: string;
 }
 
-/** @returns what faults have done to a message, such as `delayed` and `dropped` */
+/** @returns what faults have done to a message, such as `delayed` and `dropped`; none when they have spared it */
 export function faultsOf({ fields }: Pick<TapEvent, 'fields'>): readonly string[] {
   const { fault } = fields;
   return typeof fault === 'string' ? fault.split(FAULT_SEPARATOR) : [];

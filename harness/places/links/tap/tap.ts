@@ -6,6 +6,7 @@ import { TapRecord } from './record.ts';
 import { NoiseRelay } from './relay.ts';
 
 export type TappedNode = NodeKey & {
+  /** Hex. */
   readonly overlay: string;
 };
 

@@ -68,6 +68,7 @@ export interface LoadConfig {
 
 /** Feeds that a load updates. */
 export interface FeedsConfig {
+  /** 40 hex digits. */
   readonly owner: string;
   readonly topics: readonly string[];
   readonly size: number;

@@ -13,6 +13,7 @@ export interface MessageRule {
   /** Share of these, 0 to 1; the seed determines which. */
   readonly share: number;
   readonly seed: string;
+  /** How many at most. */
   readonly first?: number | undefined;
   readonly actions: MessageActions;
 }
@@ -23,7 +24,7 @@ export interface MessageActions {
   readonly delayMs?: readonly [number, number] | undefined;
   /** It arrives twice. */
   readonly duplicate?: true | undefined;
-  /** It arrives after its end's next one on the stream. */
+  /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
   /** How much later what its end has said up to it is said again in a new stream. */
   readonly replayMs?: number | undefined;

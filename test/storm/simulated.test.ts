@@ -17,7 +17,7 @@ test('a node that loses all its data in a storm is no loss that others answer fo
   const wipe = '{ at: 8s, kind: restart, node: node-1, wipe: true, down: 1s }';
   writeFileSync(schedule, `duration: 12s\nfaults:\n  - ${wipe}\n`);
   await losesNothing(
-    { driver: 'simulated' },
+    { driver: 'simulated', nodes: 5 },
     { schedule, sample: '200' },
     { chunks: 200, faults: 0, begun: 0, operations: 20 },
   );

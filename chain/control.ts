@@ -71,7 +71,8 @@ const COMMANDS: Record<string, Command> = {
       native: amount(query, 'native', '0'),
       tokens: amount(query, 'tokens', '0'),
     }),
-  'POST /set-up': async ({ chain }, _query, request) => chain.setUp(parseSetup(await bodyOf(request))),
+  'POST /set-up': async ({ chain, steady }, _query, request) =>
+    chain.setUp(parseSetup(await bodyOf(request)), { atOnce: !steady }),
   'POST /swap-price': ({ chain }, query) =>
     chain.setSwapPrice({
       ...(query.has('price') ? { price: amount(query, 'price') } : {}),

@@ -122,8 +122,12 @@ export interface LocalChain extends AsyncDisposable {
   resume(): void;
   /** Coins in wei, tokens in units; waits for the tokens' block. @throws LocalChainError PAUSED when no block will come */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
-  /** For joining accounts. @throws LocalChainError PAUSED, REFUSED when one has it already */
-  setUp(setup: Setup): Promise<void>;
+  /**
+   * For joining accounts.
+   * @param options.atOnce mines their blocks, instead of waiting for them
+   * @throws LocalChainError PAUSED, REFUSED when one has it already
+   */
+  setUp(setup: Setup, options?: { readonly atOnce?: boolean }): Promise<void>;
   /** Token units per accounting unit, and off a peer's first cheque. @throws LocalChainError PAUSED */
   setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
   /**
@@ -340,7 +344,7 @@ class RunningChain implements LocalChain {
     return this.setUp({ accounts: [{ address, native, tokens }], batches: [], chequebooks: [] });
   }
 
-  setUp(setup: Setup): Promise<void> {
+  setUp(setup: Setup, { atOnce = false } = {}): Promise<void> {
     const { rpc } = this.#engine;
     const funded = setup.accounts.filter(({ native }) => native > 0n);
     return this.#deployer.alone(async () => {
@@ -356,7 +360,7 @@ class RunningChain implements LocalChain {
         await this.#turns.run(async () => this.#parts.recorder?.dump());
       }
       const deployer = createAccount(this.#settings.deployerKey);
-      await this.#deployer.send(...setupCalls(deployer, this.contracts, setup));
+      await this.#deployer.send(setupCalls(deployer, this.contracts, setup), { atOnce });
     });
   }
 
@@ -382,7 +386,7 @@ class RunningChain implements LocalChain {
   #administer(calls: readonly OwnerCall[]): Promise<void> {
     return this.#deployer.alone(async () => {
       for (const { what, contract, data, gas } of calls) {
-        await this.#deployer.send({ what, to: this.contracts[contract], data, gas });
+        await this.#deployer.send([{ what, to: this.contracts[contract], data, gas }]);
       }
     });
   }

@@ -42,9 +42,10 @@ export class Deployer {
 
   /**
    * One after the other, until all are in blocks. Call only from within `alone`.
+   * @param atOnce mines them, instead of waiting for the next block
    * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
    */
-  async send(...sendings: readonly Sending[]): Promise<void> {
+  async send(sendings: readonly Sending[], { atOnce = false } = {}): Promise<void> {
     const { rpc, blocks } = this.#deps;
     const [first] = sendings;
     if (first === undefined) return;
@@ -59,7 +60,7 @@ export class Deployer {
         return { method: 'eth_sendRawTransaction', params: [raw] };
       }),
     );
-    await this.#mined(hashes.at(-1));
+    await this.#mined(hashes.at(-1), atOnce);
     const receipts = await rpc.batch(
       hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
     );
@@ -69,12 +70,13 @@ export class Deployer {
     throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  async #mined(last: unknown): Promise<void> {
+  async #mined(last: unknown, atOnce: boolean): Promise<void> {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
+      const state = blocks();
       // It does not mine through a pause that somebody else began meanwhile.
-      if (blocks() === 'on demand') await mine();
+      if (state === 'on demand' || (atOnce && state === 'coming')) await mine();
       if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);
     }

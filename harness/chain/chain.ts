@@ -223,7 +223,8 @@ export class Chain {
   }
 
   /**
-   * Gives accounts that join now what those of the start have, in as few blocks as hold it.
+   * Gives accounts that join now what those of the start have, in as few blocks as hold it, mined at once unless the
+   * chain is steady.
    * @throws HarnessError `CHAIN_UNCONTROLLED`, ClientError `http.409` when no block comes @internal
    */
   async setUp({ accounts, batches, chequebooks }: ChainSetup): Promise<void> {

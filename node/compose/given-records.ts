@@ -30,6 +30,12 @@ export class GivenRecords {
     return this.#byOverlay.get(overlayHex);
   }
 
+  /** Whether one of these nodes was given another's record: each was given those made no later than its own. */
+  had(overlayHex: string, otherHex: string): boolean {
+    const [own, other] = [this.of(overlayHex), this.of(otherHex)];
+    return own !== undefined && other !== undefined && other.timestamp <= own.timestamp;
+  }
+
   /** Nodes known from the start need not be asked where they listen. */
   placeOf(remoteId: string): Place | undefined {
     this.#places ??= new Map(

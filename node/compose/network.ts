@@ -83,6 +83,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
       metrics,
       state: store.state('kademlia'),
       isCommon,
+      knows: (id, other) => isCommon(id) && isCommon(other) && given.had(id, other),
     },
   );
 

@@ -20,8 +20,8 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
-  /** The record was given to everybody from the start. */
-  readonly isCommon: (overlayHex: string) => boolean;
+  /** Whether a node had another's record from the start. */
+  readonly knows: (overlayHex: string, otherHex: string) => boolean;
   readonly stopped: AbortSignal;
   /** It cannot be told of others. */
   readonly drop: (peer: Peer, reason: string) => void;
@@ -62,25 +62,30 @@ export class Introductions {
   }
 
   introduce(peer: Peer, audience: readonly Peer[]): void {
-    const others = this.#unacquainted(peer, audience);
-    for (const other of others) this.#inform(other, [peer]);
-    this.#informNewcomer(peer, others);
+    this.#tellAll(audience, peer);
+    this.tellNewcomer(peer, audience);
   }
 
   /** Others can reach the peer, a moment after it connected: peers that came meanwhile hear of it now. */
   reached(peer: Peer, place: Place): void {
-    const all = this.#chosen(peer, place, () => true);
-    for (const other of this.#unacquainted(peer, all)) this.#inform(other, [peer]);
+    this.#tellAll(
+      this.#chosen(peer, place, () => true),
+      peer,
+    );
     this.tell(peer, this.audience(peer, place));
   }
 
   /** Runs in the background; never tells a peer twice. */
   tell(peer: Peer, others: readonly Peer[]): void {
-    this.#inform(peer, this.#unacquainted(peer, others));
+    this.#inform(peer, this.#news(peer, others));
+  }
+
+  #tellAll(others: readonly Peer[], peer: Peer): void {
+    for (const other of others) this.tell(other, [peer]);
   }
 
   tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
-    this.#informNewcomer(peer, this.#unacquainted(peer, audience));
+    this.#informNewcomer(peer, this.#news(peer, audience));
   }
 
   #inform(peer: Peer, others: readonly Peer[]): void {
@@ -109,10 +114,10 @@ export class Introductions {
     }
   }
 
-  /** Those that do not know each other from the start. */
-  #unacquainted(peer: Peer, others: readonly Peer[]): readonly Peer[] {
-    const { isCommon } = this.#deps;
-    return isCommon(peer.overlayHex) ? others.filter(({ overlayHex }) => !isCommon(overlayHex)) : others;
+  /** Those of them that the peer does not know from the start. */
+  #news(peer: Peer, others: readonly Peer[]): readonly Peer[] {
+    const { knows } = this.#deps;
+    return others.filter(({ overlayHex }) => !knows(peer.overlayHex, overlayHex));
   }
 
   async #announce(peer: Peer, others: readonly Peer[]): Promise<void> {

@@ -58,8 +58,10 @@ export interface KademliaDeps {
   readonly metrics: Metrics;
   /** Subsystem `kademlia`. */
   readonly state: KeyValueStore;
-  /** The record was given to everybody from the start: they need not tell each other. Default: none. */
+  /** Whether we had our record of a node from the start. Default: no record. */
   readonly isCommon?: (overlayHex: string) => boolean;
+  /** Whether a node had another's record from the start, so that it need not be told of it. Default: none had. */
+  readonly knows?: (overlayHex: string, otherHex: string) => boolean;
 }
 
 export interface Kademlia extends Topology {
@@ -123,7 +125,7 @@ class KademliaTable implements Kademlia {
       onResult: (peer, result) => this.#probed(peer, result),
     });
     this.#introductions = new Introductions({
-      isCommon: () => false,
+      knows: () => false,
       ...deps,
       standing: this.#counters,
       stopped: this.#stopped.signal,

@@ -3,6 +3,7 @@
  * only its number, never reused.
  */
 import { throwIfInterrupted } from '../../base/errors.ts';
+import { awaitAll } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -167,13 +168,18 @@ async function startAdded(
   if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
   const watch = stopwatch(clock);
   await checkPorts(plan, { isAgain: false });
-  await prepare(driver, lastGroup(plan.definition), signal);
   const { accounts } = plan.chain;
-  await chain.setUp({ ...plan.chain, accounts: accounts.slice(0, plan.nodes.length) });
-  if (!chain.steady) await chain.mine(SETTLING_BLOCKS);
+  await awaitAll([
+    prepare(driver, lastGroup(plan.definition), signal),
+    chain.setUp({ ...plan.chain, accounts: accounts.slice(0, plan.nodes.length) }),
+  ]);
   const { nodes: nodesUrls } = await driver.placeChain({ ...recorded, control: recorded.control });
   const contracts = chain.contracts;
   const batches = plannedBatches(plan);
+  // Nodes start while those that run read the blocks.
+  const settled = chain.steady ? undefined : chain.mine(SETTLING_BLOCKS);
+  // A start that fails before this is awaited reports its own reason.
+  void Promise.allSettled([settled]);
   const { nodes, records } = await startNodes(start, {
     started: { record: { ...recorded, contracts }, nodesUrls },
     plan,
@@ -182,6 +188,7 @@ async function startAdded(
     onCreated: () => undefined,
     all,
   });
+  await settled;
   await Promise.all(nodes.map((node) => node.joined({ signal, timeoutMs: start.timeoutMs })));
   const detail = `${nodes.length} of ${nodes.length} ready`;
   onProgress({ step: 'nodes', done: true, detail, ms: watch.total() });

@@ -36,11 +36,11 @@ afterEach(async () => {
   for (const chain of chains.splice(0)) await chain.stop();
 });
 
-async function start(addresses: readonly string[]) {
+async function start(addresses: readonly string[], blockTimeMs = 0) {
   const chain = await startLocalChain({
     engine: 'in-process',
     networkId: 4020n,
-    blockTimeMs: 0,
+    blockTimeMs,
     ...setupOf(addresses, 0),
   });
   chains.push(chain);
@@ -84,6 +84,12 @@ test('accounts that join have the batches and chequebooks that a larger start wo
     expect(found).toEqual(await foundOf(large, owner, place));
   }
   expect((await grown.head()) - before).toBeLessThan(5);
+});
+
+test('accounts that join at once do not wait for the next block', async () => {
+  const chain = await start([first], 3_600_000);
+  await chain.setUp(setupOf(later, 1), { atOnce: true });
+  expect(await foundOf(chain, later[0] ?? '', 1)).toMatchObject({ isOwner: true, isIssuer: true });
 });
 
 test('who has joined cannot join again', async () => {

@@ -52,6 +52,19 @@ test('finds a record by its overlay, and the place of a peer by its peer id', ()
   expect(given.placeOf('QmSomebodyElse')).toBeUndefined();
 });
 
+test('a node was given the records of those that started before it or with it', () => {
+  const later = mintRecord(
+    { ...record, timestamp: record.timestamp + 1n },
+    { signer: createSigner(testKey(2)), networkId: NETWORK_ID },
+  );
+  const given = new GivenRecords([record, later]);
+  const [early, late] = [toHex(record.overlay), toHex(later.overlay)];
+  expect(given.had(late, early)).toBe(true);
+  expect(given.had(late, late)).toBe(true);
+  expect(given.had(early, late)).toBe(false);
+  expect(given.had(early, '00'.repeat(32))).toBe(false);
+});
+
 test('nodes that share results read the records of a file once, and again when the file has others', async () => {
   let text = formatRecords([record]);
   const shared = new SharedResults();

@@ -375,7 +375,7 @@ test('stored addresses are dialled in random order', async () => {
 test('nodes that were given the same records are not announced to each other, all others are', async () => {
   const given = new Set(['80', '40'].map(id));
   const { kademlia, clock, connect, announced } = table({}, undefined, {
-    isCommon: (peer) => given.has(peer),
+    knows: (peer, other) => given.has(peer) && given.has(other),
   });
   await kademlia.start();
   for (const peer of ['80', '40']) connect(id(peer));
@@ -387,6 +387,17 @@ test('nodes that were given the same records are not announced to each other, al
     ({ to, about }) => `${to.slice(0, 2)}: ${about.map((peer) => peer.slice(0, 2)).join()}`,
   );
   expect(told.toSorted()).toEqual(['40: c0', '80: c0', 'c0: 80,40']);
+});
+
+test('a node is told of those that joined after it, and they need not be told of it', async () => {
+  const [early, late] = [id('80'), id('40')];
+  const { kademlia, clock, connect, announced } = table({}, undefined, {
+    knows: (peer, other) => peer === late && other === early,
+  });
+  await kademlia.start();
+  for (const peer of [early, late]) connect(peer);
+  await clock.settle();
+  expect(announced).toEqual([{ to: early, about: [late] }]);
 });
 
 test('a lost peer is dialled again after 20 s', async () => {

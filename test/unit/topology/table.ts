@@ -28,12 +28,13 @@ interface Announced {
 export function table(
   options: Partial<KademliaOptions> = {},
   state = memoryRecords(),
-  deps: Partial<Pick<KademliaDeps, 'addressBook' | 'isCommon' | 'log'>> = {},
+  deps: Partial<Pick<KademliaDeps, 'addressBook' | 'isCommon' | 'knows' | 'log'>> = {},
 ) {
   const clock = new ManualClock();
   const {
     addressBook = createAddressBook(memoryRecords()),
     isCommon = () => false,
+    knows = () => false,
     log = silentLogger(),
   } = deps;
   const peers = new Map<string, { peer: Peer; controller: AbortController }>();
@@ -131,6 +132,7 @@ export function table(
       metrics: createMetrics({ prefix: 'svc' }),
       state,
       isCommon,
+      knows,
     },
   );
   onTestFinished(() => kademlia.stop());

@@ -152,6 +152,13 @@ export class Chain {
     return Number(await this.call<string>('eth_blockNumber', [], signal));
   }
 
+  /** When the newest block was made, milliseconds since 1970. @throws HarnessError `CHAIN_FAILED` @internal */
+  async newestAt(signal?: AbortSignal): Promise<number> {
+    type Block = { readonly timestamp: string };
+    const { timestamp } = await this.call<Block>('eth_getBlockByNumber', ['latest', false], signal);
+    return Number(timestamp) * 1000;
+  }
+
   /**
    * Mines at once, whatever the block time, and waits until every running node has read the last of the blocks:
    * what follows must not meet nodes for which a batch has not ended yet.

@@ -4,9 +4,9 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { stateOf } from '../cluster/lifecycle/drivers.ts';
 import { findCluster, readRecord } from '../cluster/state/state.ts';
-import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../inspect/status/ask.ts';
+import { ANSWER_LIMIT_MS, askNodes, replyOf, valueOr } from '../inspect/status/ask.ts';
 import { type StatusDocument, statusDocument } from '../inspect/status/document.ts';
-import { isolationOf } from '../inspect/status/isolation.ts';
+import { isolationOf, unlinkedNodes } from '../inspect/status/isolation.ts';
 import { lasting, mayPass } from '../inspect/status/lasting.ts';
 import { fitted, statusText, textLines } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -51,12 +51,15 @@ async function settledStatus(cluster: Cluster, signal: AbortSignal): Promise<Sta
 async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const { chain, clock } = cluster;
   using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
-  const [height, nodes] = await Promise.all([
+  const [height, blockAt, nodes] = await Promise.all([
     chain.rpc === '' ? { value: null } : replyOf(chain.height(limit.signal)),
+    chain.rpc === '' ? undefined : replyOf(chain.newestAt(limit.signal)),
     askNodes(cluster.nodes, signal),
   ]);
   const faults = await cluster.faults.list();
-  const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: clock.now(), signal });
+  // Which links nodes of other networks should have is not known.
+  const unlinked = cluster.logged ? unlinkedNodes(nodes, cluster.nodes) : undefined;
+  const isolated = await isolationOf(nodes, cluster.nodes, { unlinked, faults, nowMs: clock.now(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
   return statusDocument({
@@ -65,8 +68,12 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
     seed,
     rpc: chain.shownRpc,
     height,
+    blockAt: blockAt && valueOr(blockAt, undefined),
+    // The pace of another network's chain is a guess: its blocks may come on demand.
+    blockTimeMs: cluster.logged ? chain.blockTimeMs : 0,
     nodes,
     faults,
+    unlinked,
     isolated,
   });
 }

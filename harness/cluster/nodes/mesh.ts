@@ -40,15 +40,12 @@ export async function probeMesh(
 ): Promise<
   ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart | undefined }
 > {
-  const running = nodes.filter((node) => node.running && isHonest(node));
-  // Boot nodes fill no bin of others.
-  const full = nodes.filter(({ mode }) => mode === 'full').length;
-  const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
+  const running = meshing(nodes);
   const answers = await Promise.all(
     running.map(async (node) => [node.overlay, await peersOf(node, signal)] as const),
   );
   const seen = new Map(answers);
-  const counts = running.map((node) => linksOf(node, { running, wanted, seen }));
+  const counts = linksOfAll(nodes, seen);
   const mesh = {
     links: counts.reduce((sum, count) => sum + count.links, 0),
     expected: counts.reduce((sum, count) => sum + count.expected, 0),
@@ -61,6 +58,29 @@ export async function probeMesh(
   }
   const lacking = await firstLacking(running, signal);
   return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
+}
+
+/** Rule breakers are refused sooner or later. */
+function meshing(nodes: readonly ClusterNode[]): ClusterNode[] {
+  return nodes.filter((node) => node.running && isHonest(node));
+}
+
+/**
+ * Which links running nodes lack for a mesh, a line by the node's name.
+ * @param peers overlays of peers, by the node's overlay; a node that is not there is not judged
+ */
+export function missingLinks(
+  nodes: readonly ClusterNode[],
+  peers: ReadonlyMap<string, ReadonlySet<string>>,
+): ReadonlyMap<string, string> {
+  const seen = new Map(Array.from(peers, ([overlay, done]) => [overlay, { done }] as const));
+  return new Map(
+    linksOfAll(nodes, seen).flatMap(({ node, missing, links, expected }) =>
+      missing === undefined || !peers.has(node.overlay)
+        ? []
+        : [[node.name, `${missing}, and has ${links} of ${plural(expected, 'link')}`] as const],
+    ),
+  );
 }
 
 /**
@@ -112,6 +132,17 @@ function peersOf(node: ClusterNode, signal: AbortSignal): Promise<ProbeResult<Re
   return orMissing(node.name, async () => ({
     done: new Set((await node.client.peers(signal)).map(({ address }) => address)),
   }));
+}
+
+function linksOfAll(
+  nodes: readonly ClusterNode[],
+  seen: SeenPeers,
+): (Links & { readonly node: ClusterNode })[] {
+  const running = meshing(nodes);
+  // Boot nodes fill no bin of others.
+  const full = nodes.filter(({ mode }) => mode === 'full').length;
+  const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
+  return running.map((node) => ({ node, ...linksOf(node, { running, wanted, seen }) }));
 }
 
 interface Links extends Mesh {

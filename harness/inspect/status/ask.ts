@@ -8,6 +8,7 @@ import type { NodeClient } from '../../client/node-client.ts';
 import type { Backlog, ChainState, Health, Stamp, StatusRecord, Topology } from '../../client/types.ts';
 import { unlessOff } from '../../cluster/books/node-books.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import { introducers } from '../../cluster/nodes/introductions.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { reportsBacklog } from './congestion.ts';
@@ -58,6 +59,8 @@ export interface NodeAnswers {
   readonly replies?: Replies;
   /** Running peers that did not answer its ping. */
   readonly unheard: readonly string[];
+  /** What it lacks before it can serve, although it has peers; absent: nothing, or not known. */
+  readonly lacking?: string;
   /** Own full batches that displace chunks; absent: none, or not reported. */
   readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
 }
@@ -73,12 +76,31 @@ export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSigna
       const { name, overlay, flavour, mode, binary } = node;
       const about = { name, overlay, flavour, mode, binary, state };
       return state === 'running'
-        ? { ...about, ...(await askNode(node, { running, pings, offset }, signal)) }
+        ? {
+            ...about,
+            ...(await askNode(
+              node,
+              { running, pings, offset, joins: introducers(node, nodes).length > 0 },
+              signal,
+            )),
+          }
         : { ...about, unheard: [] };
     }),
   );
 }
 
+/** Overlays of its full peers; undefined: it has not told. */
+export function peersOf({ replies }: NodeAnswers): readonly string[] | undefined {
+  const topology = replies && valueOr(replies.topology, undefined);
+  return (
+    topology &&
+    Object.values(topology.bins).flatMap(({ connectedPeers }) =>
+      (connectedPeers ?? []).map(({ address }) => address),
+    )
+  );
+}
+
+/** A failed request counts as a reply too. */
 export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
   try {
     return { value: await question };
@@ -87,6 +109,11 @@ export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
       failure: { class: error instanceof ClientError ? error.class : 'other', text: messageOf(error) },
     };
   }
+}
+
+interface Asking extends Pinging {
+  /** Whether it has a network to join. */
+  readonly joins: boolean;
 }
 
 interface Pinging {
@@ -99,29 +126,42 @@ interface Pinging {
 
 async function askNode(
   node: ClusterNode,
-  pinging: Pinging,
+  { joins, ...pinging }: Asking,
   interruption: AbortSignal,
-): Promise<Pick<NodeAnswers, 'unheard' | 'displacing'> & { readonly replies: Replies }> {
+): Promise<Pick<NodeAnswers, 'unheard' | 'lacking' | 'displacing'> & { readonly replies: Replies }> {
   const { client } = node;
   using answers = client.clock.deadline(ANSWER_LIMIT_MS, interruption);
   const { signal } = answers;
-  const [{ topology, unheard }, health, status, chainState, balances, cheques, chequebook, backlog, stamps] =
-    await Promise.all([
-      askTopology(client, pinging, signal),
-      replyOf(client.health(signal)),
-      replyOf(client.status(signal)),
-      replyOf(client.chainState(signal)),
-      replyOf(client.balances(signal)),
-      replyOf(unlessOff(client.settlements(signal))),
-      replyOf(unlessOff(client.chequebook.balance(signal))),
-      reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
-      replyOf(client.stamps.list(signal)),
-    ]);
+  const [
+    { topology, unheard },
+    health,
+    status,
+    chainState,
+    balances,
+    cheques,
+    chequebook,
+    backlog,
+    stamps,
+    lack,
+  ] = await Promise.all([
+    askTopology(client, pinging, signal),
+    replyOf(client.health(signal)),
+    replyOf(client.status(signal)),
+    replyOf(client.chainState(signal)),
+    replyOf(client.balances(signal)),
+    replyOf(unlessOff(client.settlements(signal))),
+    replyOf(unlessOff(client.chequebook.balance(signal))),
+    reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
+    replyOf(client.stamps.list(signal)),
+    joins ? replyOf(node.lacking(signal)) : undefined,
+  ]);
   const replies = { status, health, topology, chainState, balances, cheques, chequebook };
   // A node without this answer explains itself elsewhere, or has no batches.
   const displacing = valueOr(stamps, []).filter(({ displaced = 0 }) => displaced > 0);
+  const lacking = lack && valueOr(lack, undefined);
   return {
     unheard,
+    ...(lacking !== undefined && { lacking }),
     replies: backlog === undefined ? replies : { ...replies, backlog },
     ...(displacing.length > 0 && { displacing }),
   };

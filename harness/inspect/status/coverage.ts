@@ -3,7 +3,7 @@ import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import type { Storer } from '../ledger/placement.ts';
-import type { NodeAnswers } from './ask.ts';
+import { type NodeAnswers, peersOf } from './ask.ts';
 
 const SHOWN = 4;
 
@@ -32,13 +32,7 @@ export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly 
 /** Full peers outside the cluster, such as other nodes of an attached network. */
 function unlisted(nodes: readonly NodeAnswers[]): string[] {
   const own = new Set(nodes.map(({ overlay }) => overlay));
-  const met = nodes.flatMap(({ replies }) =>
-    replies !== undefined && 'value' in replies.topology
-      ? Object.values(replies.topology.value.bins).flatMap(({ connectedPeers }) =>
-          (connectedPeers ?? []).map(({ address }) => address),
-        )
-      : [],
-  );
+  const met = nodes.flatMap((node) => peersOf(node) ?? []);
   return [...new Set(met)].filter((overlay) => !own.has(overlay));
 }
 

@@ -10,6 +10,9 @@ import { unlinkedVersions, type VersionGroup } from './unlinked.ts';
 
 /** With the public network's constants a node reads five blocks at once, four behind the head. */
 const BLOCKS_BEHIND_MAX = 10;
+/** Blocks that a chain has missed when it stands still, and at least this long: a busy machine makes them late. */
+const STANDSTILL_BLOCKS = 3;
+const STANDSTILL_MIN_MS = 10_000;
 
 /** `null`: not reported. */
 export interface NodeStatus {
@@ -34,6 +37,8 @@ export interface NodeStatus {
   readonly chequebook?: { readonly total: string; readonly available: string };
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
   readonly unheard: readonly string[];
+  /** What a ready network has and it lacks, a line each. */
+  readonly lacking: readonly string[];
   /** Absent: not reported. */
   readonly backlog?: Backlog;
   readonly problem?: string;
@@ -66,8 +71,14 @@ export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'se
   readonly rpc: string;
   /** `null`: no chain. */
   readonly height: Reply<number | null>;
+  /** When the newest block was made, milliseconds since 1970; absent: not known. */
+  readonly blockAt?: number | undefined;
+  /** Between two blocks, as the chain was defined; 0 or absent: they come on demand. */
+  readonly blockTimeMs?: number;
   readonly nodes: readonly NodeAnswers[];
-  /** Nodes without a peer → why, if known. */
+  /** Nodes with too few links → which are missing. */
+  readonly unlinked?: ReadonlyMap<string, string> | undefined;
+  /** Nodes without a peer or with too few → why, if known. */
   readonly isolated?: ReadonlyMap<string, string>;
 }
 
@@ -79,10 +90,13 @@ export function statusDocument({
   height,
   nodes,
   faults,
+  blockAt,
+  blockTimeMs = 0,
+  unlinked = new Map(),
   isolated = new Map(),
 }: ClusterAnswers): StatusDocument {
   const names = new Map(nodes.map((node) => [node.overlay, node.name]));
-  const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
+  const nodeStatuses = nodes.map((node) => nodeStatus(node, { names, unlinked }));
   return {
     at,
     name,
@@ -94,8 +108,12 @@ export function statusDocument({
     faults,
     problems: [
       ...chainProblems(height, nodeStatuses),
+      ...standstill(blockAt, { nowMs: Date.parse(at), blockTimeMs }),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
       ...lonely(nodeStatuses, isolated),
+      ...nodeStatuses.flatMap(({ name, lacking }) =>
+        lacking.map((lack) => because(lack, isolated.get(name))),
+      ),
       ...nodes.flatMap(unreachable),
       ...nodeStatuses.flatMap(({ name, backlog }) =>
         backlog?.disk?.full === true
@@ -108,10 +126,17 @@ export function statusDocument({
   };
 }
 
-function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): NodeStatus {
+function nodeStatus(
+  node: NodeAnswers,
+  {
+    names,
+    unlinked,
+  }: { readonly names: ReadonlyMap<string, string>; readonly unlinked: ReadonlyMap<string, string> },
+): NodeStatus {
   const { name, flavour, mode, binary, state, replies } = node;
   const unheard = node.unheard.map((peer) => nameOf(peer, names));
-  const about = { name, flavour, mode, ...(binary === undefined ? {} : { binary }), state, unheard };
+  const lacking = lackingOf(node, unlinked.get(name));
+  const about = { name, flavour, mode, ...(binary === undefined ? {} : { binary }), state, unheard, lacking };
   const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
   if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
   const problem = problemOf(name, replies);
@@ -144,6 +169,13 @@ function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): Node
     ...(backlog && { backlog }),
     ...(problem !== undefined && { problem }),
   };
+}
+
+/** A node without any peer lacks more than this. */
+function lackingOf({ name, replies, lacking }: NodeAnswers, links: string | undefined): string[] {
+  const connected = replies && valueOr(replies.topology, undefined)?.connected;
+  if (connected === undefined || connected === 0) return [];
+  return [...(links === undefined ? [] : [links]), ...(lacking === undefined ? [] : [`${name} ${lacking}`])];
 }
 
 function absence(name: string, state: NodeState): string {
@@ -200,13 +232,26 @@ function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[
   );
 }
 
+/** A chain that makes blocks by itself, and has made none for a while. */
+function standstill(
+  blockAt: number | undefined,
+  { nowMs, blockTimeMs }: { readonly nowMs: number; readonly blockTimeMs: number },
+): string[] {
+  if (blockAt === undefined || blockTimeMs === 0) return [];
+  const ageMs = nowMs - blockAt;
+  if (ageMs <= Math.max(STANDSTILL_MIN_MS, STANDSTILL_BLOCKS * blockTimeMs)) return [];
+  return [`the chain has made no block for ${formatMs(ageMs)}, expected one every ${formatMs(blockTimeMs)}`];
+}
+
 function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, string>): string[] {
   if (nodes.length < 2) return [];
-  return nodes.flatMap(({ name, peers }) => {
-    if (peers !== 0) return [];
-    const reason = isolated.get(name);
-    return [`${name} has no peers${reason === undefined ? '' : `: ${reason}`}`];
-  });
+  return nodes.flatMap(({ name, peers }) =>
+    peers === 0 ? [because(`${name} has no peers`, isolated.get(name))] : [],
+  );
+}
+
+function because(problem: string, reason: string | undefined): string {
+  return reason === undefined ? problem : `${problem}: ${reason}`;
 }
 
 /** Our nodes are unreachable only where an option says so. */

@@ -1,8 +1,10 @@
-/** Why a running node has no peer, as far as nodes can tell. */
+/** Why a running node has no peer or too few, as far as nodes can tell. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
-import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
+import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import { missingLinks } from '../../cluster/nodes/mesh.ts';
+import { ANSWER_LIMIT_MS, type NodeAnswers, peersOf, replyOf, valueOr } from './ask.ts';
 import { clockProblem } from './clock.ts';
 
 export interface BlocklistSource {
@@ -16,22 +18,41 @@ export interface BlocklistSource {
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
-/** Running nodes that have no peer although others run → why. Asks no node if there are none. */
+/** Nodes that lack links, by name → which. Those that have not told their peers are not judged. */
+export function unlinkedNodes(
+  answers: readonly NodeAnswers[],
+  nodes: readonly ClusterNode[],
+): ReadonlyMap<string, string> {
+  const told = answers.map((node) => [node.overlay, peersOf(node)] as const);
+  return missingLinks(
+    nodes,
+    new Map(
+      told.flatMap(([overlay, peers]) => (peers === undefined ? [] : [[overlay, new Set(peers)] as const])),
+    ),
+  );
+}
+
+/** Running nodes that have no peer or too few although others run → why. Asks no node if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],
   {
+    unlinked = new Map(),
     faults,
     nowMs,
     signal,
   }: {
+    /** Nodes with too few links, by name. */
+    readonly unlinked?: ReadonlyMap<string, string> | undefined;
     readonly faults: readonly ActiveFault[];
     readonly nowMs: number;
     readonly signal: AbortSignal;
   },
 ): Promise<ReadonlyMap<string, string>> {
   const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
-  const alone = running.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
+  const alone = running.filter(
+    ({ name, replies }) => replies !== undefined && (hasNoPeer(replies) || unlinked.has(name)),
+  );
   if (alone.length === 0 || running.length < 2) return new Map();
   const names = new Set(running.map(({ name }) => name));
   const lists = await Promise.all(
@@ -44,9 +65,10 @@ export async function isolationOf(
       }),
   );
   return new Map(
-    alone.map((node) => {
+    alone.flatMap((node) => {
       const clock = clockProblem(node, answers, nowMs);
-      return [node.name, reasonOf(node, { lists, faults, clock })];
+      const reason = reasonOf(node, { lists, faults, clock });
+      return reason === undefined ? [] : [[node.name, reason] as const];
     }),
   );
 }
@@ -57,7 +79,7 @@ interface Known {
   readonly clock: string | undefined;
 }
 
-function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
+function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string | undefined {
   const { name, overlay, replies } = alone;
   const active = faults.filter(({ targets }) => targets.includes(name));
   const isWrong = clock === undefined ? [] : [clock];
@@ -85,8 +107,9 @@ function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
       : []),
   ];
   if (reasons.length > 0) return reasons.join('; ');
-  return status?.isWarmingUp === true
-    ? 'it has just started and is still looking for them'
+  if (status?.isWarmingUp === true) return 'it has just started and is still looking for them';
+  return topology !== undefined && topology.connected > 0
+    ? undefined
     : `it knows ${topology?.population ?? 'some'} of them and has reached none: see svcnet logs ${name}`;
 }
 

@@ -1,6 +1,6 @@
 /** Programs of one flavour without a link: their versions may not understand each other. */
 import { isOurs } from '../../flavours/flavour.ts';
-import { type NodeAnswers, valueOr } from './ask.ts';
+import { type NodeAnswers, peersOf, valueOr } from './ask.ts';
 
 export interface VersionGroup {
   readonly flavour: string;
@@ -34,10 +34,8 @@ function isApart(one: Known, other: Known): boolean {
 function knownGroups(nodes: readonly NodeAnswers[]): Known[] {
   const reported = nodes.flatMap((node) => {
     const version = node.replies && valueOr(node.replies.health, undefined)?.version;
-    const topology = node.replies && valueOr(node.replies.topology, undefined);
-    if (version === undefined || topology === undefined || node.mode !== 'full' || isOurs(node)) return [];
-    const bins = Object.values(topology.bins);
-    const peers = bins.flatMap(({ connectedPeers }) => (connectedPeers ?? []).map(({ address }) => address));
+    const peers = peersOf(node);
+    if (version === undefined || peers === undefined || node.mode !== 'full' || isOurs(node)) return [];
     return [{ node, version, peers }];
   });
   const groups = Map.groupBy(reported, ({ node, version }) => `${node.flavour} ${version}`);

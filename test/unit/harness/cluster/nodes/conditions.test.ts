@@ -12,7 +12,7 @@ import {
   probeBatches,
   probeTag,
 } from '../../../../../harness/cluster/nodes/conditions.ts';
-import { probeMesh } from '../../../../../harness/cluster/nodes/mesh.ts';
+import { missingLinks, probeMesh } from '../../../../../harness/cluster/nodes/mesh.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -73,6 +73,18 @@ function node(fake: Fake): ClusterNode {
     tags: { get: () => answer(fake.tag), list: () => answer(fake.tags ?? []) },
   } as unknown as ClusterNode;
 }
+
+test('a node that lacks links is named with those that it has, one that does not answer is not', () => {
+  const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];
+  const nodes = [a, b, c].map((own, index) => node({ name: `node-${index}`, overlay: own }));
+  const peers = new Map([
+    [a, new Set([b])],
+    [b, new Set([a, c])],
+  ]);
+  expect(Object.fromEntries(missingLinks(nodes, peers))).toEqual({
+    'node-0': 'node-0 is not connected to node-2, and has 1 of 2 links',
+  });
+});
 
 test('nodes that all know each other form a mesh', async () => {
   const [a, b, c] = [overlay(0), overlay(0x40), overlay(0x80)];

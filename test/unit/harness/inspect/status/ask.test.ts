@@ -34,6 +34,7 @@ function node(
     flavour: 'svc',
     mode: 'light',
     state: given.state ?? 'running',
+    lacking: answering(undefined),
     client: {
       clock,
       peers: answering((given.peers ?? []).map((address) => ({ address }))),

@@ -79,6 +79,31 @@ test('a full Bee that considers itself unreachable is a problem, because it stor
   expect(problems).toEqual([expect.stringMatching(/^node-0 reports that it is not publicly reachable/)]);
 });
 
+test.each([
+  ['links', {}, 'node-0 is not connected to node-1, and has 1 of 2 links'],
+  ['a status of a peer', { lacking: 'is warming up' }, 'node-0 is warming up'],
+])('a node with peers that lacks %s is a problem, with the reason if it is known', (_what, given, line) => {
+  const unlinked = 'lacking' in given ? undefined : new Map([['node-0', line]]);
+  const about = { at: 'now', name: 'net', seed: 1, rpc: '', height: { value: 20 }, faults: [] };
+  const nodes = [node(0, given), node(1)];
+  expect(statusDocument({ ...about, nodes, unlinked }).problems).toEqual([line]);
+  const isolated = new Map([['node-0', 'fault f1 is active']]);
+  const { problems, nodes: shown } = statusDocument({ ...about, nodes, unlinked, isolated });
+  expect(problems).toEqual([`${line}: fault f1 is active`]);
+  expect(shown[0]).toMatchObject({ lacking: [line] });
+});
+
+test.each([
+  [1000, 42_000, ['the chain has made no block for 42.0 s, expected one every 1.0 s']],
+  [1000, 9_000, []],
+  [30_000, 42_000, []],
+  [0, 42_000, []],
+])('a chain with a block every %d ms and none for %d ms: %j', (blockTimeMs, ageMs, problems) => {
+  const at = new Date(1_000_000).toISOString();
+  const about = { at, name: 'net', seed: 1, rpc: '', height: { value: 20 }, faults: [], nodes: [node(0)] };
+  expect(statusDocument({ ...about, blockAt: 1_000_000 - ageMs, blockTimeMs }).problems).toEqual(problems);
+});
+
 test('a node that is not running has its state and no figures, and does not affect the other rows', () => {
   const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
   expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });
@@ -88,6 +113,7 @@ test('a node that is not running has its state and no figures, and does not affe
     mode: 'full',
     state: 'paused',
     unheard: [],
+    lacking: [],
     peers: null,
     depth: null,
     reserve: null,

@@ -68,6 +68,19 @@ test('says which nodes block the node, and why', async () => {
   });
 });
 
+test('a node with a peer and too few links has the same reasons, or none that is known', async () => {
+  const told = [answers('a', 1), answers('b', 2), answers('c', 3)];
+  const nodes = [node('a', 1), node('b', 2, [1]), node('c', 3)];
+  const unlinked = new Map([
+    ['a', 'a is not connected to b'],
+    ['c', 'c is not connected to b'],
+  ]);
+  const found = await isolationOf(told, nodes, { unlinked, faults: [], nowMs: NOW, signal: SIGNAL });
+  expect(Object.fromEntries(found)).toEqual({
+    a: 'b has it on the blocklist: settled too late (60 s)',
+  });
+});
+
 test('an active fault explains it', async () => {
   const fault = { id: 'f1', text: 'isolates a', targets: ['a'] };
   const told = [answers('a', 1, { connected: 0 }), answers('b', 2)];

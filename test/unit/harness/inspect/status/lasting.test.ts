@@ -6,13 +6,15 @@ interface Look {
   readonly units?: string;
   readonly counts?: string;
   readonly unheard?: readonly string[];
+  readonly lacking?: readonly string[];
 }
 
-function look({ units = '100', counts, unheard = [] }: Look): StatusDocument {
+function look({ units = '100', counts, unheard = [], lacking = [] }: Look): StatusDocument {
   const debt = { debtor: 'node-0', creditor: 'node-1', units };
   return {
     debts: [counts === undefined ? debt : { ...debt, creditorCounts: counts }],
-    nodes: [{ name: 'node-0', unheard }],
+    nodes: [{ name: 'node-0', unheard, lacking }],
+    problems: ['node-1 is paused', ...lacking.map((lack) => `${lack}: fault f1 is active`)],
   } as unknown as StatusDocument;
 }
 
@@ -37,12 +39,19 @@ test.each<[string, Look, Look | undefined, Look]>([
     { unheard: ['node-1'] },
     { unheard: ['node-1'] },
   ],
+  [
+    'what a node lacks as before, and more of it',
+    { lacking: ['node-0 is warming up', 'node-0 is not connected to node-1'] },
+    { lacking: ['node-0 is warming up'] },
+    { lacking: ['node-0 is warming up'] },
+  ],
 ])('of %s, what lasts is told', (_what, now, before, told) => {
   expect(lasting(look(now), before && look(before))).toEqual(look(told));
 });
 
-test('only differences and pings without an answer need a second look', () => {
+test('only differences, pings without an answer and what nodes lack need a second look', () => {
   expect(mayPass(look({}))).toBe(false);
   expect(mayPass(look({ counts: '1' }))).toBe(true);
   expect(mayPass(look({ unheard: ['node-1'] }))).toBe(true);
+  expect(mayPass(look({ lacking: ['node-0 is warming up'] }))).toBe(true);
 });

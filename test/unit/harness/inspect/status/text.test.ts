@@ -5,7 +5,7 @@ import { fitted, statusText, textLines } from '../../../../../harness/inspect/st
 const STYLE = { width: 60, colour: false, live: true };
 
 function node(index: number, given: Partial<NodeStatus> = {}): NodeStatus {
-  const figures = { peers: 4, depth: 1, reserve: 12, block: 20, balances: [], unheard: [] };
+  const figures = { peers: 4, depth: 1, reserve: 12, block: 20, balances: [], unheard: [], lacking: [] };
   return { name: `node-${index}`, flavour: 'svc', mode: 'full', state: 'running', ...figures, ...given };
 }
 

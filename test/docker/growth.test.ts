@@ -174,7 +174,10 @@ test('a container whose image cannot replace it stays, and one whose image does 
     }),
   );
   try {
-    await expect(net.upgrade(3, { image: unfit })).rejects.toMatchObject({ code: 'ENGINE_FAILED' });
+    await expect(net.upgrade(3, { image: unfit })).rejects.toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: expect.stringMatching(/; node-3 is as it was$/) as unknown,
+    });
     expect(node.state).toBe('running');
     await expect(net.upgrade(3, { image: empty })).rejects.toMatchObject({ code: 'PROCESS_FAILED' });
     expect(node.state).not.toBe('running');

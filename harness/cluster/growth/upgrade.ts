@@ -117,9 +117,18 @@ export async function upgradeNode(
         },
       );
     }
-    throw cannotWrite((error as NodeJS.ErrnoException).path ?? node.dataDir, error, `${name} is as it was`);
+    throw undone(error, node);
   }
   await startUpgraded(node, options);
+}
+
+/** Whatever the driver could not do: a file, a port or a container. */
+function undone(error: unknown, { name, dataDir }: ClusterNode): unknown {
+  const kept = `${name} is as it was`;
+  const shown = cannotWrite((error as NodeJS.ErrnoException).path ?? dataDir, error, kept);
+  if (shown !== error || !(error instanceof HarnessError)) return shown;
+  const { code, message, hint } = error;
+  return new HarnessError(code, `${message}; ${kept}`, { cause: error, hint });
 }
 
 async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promise<void> {

@@ -47,6 +47,8 @@ describe.each(OTHERS)('$title', (side) => {
         'swarm-postage-batch-id': node.batch ?? '',
         'content-type': 'application/x-tar',
         'swarm-collection': 'true',
+        // The default of our dialect and of Bee 2.8; that of Bee 2.7 is 0.
+        'swarm-redundancy-level': '1',
       },
       body: archive,
     });
@@ -92,7 +94,7 @@ describe.each(OTHERS)('$title', (side) => {
       for (const [shape, archive] of archivesOf(randomTree(seed)))
         seen[shape] = await sameReference(archive, `tree ${seed} as ${shape}`);
       expect(seen).toEqual(references);
-      expect(differences).toEqual([]);
+      expect(differences.splice(0)).toEqual([]);
     },
   );
 

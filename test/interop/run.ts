@@ -11,7 +11,9 @@ if (flavours.length === 0) {
 } else {
   process.stdout.write(`interop tests against ${flavours.join(', ')}\n`);
   const filters = process.argv.slice(2);
-  const args = ['run', '--config', 'test/vitest.config.ts', '--no-file-parallelism'];
+  // A file takes minutes: each of its tests is reported when it ends.
+  const shown = ['--reporter=verbose', '--reporter=./test/suite/unfinished.ts'];
+  const args = ['run', '--config', 'test/vitest.config.ts', '--no-file-parallelism', ...shown];
   const { status } = spawnSync(
     'npx',
     ['vitest', ...args, ...(filters.length === 0 ? ['test/interop'] : filters)],

@@ -67,7 +67,7 @@ export type { ChunkHolder, Ledger, LedgerEntry, LedgerVerdict } from './inspect/
 export { type Placement, PlacementWatch, rankStorers, type Storer } from './inspect/ledger/placement.ts';
 export { type CongestedNeighbourhood, congestionOf } from './inspect/status/congestion.ts';
 export { type Diagnosis, diagnose, type LossCause } from './inspect/trace/diagnosis.ts';
-export { explainLosses } from './inspect/trace/losses.ts';
+export { explainLosses, waysOfLost } from './inspect/trace/losses.ts';
 export type { TracedNode } from './inspect/trace/witnesses.ts';
 export type { LatencySummary, PercentileName } from './metrics/distribution.ts';
 export type {

@@ -19,7 +19,14 @@ import {
 } from 'svcnet/scenario';
 import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
-import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
+import {
+  batchOf,
+  difference,
+  uploadLedgered,
+  verifyLedger,
+  waysOfAstray,
+  workingNodes,
+} from './steps/steps.ts';
 
 /** As on the public network: some fifteen chunks per second and link. */
 const TIMEOUT_MS = 1_800_000;
@@ -239,6 +246,7 @@ async function findCopies(context: Context): Promise<void> {
     context.expect(`every full node of a chunk's neighbourhood holds it`, !(seen instanceof Error), {
       observed: seen instanceof Error ? seen.message : plural(placed.length, 'chunk'),
       expected: 'every chunk',
+      ...(seen instanceof Error ? await waysOfAstray(context, watch) : {}),
     });
     const counts = placed.map(({ holders }) => holders.length);
     const average = counts.reduce((sum, count) => sum + count, 0) / Math.max(1, counts.length);

@@ -2,7 +2,7 @@ import type { ClusterNode } from 'svcnet';
 import { defineScenario, PlacementWatch, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks, underWay } from './steps/money.ts';
 import { drawn, storers } from './steps/presence.ts';
-import { inTime, verifyLedger, workingNodes } from './steps/steps.ts';
+import { inTime, verifyLedger, waysOfAstray, workingNodes } from './steps/steps.ts';
 import { missingLinks } from './steps/topology.ts';
 import { beside, expectSuccess, type Sample, TRAFFIC } from './steps/traffic.ts';
 
@@ -147,6 +147,7 @@ function placed(context: Context): Promise<void> {
     context.expect('every chunk is on every node of its neighbourhood', missing === undefined, {
       observed: missing ?? 'all',
       expected: `all within ${PLACED_WITHIN_MS / 1000} s`,
+      ...(missing === undefined ? {} : await waysOfAstray(context, watch)),
     });
     progress.detail(`${watch.placed.length} chunks`);
   });

@@ -2,6 +2,8 @@ import { inLine } from '../base/foreign-text.ts';
 import { general, grouped } from '../base/format.ts';
 
 const NAMED = 3;
+/** Of evidence in short reports; the page and `report.json` have all. */
+export const EVIDENCE_LINES = 20;
 
 interface Seen {
   readonly expected?: string | undefined;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
-import { excerpt, formatMs, grouped } from '../base/format.ts';
+import { excerpt, formatMs, grouped, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { paceText, type StepProgress } from '../base/terminal/pace.ts';
 import { type Column, clip, renderTable } from '../base/terminal/table.ts';
@@ -10,7 +10,7 @@ import { typed } from '../base/typed.ts';
 import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clock } from '../web/base/format.ts';
-import { alikeText, folded } from './alike.ts';
+import { alikeText, EVIDENCE_LINES, folded } from './alike.ts';
 import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, timeNote } from './result.ts';
 
 export interface ConsoleStyle {
@@ -177,6 +177,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
+    ...failedLines(run, style),
     // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
@@ -196,6 +197,20 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
 }
 
 const NOT_PASSED: ReadonlySet<ScenarioResult['result']> = new Set(['failed', 'error']);
+
+const FAILED_SHOWN = 3;
+
+/** Conditions, again: their evidence may have pushed them out of sight. */
+function failedLines({ scenarios }: RunResult, style: ConsoleStyle): string[] {
+  const failed = scenarios.flatMap(({ assertions }) => assertions.filter(({ passed }) => !passed));
+  const kinds = folded(failed, ({ name }) => name).map(([{ name }]) => inLine(name));
+  const title = paint(style, 'red', 'failed'.padEnd(NAME_WIDTH));
+  const rest = kinds.length - FAILED_SHOWN;
+  return [
+    ...kinds.slice(0, FAILED_SHOWN).map((name) => `  ${title} ${name}`),
+    ...(rest > 0 ? [`  ${title} ${plural(rest, 'more condition')}`] : []),
+  ];
+}
 
 function renderCounts({ scenarios, passed, durationMs }: RunResult, style: ConsoleStyle): string {
   const count = (of: ScenarioResult['result']) => scenarios.filter(({ result }) => result === of).length;
@@ -247,7 +262,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
       inLine(text, LONG_LINE_MAX),
     );
     lines.push(`      expected  ${expected}`, `      observed  ${observed}`);
-    if (failure.evidence !== undefined) lines.push(...indent(failure.evidence, '      '));
+    if (failure.evidence !== undefined) lines.push(...evidenceLines(failure.evidence));
     if (alike.length > 0) lines.push(`      ${alikeText(alike)}`);
     lines.push('');
   }
@@ -278,6 +293,14 @@ const FIGURE_COLUMNS = [
 function figureTable(figures: readonly Figure[], style: ConsoleStyle): readonly string[] {
   const rows = figures.map(({ name, of = '', value, unit }) => [name, of, grouped(value), unit]);
   return renderTable(FIGURE_COLUMNS, rows, style.width).lines;
+}
+
+/** The rest is in the report: the condition stays in sight. */
+function evidenceLines(evidence: string): string[] {
+  const all = indent(evidence, '      ');
+  const rest = all.length - EVIDENCE_LINES;
+  if (rest <= 0) return all;
+  return [...all.slice(0, EVIDENCE_LINES), `      … ${plural(rest, 'more line')} in report.html`];
 }
 
 function indent(text: string, by: string): string[] {

@@ -1,12 +1,10 @@
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
-import { alikeText } from './alike.ts';
+import { alikeText, EVIDENCE_LINES } from './alike.ts';
 import { eventText, type Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
 import { type ScenarioResult, timeNote, unrecordedOf } from './result.ts';
-
-const EVIDENCE_LINES = 20;
 
 export function reportMarkdown({ run, failures }: ReportMaterial): string {
   const unrecorded = unrecordedOf(run);

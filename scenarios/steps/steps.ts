@@ -8,9 +8,11 @@ import {
   type Loss,
   messageOf,
   type ParameterTable,
+  type PlacementWatch,
   plural,
   type ScenarioContext,
   until,
+  waysOfLost,
 } from 'svcnet/scenario';
 
 /** Without known causes. */
@@ -129,6 +131,22 @@ async function causesOf<T extends ParameterTable>(
         .map(({ chunk, uploader }) => `chunk ${chunk}: acknowledged by ${uploader}`),
     ];
   }
+}
+
+/** Routes of the first chunks that are not where they belong, and how to have more. */
+export async function waysOfAstray(
+  {
+    cluster: { nodes, startedAt: began },
+    signal,
+  }: { readonly cluster: Pick<Cluster, 'nodes' | 'startedAt'>; readonly signal: AbortSignal },
+  { astray }: Pick<PlacementWatch, 'astray'>,
+): Promise<{ readonly evidence?: string }> {
+  const [first] = astray;
+  if (first === undefined) return {};
+  const chunks = astray.map(({ chunk }) => chunk);
+  const ways = await waysOfLost(chunks, nodes, { began, signal });
+  const next = `all that was said of it: run again with --tap, then svcnet trace ${first.chunk} --run last`;
+  return { evidence: [...ways, next].join('\n').trimStart() };
 }
 
 /** Boot nodes only introduce the others; dishonest ones do not count. */

@@ -37,7 +37,7 @@ export async function explainLosses(
   ];
 }
 
-/** @param chunks 64 hex digits each @returns none without events */
+/** Routes of lost or misplaced chunks. @param chunks 64 hex digits each @returns none without events */
 export async function waysOfLost(
   chunks: readonly string[],
   nodes: readonly TracedNode[],

@@ -3,7 +3,7 @@
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
 import { drawn, storers } from '../presence.ts';
-import { inTime, workingNodes } from '../steps.ts';
+import { inTime, waysOfAstray, workingNodes } from '../steps.ts';
 import { missingLinks } from '../topology.ts';
 import type { Departures } from './departures.ts';
 import type { Operations, Uploaded } from './operations.ts';
@@ -179,6 +179,7 @@ export function placed(context: StormContext, { departures }: Operations): Promi
     context.expect('chunks are on every node of their neighbourhood', missing === undefined, {
       observed: missing ?? `all of ${grouped(chunks.length)}`,
       expected: `all of ${grouped(chunks.length)} within ${PLACED_WITHIN_MS / 1000} s`,
+      ...(missing === undefined ? {} : await waysOfAstray(context, watch)),
     });
     const radii = await Promise.all(
       storers(cluster.nodes).map(async (node) => (await node.client.status(signal)).storageRadius),

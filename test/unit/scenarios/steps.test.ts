@@ -12,6 +12,7 @@ import {
   nextSecond,
   otherNode,
   otherNodes,
+  waysOfAstray,
 } from '../../../scenarios/steps/steps.ts';
 import { missingLinks } from '../../../scenarios/steps/topology.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
@@ -28,6 +29,31 @@ test('the next second has begun by the clock, even when a timer fires before it'
   now = 42_000;
   await clock.advance(1);
   expect(await waiting).toBe(true);
+});
+
+test('a chunk out of place has its route as evidence, and the command that shows more', async () => {
+  const chunk = '77'.repeat(32);
+  const events = [{ seq: 1, at: 5, address: chunk, kind: 'stored' }];
+  const holder = {
+    name: 'node-1',
+    overlay: '70'.repeat(32),
+    flavour: 'svc',
+    mode: 'full',
+    state: 'running',
+    client: {
+      clock: new ManualClock(),
+      status: () => Promise.resolve({ storageRadius: 0 }),
+      chunkEvents: () => Promise.resolve({ events, last: 1, lost: 0, capacity: 10 }),
+      chunks: { has: () => Promise.resolve(true) },
+    },
+  } as unknown as ClusterNode;
+  const { signal } = new AbortController();
+  const context = { cluster: { nodes: [holder], startedAt: 0 }, signal };
+  const astray = [{ chunk, holders: [], wanted: [holder], lacking: [holder] }];
+  const { evidence = '' } = await waysOfAstray(context, { astray });
+  expect(evidence).toContain('node-1 stored it');
+  expect(evidence.split('\n').at(-1)).toContain(`svcnet trace ${chunk} --run last`);
+  expect(await waysOfAstray(context, { astray: [] })).toEqual({});
 });
 
 const node = (name: string, mode: ClusterNode['mode'], running = true) =>

@@ -287,6 +287,22 @@ test('a step shows when it began and how long it took, a failed condition when i
   );
 });
 
+test('long evidence is cut, and the failed condition is named again below it', () => {
+  const evidence = Array.from({ length: 30 }, (_, i) => `748 ms node-0 -> node-${i} end`).join('\n');
+  const failed = { name: 'no chunk is lost', passed: false, observed: '1', expected: '0', evidence };
+  const others = ['a', 'b', 'c', 'd'].map((name) => ({ ...failed, name, evidence: 'short' }));
+  const style = { width: 120, colour: false, live: false };
+  const one = renderRun(runResult([scenarioResult({ result: 'failed', assertions: [failed] })]), style);
+  expect(one).toContain('node-19 end\n      … 10 more lines in report.html\n');
+  expect(one).not.toContain('node-20 end');
+  expect(one).toMatch(/more lines[^]*\n {2}failed +no chunk is lost\n {2}report /);
+  const all = renderRun(
+    runResult([scenarioResult({ result: 'failed', assertions: [failed, ...others] })]),
+    style,
+  );
+  expect(all).toMatch(/\n {2}failed +2 more conditions\n {2}report /);
+});
+
 test('conditions that are false for one cause are one block, others have their own', async () => {
   const failed = (name: string, observed: string) => ({ name, passed: false, observed, expected: 'yes' });
   const assertions = [

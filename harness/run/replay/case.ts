@@ -1,3 +1,4 @@
+import { CHUNK_PAYLOAD_SIZE } from '../../../formats/chunk/chunk.ts';
 import type { GroupInput } from '../../cluster/plan/definition-input.ts';
 import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
@@ -17,6 +18,7 @@ export interface Size {
   readonly nodes: number;
   readonly faults: number;
   readonly operations: number;
+  readonly uploadedBytes: number;
   readonly durationMs: number;
 }
 
@@ -25,6 +27,7 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
     nodes: groupsOf(recipe, scenario).reduce((sum, { count = 1 }) => sum + count, 0),
     faults: schedule?.faults.length ?? 0,
     operations: schedule?.operations.length ?? 0,
+    uploadedBytes: bytesOf(schedule?.operations ?? []),
     durationMs: schedule?.durationMs ?? 0,
   };
 }
@@ -151,12 +154,38 @@ export function withOperations(given: Case, kept: readonly Operation[]): Case | 
   const uploads = new Set(kept.flatMap((operation) => (operation.do === 'upload' ? [operation.n] : [])));
   const operations = kept.filter((operation) => operation.do !== 'download' || uploads.has(operation.upload));
   if (isEmptied(given, { operations })) return undefined;
+  return withLoad(given, operations);
+}
+
+/** Faults that wait for uploads wait for as much less as there is less to upload. */
+function withLoad(given: Case, operations: readonly Operation[]): Case {
+  const { schedule } = given;
+  if (schedule === undefined) return given;
   const share = bytesOf(operations) / Math.max(1, bytesOf(schedule.operations));
   const faults = schedule.faults.map((fault) => ({
     ...fault,
     when: 'after' in fault.when ? { ...fault.when, after: Math.floor(fault.when.after * share) } : fault.when,
   }));
-  return { ...given, schedule: { ...schedule, faults, operations } };
+  return { ...given, schedule: { ...schedule, faults, operations: [...operations] } };
+}
+
+/** Uploads of more than one leaf, which can be smaller. */
+export function largeUploadsOf({ schedule }: Case): { readonly n: number; readonly leaves: number }[] {
+  return (schedule?.operations ?? []).flatMap((operation) =>
+    operation.do === 'upload' && operation.size > CHUNK_PAYLOAD_SIZE
+      ? [{ n: operation.n, leaves: Math.ceil(operation.size / CHUNK_PAYLOAD_SIZE) }]
+      : [],
+  );
+}
+
+/** @param n of the upload @param leaves fewer than it has */
+export function withLeaves(given: Case, n: number, leaves: number): Case {
+  const operations = (given.schedule?.operations ?? []).map((operation) =>
+    operation.do === 'upload' && operation.n === n
+      ? { ...operation, size: leaves * CHUNK_PAYLOAD_SIZE }
+      : operation,
+  );
+  return withLoad(given, operations);
 }
 
 function bytesOf(operations: readonly Operation[]): number {

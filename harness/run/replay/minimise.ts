@@ -3,17 +3,21 @@
  * whose failure depends on timing is tried several times, and the smallest is run again to count how often it fails. A
  * simulated run is exact, so one run says all of it.
  */
+
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHUNK_PAYLOAD_SIZE } from '../../../formats/chunk/chunk.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { shellWord, typed } from '../../base/typed.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../../places/facts.ts';
+import { byteSize } from '../../web/base/format.ts';
 import {
   amountsOf,
   type Case,
   groupsOf,
+  largeUploadsOf,
   limitedFaultsOf,
   listsOf,
   oddOf,
@@ -23,6 +27,7 @@ import {
   withCount,
   withFaults,
   withFirst,
+  withLeaves,
   withOdd,
   withOperations,
   withParameter,
@@ -241,7 +246,12 @@ class Minimiser {
     for (;;) {
       const shorter = sooner(this.#best, SHARE);
       const ms = shorter.schedule?.durationMs ?? 0;
-      if (ms < 1000 || !(await this.#try(shorter, formatMs(ms)))) return;
+      if (ms < 1000 || !(await this.#try(shorter, formatMs(ms)))) break;
+    }
+    for (const { n, leaves } of largeUploadsOf(this.#best)) {
+      await lowered(leaves, 1, (fewer) =>
+        this.#try(withLeaves(this.#best, n, fewer), `upload ${n} of ${byteSize(fewer * CHUNK_PAYLOAD_SIZE)}`),
+      );
     }
   }
 
@@ -352,12 +362,15 @@ export function progressText({ runs, attempts, from, to, trying, last }: Progres
   return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ENDING_TEXTS[last]}`;
 }
 
-/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 scheduled operations, 5.0 s of 60.0 s` */
+/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 scheduled operations, 4 KiB of 9 MiB uploaded, 5.0 s of 60.0 s` */
 function sizeText(from: Size, to: Size): string {
   return [
     `${to.nodes} of ${plural(from.nodes, 'node')}`,
     ...(from.faults === 0 ? [] : [`${to.faults} of ${plural(from.faults, 'fault')}`]),
     ...(from.operations === 0 ? [] : [`${to.operations} of ${plural(from.operations, SCHEDULED)}`]),
+    ...(from.uploadedBytes === 0
+      ? []
+      : [`${byteSize(to.uploadedBytes)} of ${byteSize(from.uploadedBytes)} uploaded`]),
     ...(from.durationMs === 0 ? [] : [`${formatMs(to.durationMs)} of ${formatMs(from.durationMs)}`]),
   ].join(', ');
 }

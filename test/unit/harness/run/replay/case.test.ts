@@ -3,6 +3,7 @@ import type { Recipe } from '../../../../../harness/run/recipe.ts';
 import {
   amountsOf,
   type Case,
+  largeUploadsOf,
   limitedFaultsOf,
   listsOf,
   oddOf,
@@ -11,6 +12,7 @@ import {
   withCount,
   withFaults,
   withFirst,
+  withLeaves,
   withOdd,
   withOperations,
   withParameter,
@@ -93,7 +95,13 @@ const given: Case = {
 };
 
 test('its size counts every group and the light nodes that the scenario adds', () => {
-  expect(sizeOf(given, scenario)).toEqual({ nodes: 7, faults: 2, operations: 4, durationMs: 60_000 });
+  expect(sizeOf(given, scenario)).toEqual({
+    nodes: 7,
+    faults: 2,
+    operations: 4,
+    uploadedBytes: 400,
+    durationMs: 60_000,
+  });
 });
 
 test('a node that is left out is replaced by another one wherever it was named', () => {
@@ -167,6 +175,19 @@ test('a schedule that has operations is never left without any: the scenario wou
   expect(withCount(alone, scenario, 0, 1)).toBeUndefined();
   const faults = { ...given, schedule: { ...given.schedule!, operations: [] } };
   expect(withCount(faults, scenario, 0, 3)?.schedule?.operations).toEqual([]);
+});
+
+test('an upload can be smaller by whole leaves, and what waits for chunks waits for fewer', () => {
+  expect(largeUploadsOf(given)).toEqual([]);
+  const [first, ...others] = given.schedule!.operations;
+  const operations = [{ ...(first as typeof first & { size: number }), size: 1_000_000 }, ...others];
+  const large = { ...given, schedule: { ...given.schedule!, operations } } as Case;
+  expect(largeUploadsOf(large)).toEqual([{ n: 0, leaves: 245 }]);
+  const smaller = withLeaves(large, 0, 49);
+  expect(smaller.schedule?.operations[0]).toMatchObject({ do: 'upload', size: 49 * 4096 });
+  expect(smaller.schedule?.operations.slice(1)).toEqual(others);
+  expect(sizeOf(smaller, scenario).uploadedBytes).toBe(49 * 4096 + 100);
+  expect(smaller.schedule?.faults[1]?.when).toMatchObject({ after: 20 });
 });
 
 test('everything comes sooner by the same factor', () => {

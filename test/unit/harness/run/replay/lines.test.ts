@@ -9,7 +9,7 @@ test.each([
   ['svcnet', 'npm run svcnet --'],
 ])('the smallest run of a program started by %s is repeated by %s', (event, program) => {
   vi.stubEnv('npm_lifecycle_event', event);
-  const size = { nodes: 3, faults: 1, operations: 0, durationMs: 0 };
+  const size = { nodes: 3, faults: 1, operations: 0, uploadedBytes: 0, durationMs: 0 };
   const lines = minimiseLines({
     folder: 'run',
     failure: 'storm: false',
@@ -37,7 +37,7 @@ test('what is tried and what is left count the same operations', () => {
   const kept = given.schedule?.operations.slice(1) ?? [];
   const trying = operationsText(withOperations(given, kept));
   expect(trying).toBe('2 scheduled operations');
-  const size = { nodes: 2, faults: 0, durationMs: 0 };
+  const size = { nodes: 2, faults: 0, uploadedBytes: 0, durationMs: 0 };
   const from = { ...size, operations: 4 };
   const told = { runs: 3, attempts: 60, from, to: { ...size, operations: 2 }, trying, last: 'same' } as const;
   expect(progressText(told)).toMatch(

@@ -38,7 +38,14 @@ export function writePeerRecords(
   },
   nowMs: number,
 ): void {
-  const timestamp = BigInt(Math.floor(nowMs / 1000));
+  const networkId = BigInt(nodes.placed[0]?.plan.network.networkId ?? 0);
+  const isThere = nodes.join === true && existsSync(file);
+  const known = isThere ? parseRecords(readFileSync(file, 'utf8'), networkId) : [];
+  // Nodes tell by the time whose record another had: later ones are later, even within a second.
+  const timestamp = known.reduce(
+    (time, record) => (record.timestamp < time ? time : record.timestamp + 1n),
+    BigInt(Math.floor(nowMs / 1000)),
+  );
   const told = nodes.placed.filter(
     ({ plan, underlay }, index) =>
       flavourOf(nodes.planned[index] ?? { flavour: 'svc' }).takesRecords &&
@@ -54,7 +61,7 @@ export function writePeerRecords(
         chequebook:
           plan.chequebook === undefined ? NO_CHEQUEBOOK : fromHex(plan.chequebook.replace(/^0x/, '')),
       },
-      { signer: createSigner(plan.identity.keys.swarm), networkId: BigInt(plan.network.networkId) },
+      { signer: createSigner(plan.identity.keys.swarm), networkId },
     ),
   );
   if (nodes.join !== true) {
@@ -62,9 +69,8 @@ export function writePeerRecords(
     return;
   }
   // Some programs forget a peer that has two records. Appended, as others may join now.
-  const networkId = BigInt(nodes.placed[0]?.plan.network.networkId ?? 0);
-  const known = existsSync(file) ? parseRecords(readFileSync(file, 'utf8'), networkId).map(placeOf) : [];
-  appendFileSync(file, formatRecords(records.filter((record) => !known.includes(placeOf(record)))));
+  const places = known.map(placeOf);
+  appendFileSync(file, formatRecords(records.filter((record) => !places.includes(placeOf(record)))));
 }
 
 function placeOf({ overlay, underlay }: ReturnType<typeof parseRecords>[number]): string {

@@ -76,6 +76,19 @@ test('a node that joins once more, as after an upgrade, keeps its one record', (
   expect(overlays()).toHaveLength(4);
 });
 
+test('a record of a node that joins is later than those it joins, even within a second', () => {
+  const file = join(temporaryFolder('records'), 'records');
+  const nodes = placed({ nodes: 2 });
+  const only = (index: number) => ({
+    planned: nodes.planned.slice(index, index + 1),
+    placed: nodes.placed.slice(index, index + 1),
+  });
+  writePeerRecords(file, only(0), NOW_MS);
+  writePeerRecords(file, { ...only(1), join: true }, NOW_MS);
+  const times = parseRecords(readFileSync(file, 'utf8'), 4020n).map(({ timestamp }) => timestamp);
+  expect(times).toEqual([1_750_000_000n, 1_750_000_001n]);
+});
+
 test('only our own nodes are given the path of the file', () => {
   const paths = placed({ nodes: MIXED }).placed.map(({ plan }) => plan.network.peerRecords);
   const file = '/cluster/peer-records';

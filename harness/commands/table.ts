@@ -327,7 +327,8 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
   },
   {
     usage: 'minimise [options] <run>',
-    about: 'reduce a failed run to fewer nodes, faults, operations and less time that fail the same way',
+    about:
+      'reduce a failed run to fewer nodes, faults, operations and bytes, and less time, that fail the same way',
     options: async () => (await import('./options/replay.ts')).minimise,
     action: async () => (await import('./replay.ts')).minimise,
   },

@@ -69,3 +69,34 @@ test('what seeds that passed took and did is kept, though their reports are not'
     rmSync(folder, { recursive: true });
   }
 });
+
+test('while seeds run there is one rate, that of the progress', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcnet-seeds-'));
+  const program = join(folder, 'job.mjs');
+  writeFileSync(
+    program,
+    `if (process.argv[2] === '2') setInterval(() => {}, 1000);
+     else console.log(JSON.stringify({ passed: true, durationMs: 1, scenarios: [] }));`,
+  );
+  const abort = new AbortController();
+  const seen = Promise.withResolvers<string>();
+  const many = { first: 1n, last: 2n, jobs: 1, folder, program, command: String };
+  try {
+    const ended = runSeeds(
+      { ...many, words: (seed) => [String(seed)] },
+      {
+        ...contextOf(folder),
+        style: { width: 200, colour: false, live: true },
+        signal: abort.signal,
+        out: (text) => void (text.includes('1 of 2 seeds') && seen.resolve(text)),
+      },
+    );
+    const told = await Promise.race([seen.promise, ended]);
+    expect(told).toContain('0 failed · running seed 2');
+    expect(told).not.toContain('seeds/min');
+    abort.abort(new Error('seen'));
+    await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

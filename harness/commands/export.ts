@@ -1,6 +1,7 @@
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { makeFolder, replaceFile, statusOf } from '../base/own-folder.ts';
+import { shellWord } from '../base/typed.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
@@ -54,8 +55,7 @@ export async function exportDefinition(
   answer(context, document, [
     `  ${written.slice(0, 2).join(' and ')}${written.length > 2 ? `, and ${written.length - 2} more files` : ''}`,
     '',
-    `  in ${output}`,
-    ...next.map((line) => `    ${line}`),
+    ...next((path) => shellWord(join(output, path))).map((line) => `  ${line}`),
   ]);
 }
 

@@ -21,7 +21,7 @@ import {
   STOP_GRACE_SECONDS,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
-import { networkFile } from './network-file.ts';
+import { NETWORK_FILE, networkFile } from './network-file.ts';
 import { CONTROL_HOST, localDoors } from './published.ts';
 import { NODE, type Service, servicesOf } from './services.ts';
 import { servicesYaml } from './yaml-text.ts';
@@ -46,10 +46,10 @@ export function exportCompose(request: ExportRequest): Exported {
         `  docker compose exec -T ${CHAIN} cat ${DATA_FOLDER}/network.yaml`,
       ]),
     ],
-    next: [
-      `docker compose -f ${COMPOSE_FILE} up --detach`,
-      'svcnet attach -f network.yaml',
-      `docker compose -f ${COMPOSE_FILE} --profile dashboards down --volumes`,
+    next: (at) => [
+      `docker compose -f ${at(COMPOSE_FILE)} up --detach`,
+      `svcnet attach -f ${at(NETWORK_FILE)}`,
+      `docker compose -f ${at(COMPOSE_FILE)} --profile dashboards down --volumes`,
     ],
   };
 }

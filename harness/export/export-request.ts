@@ -34,7 +34,8 @@ export interface ExportedFile {
 
 export interface Exported {
   readonly files: readonly ExportedFile[];
-  readonly next: readonly string[];
+  /** Commands. @param at a file's path as its reader types it */
+  next(at: (path: string) => string): readonly string[];
 }
 
 /** Containers: images and limits apply. @throws HarnessError `DEFINITION_INVALID` */

@@ -15,6 +15,7 @@ import type {
   V1StatefulSet,
   V1VolumeMount,
 } from '@kubernetes/client-node';
+import { CONFINEMENT } from '../base/machine/confinement.ts';
 import {
   CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
@@ -26,6 +27,7 @@ import {
 import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN,
+  CHAIN_ENVIRONMENT,
   CHAIN_PROGRAM,
   CONFIG_FOLDER,
   IMAGE,
@@ -33,9 +35,10 @@ import {
   NODE_PROGRAM,
   nodeArguments,
   STOP_GRACE_SECONDS,
+  WAIT_FOR_CHAIN,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
-import { networkFile } from './network-file.ts';
+import { NETWORK_FILE, networkFile } from './network-file.ts';
 import { localDoors, nameOf, publishedPorts } from './published.ts';
 import { commented, yamlText } from './yaml-text.ts';
 
@@ -44,7 +47,7 @@ const MANIFEST_FILE = 'kubernetes.yaml';
 const NODES_SERVICE = 'nodes';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-const REQUESTS = { cpu: '50m', memory: '128Mi' };
+const REQUESTS = { cpu: '50m', memory: '192Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
 const VOLUME_SIZE = '2Gi';
 /** Of probes, and failures during a start: ten minutes, for large images and slow disks. */
@@ -81,9 +84,9 @@ export function exportKubernetes(request: ExportRequest): Exported {
         ...forwards.map((line) => `  ${line}`),
       ]),
     ],
-    next: [
-      `kubectl apply --server-side -f ${MANIFEST_FILE}`,
-      'svcnet attach -f network.yaml   # after the port-forward commands at its top',
+    next: (at) => [
+      `kubectl apply --server-side -f ${at(MANIFEST_FILE)}`,
+      `svcnet attach -f ${at(NETWORK_FILE)}   # after the port-forward commands at its top`,
       `kubectl delete namespace ${name}`,
     ],
   };
@@ -194,6 +197,7 @@ function chainSet(kit: Kit): V1StatefulSet {
     ...containerBasics(kit),
     name: 'chain',
     command: [...CHAIN_PROGRAM, `${CONFIG_FOLDER}/chain.json`],
+    env: Object.entries(CHAIN_ENVIRONMENT).map(([name, value]) => ({ name, value })),
     ports: containerPorts(CHAIN_PORTS),
     resources: { requests: CHAIN_REQUESTS },
     ...probes('control', CHAIN_HEALTH_PATH, CHAIN_HEALTH_PATH),
@@ -262,14 +266,11 @@ function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
   );
 }
 
-/** A node gives up on a chain that does not answer for some seconds. */
 function waitForChain(kit: Kit): V1Container {
-  const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_HEALTH_PATH}`;
-  const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
   return {
     ...containerBasics(kit),
     name: 'wait-for-chain',
-    command: ['node', '-e', script],
+    command: [...WAIT_FOR_CHAIN],
     resources: { requests: { cpu: '10m', memory: '64Mi' } },
   };
 }
@@ -288,7 +289,8 @@ function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePull
 
 type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
 
-const TMP_VOLUME = { name: 'tmp', emptyDir: {} };
+const { folder, bytes } = CONFINEMENT.temporary;
+const TMP_VOLUME = { name: 'tmp', emptyDir: { sizeLimit: String(bytes) } };
 
 function statefulSet(
   kit: Kit,
@@ -358,7 +360,7 @@ function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
     { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
     { name: 'data', mountPath: DATA_FOLDER },
     ...own,
-    { name: 'tmp', mountPath: '/tmp' },
+    { name: 'tmp', mountPath: folder },
   ];
 }
 

@@ -3,6 +3,8 @@ import type { ExportedFile } from './export-request.ts';
 import type { NetworkUrls } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
+export const NETWORK_FILE = 'network.yaml';
+
 export function networkFile(
   { nodes, token }: ContainerNetwork,
   doors: NetworkUrls,
@@ -15,8 +17,8 @@ export function networkFile(
     batches: nodes.flatMap(({ name, batches }) => batches.map((id) => ({ id, node: name }))),
   };
   const content = annotatedYaml(document, [
-    'Where the network is reached: svcnet attach -f network.yaml',
+    `Where the network is reached: svcnet attach -f ${NETWORK_FILE}`,
     ...notes,
   ]);
-  return { path: 'network.yaml', content, secret: true };
+  return { path: NETWORK_FILE, content, secret: true };
 }

@@ -1,6 +1,13 @@
 import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
 import type { ContainerNode } from './container-network.ts';
-import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
+import {
+  CHAIN,
+  CHAIN_ENVIRONMENT,
+  CHAIN_PROGRAM,
+  IMAGE,
+  NODE_PROGRAM,
+  nodeArguments,
+} from './container-programs.ts';
 import type { ExportRequest } from './export-request.ts';
 import { publishedPorts } from './published.ts';
 
@@ -45,8 +52,7 @@ export function servicesOf(
       ...own(CHAIN),
       image,
       program: { entrypoint: [...CHAIN_PROGRAM, inside.chain] },
-      // Anvil's temporary files, with a copy of its state, may be larger than a container's memory.
-      environment: { TMPDIR: DATA_FOLDER },
+      environment: CHAIN_ENVIRONMENT,
       ports: [
         { target: CHAIN_PORTS.rpc, published: chain.rpc },
         { target: CHAIN_PORTS.control, published: chain.control, local: true },

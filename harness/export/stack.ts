@@ -1,11 +1,19 @@
 /** A Docker Swarm stack. Each node is a service: a replicated one's tasks would share secrets and ports. */
 import { createHash } from 'node:crypto';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
+import { shellWord } from '../base/typed.ts';
 import { DATA_FOLDER, USER_ID } from '../flavours/inside-image.ts';
 import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
-import { CHAIN, CONFIG_FOLDER, IMAGE, NODE_HEALTH_PATH, STOP_GRACE_SECONDS } from './container-programs.ts';
+import {
+  CHAIN,
+  CONFIG_FOLDER,
+  IMAGE,
+  NODE_HEALTH_PATH,
+  STOP_GRACE_SECONDS,
+  WAIT_FOR_CHAIN,
+} from './container-programs.ts';
 import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
-import { networkFile } from './network-file.ts';
+import { NETWORK_FILE, networkFile } from './network-file.ts';
 import { nameOf, networkUrls } from './published.ts';
 import { NODE, type Service, servicesOf } from './services.ts';
 import { servicesYaml } from './yaml-text.ts';
@@ -37,10 +45,11 @@ export function exportStack(request: ExportRequest): Exported {
       networkFile(network, doors),
       ...[...files.values()].flat(),
     ],
-    next: [
-      `docker stack deploy --resolve-image never -c ${STACK_FILE} ${name}`,
-      'svcnet attach -f network.yaml',
-      `docker stack rm ${name}`,
+    next: (at) => [
+      `docker stack deploy --resolve-image never -c ${at(STACK_FILE)} ${name}`,
+      untilStarted(name),
+      `svcnet attach -f ${at(NETWORK_FILE)}`,
+      ...removal(name),
     ],
   };
 }
@@ -135,7 +144,10 @@ function inWords(
     ...(program === undefined ? { '<<': 'node' } : CONFINED),
     image,
     environment,
-    ...program,
+    ...(program && {
+      ...program,
+      entrypoint: name === NODE ? afterChain(program.entrypoint) : program.entrypoint,
+    }),
     networks: program && ['network'],
     stop_grace_period: program && `${STOP_GRACE_SECONDS}s`,
     configs: configs?.map(mount),
@@ -164,6 +176,12 @@ function inWords(
   };
 }
 
+/** Nothing in a stack orders the start of its services. A single dollar sign starts a variable. */
+function afterChain(entrypoint: readonly string[]): string[] {
+  const [program = '', flag = '', script = ''] = WAIT_FOR_CHAIN;
+  return ['sh', '-c', `${program} ${flag} ${shellWord(script)} && exec "$$0" "$$@"`, ...entrypoint];
+}
+
 function mount({ key, target, secret = false }: StackFile): object {
   const owner = String(USER_ID);
   return { source: key, target, ...(secret ? { uid: owner, gid: owner, mode: 0o400 } : {}) };
@@ -179,6 +197,20 @@ function declared(stack: string, files: readonly StackFile[] = []): Record<strin
   );
 }
 
+function untilStarted(name: string): string {
+  return `while docker stack services --format '{{.Replicas}}' ${name} | grep -qv ^1/1; do sleep 1; done`;
+}
+
+/** Volumes are in use until their containers are gone, some seconds later. */
+function removal(name: string): string[] {
+  const ofStack = `--filter label=com.docker.stack.namespace=${name}`;
+  return [
+    `docker stack rm ${name}`,
+    `while docker ps -aq ${ofStack} | grep -q .; do sleep 1; done`,
+    `docker volume ls -q ${ofStack} | xargs -r docker volume rm`,
+  ];
+}
+
 function notes({ definition, seed, image = IMAGE }: ExportRequest): string[] {
   const name = nameOf(definition);
   return [
@@ -188,8 +220,9 @@ function notes({ definition, seed, image = IMAGE }: ExportRequest): string[] {
     `  docker stack deploy --resolve-image never -c ${STACK_FILE} ${name}`,
     `  docker stack ps ${name}                        where its containers run`,
     '  svcnet attach -f network.yaml             scenarios, status and more on this network',
-    `  docker stack rm ${name}                        end; the volumes of each machine stay:`,
-    `  docker volume ls -q --filter label=com.docker.stack.namespace=${name}`,
+    '',
+    'End. The last two lines remove the volumes of a machine: run them on each.',
+    ...removal(name).map((line) => `  ${line}`),
     '',
     `Every machine needs the image ${image}. Ports are published on all interfaces of the machines.`,
     `The keys in secrets/ are test keys that anybody can derive from the seed ${seed}: never use them on another chain.`,

@@ -38,8 +38,6 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'guides/containers.md': {
     'docker compose up': 'goes on for ever: test/docker/compose.test.ts',
     'npx svcnet export compose -f cluster.yaml --output net': 'test/docker/compose.test.ts',
-    'npx svcnet export stack -n 50 --image svcnet --output stack': 'many machines: test/docker/stack.test.ts',
-    'npx svcnet export kubernetes -n 50 --output kubernetes': 'needs Kubernetes: test/unit/harness/export',
     'npx svcnet attach -f net/network.yaml': 'many machines: test/docker/stack.test.ts',
   },
   'guides/in-tests.md': {

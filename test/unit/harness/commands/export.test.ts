@@ -57,6 +57,18 @@ test('options override the file, which overrides the defaults', async () => {
   expect(files[0]?.content).not.toContain('node-1');
 });
 
+test.each<Target>(['compose', 'stack', 'kubernetes'])(
+  'the commands for %s name its files as seen from here',
+  async (target) => {
+    const output = join(folder, 'a folder');
+    const { out } = await run(target, { nodes: 1, output });
+    const [, ...commands] = out.split('\n\n');
+    const named = commands.join().match(/-[cf] (?:'[^']*'|\S+)/g) ?? [];
+    expect(named.length).toBeGreaterThan(1);
+    for (const flag of named) expect(flag).toMatch(new RegExp(`^-[cf] '${output}/[\\w.-]+'$`));
+  },
+);
+
 test('makes files with keys readable by their owner only, and warns about them', async () => {
   const output = join(folder, 'out');
   const { note } = await run('stack', { nodes: 1, output });

@@ -216,6 +216,15 @@ test('pods meet the restricted standard, and have requests and limits', () => {
   });
 });
 
+test('temporary files have a limit, which the large ones of the chain do not count towards', () => {
+  for (const { spec } of sets) {
+    const volume = spec?.template.spec?.volumes?.find(({ name }) => name === 'tmp');
+    expect(volume?.emptyDir).toEqual({ sizeLimit: String(2 ** 26) });
+  }
+  const chain = sets.find(({ metadata }) => metadata?.name === 'chain');
+  expect(chain?.spec?.template.spec?.containers[0]?.env).toEqual([{ name: 'TMPDIR', value: '/data' }]);
+});
+
 test('each set of nodes has a disruption budget that selects only this set', () => {
   const budgets = ofKind<kubernetes.V1PodDisruptionBudget>('PodDisruptionBudget');
   const selected = budgets.map(({ spec }) =>
@@ -251,6 +260,6 @@ test('objects are applied by the server: of many nodes they are too large for th
   const sizes = parseAllDocuments(files[0]?.content ?? '').map((one) => JSON.stringify(one.toJS()).length);
   const ANNOTATIONS_MAX_BYTES = 262_144;
   expect(Math.max(...sizes)).toBeGreaterThan(ANNOTATIONS_MAX_BYTES);
-  expect(next[0]).toBe('kubectl apply --server-side -f kubernetes.yaml');
+  expect(next((path) => path)[0]).toBe('kubectl apply --server-side -f kubernetes.yaml');
   expect(files[0]?.content).toContain('#   kubectl apply --server-side -f kubernetes.yaml ');
 });

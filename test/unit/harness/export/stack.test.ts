@@ -1,3 +1,8 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
@@ -13,6 +18,8 @@ interface Service {
   image: string;
   configs?: Mount[];
   secrets?: (Mount & { uid: string; mode: number })[];
+  entrypoint: string[];
+  command?: string[];
   networks: string[];
   volumes: (string | object)[];
   ports: { target: number; published: number; mode: string }[];
@@ -178,4 +185,31 @@ test('a node is given its name in the network, and its configuration names the c
       expect.stringMatching(pattern),
     ),
   });
+});
+
+test('a node starts once the health of the chain is answered with success, also if its name does not resolve before', async () => {
+  const { entrypoint, command = [] } = exported().stack.services['node-0'] ?? { entrypoint: [] };
+  const [shell = '', flag = '', script = '', ...program] = entrypoint;
+  expect([...program, ...command]).toEqual(expect.arrayContaining(['node/main.ts', 'start', '--config']));
+  const statuses = [503, 200];
+  await using server = createServer((_request, answer) => answer.writeHead(statuses.shift() ?? 200).end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  expect(script).toContain("fetch('\\''http://chain:8546/");
+  const here = script.replaceAll('$$', '$').replace('chain:8546', `127.0.0.1:${port}`);
+  const { stdout } = await promisify(execFile)(shell, [flag, here, 'echo', 'now', 'it starts']);
+  expect([stdout, statuses]).toEqual(['now it starts\n', []]);
+});
+
+test('volumes are removed once no container uses them', () => {
+  const { contents } = exported();
+  const { next } = exportStack(requestFor(MIXED));
+  const removal = next((path) => path).slice(-3);
+  expect(removal).toEqual([
+    'docker stack rm demo',
+    'while docker ps -aq --filter label=com.docker.stack.namespace=demo | grep -q .; do sleep 1; done',
+    'docker volume ls -q --filter label=com.docker.stack.namespace=demo | xargs -r docker volume rm',
+  ]);
+  for (const line of removal) expect(contents.get('stack.yaml')?.content).toContain(`#   ${line}\n`);
 });

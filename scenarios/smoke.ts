@@ -14,6 +14,7 @@ import {
   parameter,
   readTree,
   type ScenarioContext,
+  type StepProgress,
   type TreeFile,
   tarOf,
 } from 'svcnet/scenario';
@@ -54,7 +55,7 @@ export default defineScenario({
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },
-  timeoutMs: 300_000,
+  timeoutMs: 1_800_000,
   async run(context) {
     const uploader = chosenNode(context, context.parameters.node);
     const batch = await buy(context, uploader);
@@ -104,7 +105,7 @@ function uploadTree(
       mode: 'deferred',
       upload,
       expected,
-      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
+      onSynced: syncProgress(progress),
     });
   });
 }
@@ -143,9 +144,14 @@ function uploadFile(context: Context, node: ClusterNode, batch: string, file: Ui
       mode: 'deferred',
       upload: () => node.bytes.upload(file, { batch, redundancyLevel: 0, signal: context.signal }),
       expected: () => expectBytes(file),
-      onSynced: (synced, split) => progress.progress(synced, split, 'chunks synced'),
+      onSynced: syncProgress(progress),
     });
   });
+}
+
+function syncProgress(progress: StepProgress): NonNullable<LedgeredUpload['onSynced']> {
+  return (synced, split, others) =>
+    progress.progress(synced, split, others === undefined ? 'chunks synced' : `chunks synced; ${others}`);
 }
 
 function readBack(context: Context, reader: ClusterNode, uploads: Uploads): Promise<void> {

@@ -68,7 +68,6 @@ const USABLE_BLOCKS_MAX = 30;
 /** Most blocks left unread behind the head with production values: four, and up to four of a group of five. */
 const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
-const SYNCED_TIMEOUT_MS = 300_000;
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
 export interface WaitLimits {
@@ -79,8 +78,11 @@ export interface WaitLimits {
 
 /** Options of `cluster.synced`. */
 export interface SyncedLimits extends WaitLimits {
-  /** Called at every poll with how many chunks have reached their neighbourhood, and how many the upload has. */
-  readonly onProgress?: ((synced: number, split: number) => void) | undefined;
+  /**
+   * Called at every poll with how many chunks have reached their neighbourhood, how many the upload has and, if it stands
+   * still, what else the node pushes.
+   */
+  readonly onProgress?: ((synced: number, split: number, others?: string) => void) | undefined;
 }
 
 /** Options of `cluster.saveSnapshot`. */
@@ -258,19 +260,17 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Every chunk of an upload has reached its neighbourhood.
+   * Every chunk of an upload has reached its neighbourhood. Without `timeoutMs` this is awaited as long as some arrive: a
+   * wait fails after five minutes without any.
    * @param target the reference that an upload returned, or one of its tags
    * @returns the tag, or undefined for a direct upload of this client, which is synced once it is acknowledged
    * @throws HarnessError `UPLOAD_UNKNOWN` at once when no node has a tag of it, as of a direct upload of another client, `ARGUMENT_INVALID`, `WAIT_TIMEOUT`
    */
   async synced(
     target: string | { node: number | string; tag: number },
-    { onProgress, ...limits }: SyncedLimits = {},
+    limits: SyncedLimits = {},
   ): Promise<Tag | undefined> {
-    return awaitSynced(this, target, this.#parts.uploads, {
-      ...this.#limits(limits, SYNCED_TIMEOUT_MS),
-      onProgress,
-    });
+    return awaitSynced(this, target, this.#parts.uploads, { ...limits, clock: this.clock });
   }
 
   /**

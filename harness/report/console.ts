@@ -11,7 +11,14 @@ import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clock } from '../web/base/format.ts';
 import { alikeText, EVIDENCE_LINES, folded } from './alike.ts';
-import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, timeNote } from './result.ts';
+import {
+  assertionsText,
+  type Figure,
+  type RepeatedRun,
+  type RunResult,
+  type ScenarioResult,
+  timeNote,
+} from './result.ts';
 
 export interface ConsoleStyle {
   readonly width: number;
@@ -241,13 +248,12 @@ export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, sty
 }
 
 function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
-  const held = scenario.assertions.filter(({ passed }) => passed).length;
   const colour = scenario.result === 'passed' ? 'green' : scenario.result === 'skipped' ? 'dim' : 'red';
   const verdict = paint(style, colour, paint(style, 'bold', scenario.result));
   const { clusterStartedAt } = scenario;
   const lines = [
     '',
-    `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${held} of ${scenario.assertions.length} assertions in ${formatMs(scenario.durationMs)}`,
+    `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${assertionsText(scenario)} ${scenario.result === 'error' ? 'after' : 'in'} ${formatMs(scenario.durationMs)}`,
     '',
   ];
   if (scenario.skipReason !== undefined) lines.push(`  ${inLine(scenario.skipReason)}`, '');

@@ -4,7 +4,7 @@ import { alikeText, EVIDENCE_LINES } from './alike.ts';
 import { eventText, type Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
-import { type ScenarioResult, timeNote, unrecordedOf } from './result.ts';
+import { assertionsText, type ScenarioResult, timeNote, unrecordedOf } from './result.ts';
 
 export function reportMarkdown({ run, failures }: ReportMaterial): string {
   const unrecorded = unrecordedOf(run);
@@ -57,14 +57,13 @@ function failureText({
 }
 
 function scenarioText(scenario: ScenarioResult): string[] {
-  const { name, result, skipReason, metrics, ledger, durationMs, assertions } = scenario;
-  const held = assertions.filter(({ passed }) => passed).length;
+  const { name, result, skipReason, metrics, ledger, durationMs } = scenario;
   const totals = operationTotals(scenario);
   const classes = errorClasses(metrics);
   return [
     `## ${inMarkdown(name)}: ${result}`,
     skipReason === undefined
-      ? `${held} of ${assertions.length} assertions held in ${duration(durationMs)}.`
+      ? `${assertionsText(scenario, 'assertions held')} ${result === 'error' ? 'after' : 'in'} ${duration(durationMs)}.`
       : inMarkdown(skipReason),
     ...listOf(
       headlines(scenario).map(

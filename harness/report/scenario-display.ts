@@ -3,7 +3,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { clip } from '../base/terminal/table.ts';
 import { every } from '../base/wait.ts';
 import { type ConsoleStyle, paint } from './console.ts';
-import type { ScenarioOutcome, ScenarioResult } from './result.ts';
+import { assertionsText, type ScenarioOutcome, type ScenarioResult } from './result.ts';
 
 const FRAME_MS = 250;
 /** Often enough to name a scenario that hangs, seldom enough for a short log. */
@@ -42,10 +42,9 @@ export class ScenarioDisplay implements Disposable {
     const index = this.#running.findIndex((row) => row.name === name);
     if (index >= 0) this.#running.splice(index, 1);
     this.#ended++;
-    const { result, assertions, durationMs, skipReason } = ended;
+    const { result, durationMs, skipReason } = ended;
     const [colour, mark] = MARKS[result];
-    const held = assertions.filter(({ passed }) => passed).length;
-    const what = skipReason ?? `${held} of ${assertions.length} assertions`;
+    const what = skipReason ?? assertionsText(ended);
     const room = Math.max(this.#style.width - NAME_WIDTH - TIME_WIDTH - 6, 1);
     const text = `${name.padEnd(NAME_WIDTH)} ${clip(what, room).padEnd(room)} ${formatMs(durationMs).padStart(TIME_WIDTH)}`;
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}  ${paint(this.#style, colour, mark)} ${text}\n`);

@@ -6,7 +6,7 @@ import type { Clock } from '../../formats/clock.ts';
 import { seededRandom } from '../../formats/random.ts';
 import { VERSION } from '../../formats/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
-import { suggestion } from '../base/format.ts';
+import { grouped, suggestion } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
 import { orAborted } from '../base/wait.ts';
@@ -261,6 +261,7 @@ async function runScenario(
     return assertions.expect(name, condition, seen);
   };
   const note = (what: string) => void unchecked.add(what);
+  const open = new Set<OpenStep>();
   using safety = new SafetyWatch(cluster, { expect, unchecked: note, signal: outer });
   const context: ScenarioContext = {
     cluster,
@@ -285,13 +286,8 @@ async function runScenario(
     },
     step: (name, work) => {
       const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
-      return runStep(name, work, {
-        clock,
-        began: cluster.startedAt,
-        display: options.display,
-        events,
-        ended,
-      });
+      const { display } = options;
+      return runStep(name, work, { clock, began: cluster.startedAt, display, events, ended, open });
     },
   };
   try {
@@ -305,7 +301,7 @@ async function runScenario(
     if (await safety.isRed()) return finish('failed');
     const isFailed = assertions.list.some(({ passed }) => !passed);
     const lateMs = deadline.signal.aborted ? scenario.timeoutMs : undefined;
-    return finish(...brokenOff(error, { isFailed, lateMs }));
+    return finish(...brokenOff(error, { isFailed, lateMs, open }));
   }
   if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
@@ -324,11 +320,24 @@ async function runObserved(
 
 function brokenOff(
   error: unknown,
-  { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
+  {
+    isFailed,
+    lateMs,
+    open,
+  }: {
+    readonly isFailed: boolean;
+    readonly lateMs: number | undefined;
+    readonly open: ReadonlySet<OpenStep>;
+  },
 ): [ScenarioOutcome, Pick<ScenarioResult, 'error' | 'skipReason'>] {
   if (error instanceof Skipped) return [isFailed ? 'failed' : 'skipped', { skipReason: error.message }];
+  const reached = [...open]
+    .map(({ about, seen }) => about + (seen === undefined ? '' : `: ${seen}`))
+    .join('\n');
   const late =
-    lateMs === undefined ? undefined : `not finished within ${lateMs / 1000} s: ${messageOf(error)}`;
+    lateMs === undefined
+      ? undefined
+      : `not finished within ${lateMs / 1000} s: ${reached === '' ? messageOf(error) : reached}`;
   return ['error', { error: late ?? describe(error) }];
 }
 
@@ -365,32 +374,45 @@ interface StepSurroundings {
   readonly display: StepDisplay | undefined;
   readonly events: RunEvent[];
   readonly ended: (ms: number) => void;
+  readonly open: Set<OpenStep>;
+}
+
+/** Begun and not succeeded. */
+interface OpenStep {
+  about: string;
+  /** Its last progress. */
+  seen?: string;
 }
 
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { clock, began, display, events, ended }: StepSurroundings,
+  { clock, began, display, events, ended, open }: StepSurroundings,
 ): Promise<R> {
   const at = clock.now();
-  let about = '';
+  const step: OpenStep = { about: name };
+  open.add(step);
   display?.start(name, { clock, at: at - began });
   try {
     const result = await work({
       detail(text) {
-        about = ` · ${text}`;
+        step.about = `${name} · ${text}`;
         display?.detail(text);
       },
-      progress: (done, total, unit) => display?.progress(done, total, unit),
+      progress(done, total, unit) {
+        step.seen = `${grouped(done)} of ${grouped(total)} ${unit}`;
+        display?.progress(done, total, unit);
+      },
     });
     display?.end(true, clock.now() - at);
+    open.delete(step);
     return result;
   } catch (error) {
     display?.end(false, clock.now() - at);
     throw error;
   } finally {
     const endAt = clock.now();
-    events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
+    events.push({ kind: 'phase', at, endAt, text: step.about });
     ended(endAt - at);
   }
 }

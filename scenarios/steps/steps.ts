@@ -1,4 +1,12 @@
-import { ClientError, type Clock, type Cluster, type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
+import {
+  ClientError,
+  type Clock,
+  type Cluster,
+  type ClusterNode,
+  HarnessError,
+  type SyncedLimits,
+  type Uploaded,
+} from 'svcnet';
 import {
   type ExpectedContent,
   explainLosses,
@@ -31,7 +39,7 @@ export interface LedgeredUpload {
   readonly intendedMs?: number | undefined;
   /** After the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
-  readonly onSynced?: (synced: number, split: number) => void;
+  readonly onSynced?: SyncedLimits['onProgress'];
 }
 
 /** Uploads, checks the reference, waits for the network to have the chunks, and fills the ledger. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { seededRandom } from '../../formats/random.ts';
 import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { isSynced } from '../../harness/cluster/nodes/conditions.ts';
+import { isSynced } from '../../harness/cluster/nodes/tag-wait.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';
 

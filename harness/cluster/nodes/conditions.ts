@@ -1,16 +1,17 @@
 import type { Clock } from '../../../formats/clock.ts';
 import { DIGITS, expectHex, expectWhole } from '../../base/arguments.ts';
 import { HarnessError } from '../../base/errors.ts';
-import { plural } from '../../base/format.ts';
 import { orMissing, type ProbeResult, until, type WaitOptions } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
-import { ClientError } from '../../client/errors.ts';
 import type { Tag, Uploaded } from '../../client/types.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { someNames } from './mesh.ts';
+import { awaitTag, type TagTarget, type TagWait } from './tag-wait.ts';
 
 const UPLOADS_REMEMBERED = 10_000;
+/** Until a node that is away may have answered. */
+const TAG_TIMEOUT_MS = 300_000;
 
 interface Net {
   readonly nodes: readonly ClusterNode[];
@@ -68,10 +69,9 @@ export async function awaitSynced(
   net: Net,
   target: string | { readonly node: number | string; readonly tag: number },
   uploads: UploadMemory,
-  { onProgress, ...options }: WaitOptions & { readonly onProgress?: SyncProgress | undefined },
+  options: TagWait,
 ): Promise<Tag | undefined> {
-  const whenSynced = (tag: TagTarget) =>
-    until('the upload is not synced', (signal) => probeTag(tag, signal, onProgress), options);
+  const whenSynced = (tag: TagTarget) => awaitTag(tag, options);
   if (typeof target === 'object' && target !== null) {
     expectWhole('synced: tag', target.tag, { min: 0 });
     return whenSynced({ node: net.node(target.node), tag: target.tag });
@@ -82,7 +82,10 @@ export async function awaitSynced(
   const { clock } = options;
   const tags =
     remembered === undefined
-      ? await until('no upload is known', (signal) => findTags(target, net.nodes, { clock, signal }), options)
+      ? await until('no upload is known', (signal) => findTags(target, net.nodes, { clock, signal }), {
+          ...options,
+          timeoutMs: options.timeoutMs ?? TAG_TIMEOUT_MS,
+        })
       : [remembered];
   return (await Promise.all(tags.map(whenSynced)))[0];
 }
@@ -177,37 +180,6 @@ export async function probeBatches(
   // A node that has read the newest batch's block has read those of all others.
   const seen = await probeForeignBatch(youngest, nodes, signal);
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
-}
-
-export interface TagTarget {
-  readonly node: ClusterNode;
-  readonly tag: number;
-}
-
-type SyncProgress = (synced: number, split: number) => void;
-
-/** Every chunk was seen before or has reached its neighbourhood (4.5). */
-export async function probeTag(
-  { node, tag }: TagTarget,
-  signal: AbortSignal,
-  onProgress?: SyncProgress,
-): Promise<ProbeResult<Tag>> {
-  try {
-    const seen = await node.tags.get(tag, signal);
-    onProgress?.(seen.synced + seen.seen, seen.split);
-    if (isSynced(seen)) return { done: seen };
-    return {
-      missing: `${node.name} tag ${tag}: ${seen.synced + seen.seen} of ${plural(seen.split, 'chunk')} synced`,
-    };
-  } catch (error) {
-    // A tag that does not exist will not come; a node that does not answer may still do so.
-    if (error instanceof ClientError && error.status === 404) throw error;
-    return { missing: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-export function isSynced(tag: Tag): boolean {
-  return tag.split > 0 && tag.synced + tag.seen >= tag.split;
 }
 
 const SEARCH_LIMIT_MS = 2000;

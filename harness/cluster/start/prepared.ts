@@ -12,7 +12,7 @@ import { until } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { probeTag } from '../nodes/conditions.ts';
+import { awaitTag } from '../nodes/tag-wait.ts';
 import type { Definition } from '../plan/schema.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
@@ -21,7 +21,6 @@ import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-const SYNCED_TIMEOUT_MS = 300_000;
 const MINED_AT_ONCE = 5000;
 const BEHIND_BLOCKS_MAX = 20;
 const SECOND_MS = 1000;
@@ -112,11 +111,8 @@ async function upload(
     : uploadPath(node, plan.path, { signal }));
   const { tag, reference } = uploaded;
   if (tag !== undefined) {
-    await until('the upload is not synced', (aborted) => probeTag({ node, tag }, aborted), {
-      clock: context.clock,
-      timeoutMs: context.timeoutMs ?? SYNCED_TIMEOUT_MS,
-      signal,
-    });
+    const { clock, timeoutMs } = context;
+    await awaitTag({ node, tag }, { clock, timeoutMs, signal });
   }
   return { ...plan, reference };
 }

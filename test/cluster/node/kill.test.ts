@@ -111,7 +111,7 @@ test('in the middle of a deferred upload: stored chunks are rolled back, and the
   const again = await uploader.bytes.upload(data);
   expect(again.reference).toBe(reference);
   const looks: [synced: number, split: number][] = [];
-  const tag = await net.synced(reference, { onProgress: (...look) => looks.push(look) });
+  const tag = await net.synced(reference, { onProgress: (synced, split) => looks.push([synced, split]) });
   expect(tag).toMatchObject({ split: 1033, seen: 0, synced: 1033 });
   expect(looks.at(-1)).toEqual([1033, 1033]);
   expect(new Set(await heldBy(net.nodes, chunks)).size).toBe(chunks.length);

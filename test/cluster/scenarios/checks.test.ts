@@ -232,6 +232,21 @@ test('a scenario that does not end is an error that names its limit', async () =
   });
 });
 
+test('a scenario that does not end in time says which step it was in, and how far that step had come', async () => {
+  const stuck = uploading('stuck', async ({ step }) => {
+    await step('mesh', async () => undefined);
+    await step('upload', (progress) => {
+      progress.detail('64 MiB on node-0');
+      progress.progress(1200, 16_384, 'chunks synced; node-0 also pushes 9 chunks of 1 other upload');
+      return new Promise(() => undefined);
+    });
+  });
+  const { scenarios } = await run([{ ...stuck, timeoutMs: 3000 }]);
+  expect(scenarios[0]?.error).toBe(
+    'not finished within 3 s: upload · 64 MiB on node-0: 1,200 of 16,384 chunks synced; node-0 also pushes 9 chunks of 1 other upload',
+  );
+});
+
 test('wrong bytes fail the download, with their position', async () => {
   const tampered = uploading('tampered', async (context) => {
     const data = context.random('data').bytes(200_000);

@@ -106,6 +106,12 @@ test('a failed scenario shows the expected and observed values, the evidence and
   }
 });
 
+test('a scenario that ended with an error does not read as one whose assertions all held', () => {
+  const broken = run(scenario({ result: 'error', error: 'node-1 is gone', durationMs: 300_000 }));
+  const text = renderRun(broken, { width: 80, colour: false, live: false });
+  expect(text).toContain('smoke error   1 of 1 assertions before it ended after 5 min 0 s');
+});
+
 test.each([60, 80, 120])('no line of the operation table is wider than a terminal of %i columns', (width) => {
   const row = {
     operation: 'download dir',

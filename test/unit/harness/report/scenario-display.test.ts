@@ -26,7 +26,7 @@ test('each scenario gets a line when it ends, and those still running are named 
   expect(written.splice(0)).toEqual(['  … 2 of 3 scenarios ended · feed 15.0 s\n']);
   display.update({ name: 'feed', ended: result('feed', { result: 'error' }) });
   await clock.advance(60_000);
-  expect(written).toEqual([expect.stringMatching(/^ {2}✖ feed/)]);
+  expect(written).toEqual([expect.stringMatching(/^ {2}✖ feed +1 of 1 assertions before it ended /)]);
 });
 
 test('no line is wider than a terminal', async () => {

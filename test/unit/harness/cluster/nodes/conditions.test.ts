@@ -10,9 +10,9 @@ import {
   findTags,
   probeBatch,
   probeBatches,
-  probeTag,
 } from '../../../../../harness/cluster/nodes/conditions.ts';
 import { missingLinks, probeMesh } from '../../../../../harness/cluster/nodes/mesh.ts';
+import { awaitTag, probeTag } from '../../../../../harness/cluster/nodes/tag-wait.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -230,6 +230,67 @@ test.each([
 ])('a tag of %o is synced: %s', async (tag, synced) => {
   const result = await probeTag({ node: node({ name: 'node-0', overlay: overlay(0), tag }), tag: 1 }, SIGNAL);
   expect('done' in result).toBe(synced);
+});
+
+/** A tag whose chunks arrive at these times, beside another upload. */
+function pushing(
+  clock: ManualClock,
+  { at, others = [] }: { at: readonly number[]; others?: readonly Partial<Tag>[] },
+) {
+  const tag = () => ({
+    split: 2,
+    seen: 0,
+    synced: at.filter((ms) => ms <= clock.monotonic() - began).length,
+  });
+  const began = clock.monotonic();
+  const tags = { get: async () => tag(), list: async () => [{ uid: 1, ...tag() }, ...others] };
+  return { ...node({ name: 'node-0', overlay: overlay(0) }), tags } as unknown as ClusterNode;
+}
+
+test('an upload is awaited as long as its chunks arrive, unless the wait has a limit', async () => {
+  const minute = 60_000;
+  const begin = (at: readonly number[], timeoutMs?: number) => {
+    const clock = new ManualClock();
+    const waiting = awaitTag({ node: pushing(clock, { at }), tag: 1 }, { clock, timeoutMs });
+    return { clock, outcome: Promise.allSettled([waiting]) };
+  };
+  const slow = begin([4 * minute, 8 * minute]);
+  await slow.clock.advance(9 * minute);
+  expect(await slow.outcome).toMatchObject([{ status: 'fulfilled', value: { synced: 2 } }]);
+  const stuck = begin([4 * minute]);
+  await stuck.clock.advance(11 * minute);
+  expect(await stuck.outcome).toMatchObject([
+    {
+      reason: {
+        code: 'WAIT_TIMEOUT',
+        message: expect.stringMatching(/no chunk of it arrived within .*1 of 2 chunks synced$/),
+      },
+    },
+  ]);
+  const limited = begin([4 * minute, 8 * minute], 5 * minute);
+  await limited.clock.advance(6 * minute);
+  expect(await limited.outcome).toMatchObject([{ reason: { code: 'WAIT_TIMEOUT' } }]);
+});
+
+test('a wait for an upload that stands still says what else its node pushes', async () => {
+  const clock = new ManualClock();
+  const others = [
+    { uid: 2, split: 900, seen: 100, synced: 300 },
+    { uid: 3, split: 7, seen: 0, synced: 7 },
+    { uid: 4, split: 0, seen: 0, synced: 0 },
+  ];
+  const told: (string | undefined)[] = [];
+  const waiting = awaitTag(
+    { node: pushing(clock, { at: [], others }), tag: 1 },
+    { clock, timeoutMs: 20_000, onProgress: (_synced, _split, text) => told.push(text) },
+  );
+  const outcome = Promise.allSettled([waiting]);
+  await clock.advance(21_000);
+  const text = 'node-0 also pushes 500 chunks of 1 other upload';
+  expect(await outcome).toMatchObject([
+    { reason: { message: expect.stringContaining(`tag 1: 0 of 2 chunks synced; ${text}`) } },
+  ]);
+  expect([told[0], told.at(-1)]).toEqual([undefined, text]);
 });
 
 test('a tag that does not exist is an error, not a wait', async () => {

@@ -59,6 +59,11 @@ const clients = Array.from(
 let swarmIsOurs = false;
 let bridgeIsOurs = false;
 let image = '';
+/** By the export. */
+let printed: string[] = [];
+/** As a user runs it. */
+const shell = (...commands: string[]) =>
+  execFileSync('sh', ['-ec', commands.join('\n')], { cwd: ROOT, encoding: 'utf8' });
 
 beforeAll(async () => {
   image = await buildImage('stack');
@@ -79,18 +84,24 @@ beforeAll(async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, JSON.stringify(definition));
   const flags = ['--file', file, '--seed', String(SEED), '--image', image, '--output', output];
-  await svcnet('export', 'stack', ...flags, '--machine', machines.trim());
-  deploy();
+  printed = lines(await svcnet('export', 'stack', ...flags, '--machine', machines.trim())).map((line) =>
+    line.trim(),
+  );
+  const [deployed, started] = ['docker stack deploy ', 'while docker stack services '].map((words) =>
+    printed.filter((line) => line.startsWith(words)),
+  );
+  shell(...(deployed ?? []), ...(started ?? []));
   await meshed();
 });
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await remove();
-  for (const volume of lines(docker('volume', 'ls', '-q', ...ofStack))) docker('volume', 'rm', volume);
+  shell(...printed.slice(printed.indexOf(`docker stack rm ${STACK}`)));
+  const left = lines(docker('volume', 'ls', '-q', ...ofStack));
   if (swarmIsOurs) docker('swarm', 'leave', '--force');
   if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
   docker('rmi', image);
+  expect(left).toEqual([]);
 });
 
 function deploy(): void {
@@ -126,6 +137,12 @@ async function meshed(): Promise<void> {
     { timeoutMs: START_TIMEOUT_MS },
   );
 }
+
+test('no task failed at the start: nodes wait for the chain', () => {
+  const states = lines(docker('stack', 'ps', '--format', '{{.Name}} {{.CurrentState}}', STACK));
+  expect(states).toHaveLength(NODES + 1);
+  for (const state of states) expect(state).toContain(' Running ');
+});
 
 const containersOf = (service: string) =>
   lines(docker('ps', '-q', '--filter', `label=com.docker.swarm.service.name=${STACK}_${service}`));

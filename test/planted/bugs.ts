@@ -120,8 +120,8 @@ export const BUGS: readonly Bug[] = [
     edits: [
       {
         file: 'protocols/pushsync/pusher.ts',
-        from: '    for (let after = 0; ; ) {\n      const page = this.#deps.store.uploads.pending(after, PAGE);',
-        to: '    this.forgotten ??= this.#deps.store.uploads.pending(0, 1_000_000).at(-1)?.sequence ?? 0;\n    for (let after = this.forgotten; ; ) {\n      const page = this.#deps.store.uploads.pending(after, PAGE);',
+        from: '    for (let after = 0; ; ) {\n      const page = this.#deps.store.uploads.pending(after, this.#atOnce);',
+        to: '    this.forgotten ??= this.#deps.store.uploads.pending(0, 1_000_000).at(-1)?.sequence ?? 0;\n    for (let after = this.forgotten; ; ) {\n      const page = this.#deps.store.uploads.pending(after, this.#atOnce);',
       },
     ],
   },

@@ -71,7 +71,13 @@ test('what is equal but for its program has no difference; wrong prices and a wr
     '450000 accounting units',
     '450001 accounting units',
   ]);
-  expect(priced.filter(([what]) => /^retrieval|a full peer per/.test(String(what)))).toEqual([]);
+  // Of light peers it asks one unit more for pushes, and nothing else of them or for retrievals differs.
+  const asked = priced.filter(([what]) => / from a light peer |^retrieval/.test(String(what)));
+  expect(asked.map(([what]) => String(what).split(' ')[0])).toEqual(asked.map(() => 'pushsync'));
+  expect(asked.map(([, , its]) => parseInt(String(its), 10))).toEqual(
+    asked.map(([, ours]) => parseInt(String(ours), 10) + 1),
+  );
+  expect(priced.filter(([what]) => /a full peer per/.test(String(what)))).toEqual([]);
 
   // What was booked late is not the price of what came next.
   const booked = named({ ...late }, flavours[4] as string);

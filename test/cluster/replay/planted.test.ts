@@ -1,37 +1,18 @@
 /** Two of the bugs are found, replayed and minimised, two are found by the storm. `npm run planted` does so with all. */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readSchedule } from '../../../harness/run/schedule/schedule.ts';
 import { BLIND_BUGS } from '../../planted/blind.ts';
-import { BUGS } from '../../planted/bugs.ts';
 import { hunt, isSmall, sight } from '../../planted/hunt.ts';
 import { MESSAGE_BUGS } from '../../planted/messages.ts';
-import { edited } from '../../planted/plant.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const NODE = join(import.meta.dirname, '../../../node');
 /** Four runs of some seconds, and the minimising ones. */
 const HUNT_TIMEOUT_MS = 900_000;
 
 const stateDir = temporaryFolder('svcnet-planted');
-
-test.each([...BUGS, ...BLIND_BUGS, ...MESSAGE_BUGS])(
-  '$name can be applied to the sources: $about',
-  ({ edits }) => {
-    for (const edit of edits) {
-      const source = readFileSync(join(NODE, edit.file), 'utf8');
-      expect(edited(source, edit)).not.toBe(source);
-    }
-  },
-);
-
-test('an edit whose place is missing or ambiguous is an error', () => {
-  const edit = { file: 'x.ts', from: 'one', to: 'two' };
-  expect(() => edited('', edit)).toThrow('0 places');
-  expect(() => edited('one one', edit)).toThrow('2 places');
-});
 
 test(
   'a storer that signs before it stores is found, replayed and minimised; one that does not passes',
@@ -85,6 +66,29 @@ test(
     expect(faultsOf(join(smallest?.out ?? '', 'run', 'schedule.json'))).toMatchObject([
       { kind: 'message', first: 1, corrupt: 'data' },
     ]);
+  },
+  HUNT_TIMEOUT_MS,
+);
+
+test(
+  'where no run fails, nothing is found, replayed or minimised',
+  async () => {
+    const storm = [
+      '--nodes=2',
+      '--set=duration=1s',
+      '--set=faults=',
+      '--set=lanes=1',
+      '--set=sizes=4096',
+      '--set=sample=20',
+    ];
+    const found = await hunt({ stateDir, seeds: 2, replays: 1, attempts: 1, bug: 'forgetful-queue', storm });
+    const nothing = { folder: undefined, seed: 2, replayed: undefined, smallest: undefined };
+    expect(found).toEqual({ ...nothing, findMs: expect.any(Number) as number });
+    expect(
+      readdirSync(stateDir)
+        .filter((name) => name.startsWith('forgetful-queue-'))
+        .toSorted(),
+    ).toEqual(['forgetful-queue-1', 'forgetful-queue-2']);
   },
   HUNT_TIMEOUT_MS,
 );

@@ -37,7 +37,7 @@ describe.each(GROUNDS)(
         const { scenarios } = await run(scenario, { ground, set, seed });
         const [result] = scenarios;
         const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
-        const red = [...new Set(failed.map((assertion) => assertion.name))];
+        const red = failed.map(({ name, observed, evidence = '' }) => `${name}: ${observed}\n${evidence}`);
         const why = JSON.stringify({ failed, error: result?.error, skipped: result?.skipReason });
         for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
         expect(

@@ -9,7 +9,7 @@ import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 
 export type Lie = (cluster: Cluster) => void;
 
-/** It turns these conditions red, and no others. */
+/** It turns these conditions red, and no others. Each is found by its name, or by its name and what it saw. */
 export type Mutation = [
   scenario: string,
   set: Readonly<Record<string, string>>,

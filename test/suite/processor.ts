@@ -3,7 +3,15 @@
  * program that outlives its starter is not in it, as a node of `svcnet up`. What vitest does for all files and what
  * containers do is never in it.
  */
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** The file that gets a line per test file; absent: nothing is measured. */
@@ -13,10 +21,11 @@ export const PROCESSOR_TIMES = 'SVCNET_PROCESSOR_TIMES';
 const TICK_MS = 10;
 /** Behind the program's name: of processes waited for, in user mode and in the system. */
 const CHILDREN = [13, 14] as const;
+const PROCESSES = 'cgroup.procs';
 /** They end in the id of their first process. */
 const GROUP = 'svcnet-tests-';
 /** If nobody, or not this user, may make control groups. */
-const NO_GROUPS = new Set(['EACCES', 'EBUSY', 'ENOENT', 'EOPNOTSUPP', 'EPERM', 'EROFS']);
+const NO_GROUPS = new Set(['EACCES', 'EAGAIN', 'EBUSY', 'ENOENT', 'EOPNOTSUPP', 'EPERM', 'EROFS']);
 
 export interface Meter {
   /** Milliseconds until now. */
@@ -34,7 +43,7 @@ export function processorMeter(): Meter {
 }
 
 /** Milliseconds until now, of this process and, on Linux, of those that it waited for. */
-function withoutGroup(): number {
+export function withoutGroup(): number {
   const { user, system } = process.cpuUsage();
   const own = (user + system) / 1000;
   if (process.platform !== 'linux') return own;
@@ -43,26 +52,43 @@ function withoutGroup(): number {
   return CHILDREN.reduce((total, index) => total + Number(fields[index]) * TICK_MS, own);
 }
 
-/** Undefined where there are none of version 2. */
+/** Undefined where there are none of version 2, and where a container is shown another part of them than its own. */
 function ownGroup(): string | undefined {
   if (process.platform !== 'linux') return undefined;
-  const mount = /^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'));
-  const path = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'));
+  const group = groupIn(
+    readFileSync('/proc/self/mountinfo', 'utf8'),
+    readFileSync('/proc/self/cgroup', 'utf8'),
+  );
+  return group !== undefined && processesOf(group).includes(String(process.pid)) ? group : undefined;
+}
+
+/** @param mounts as in `/proc/self/mountinfo` @param groups as in `/proc/self/cgroup` */
+export function groupIn(mounts: string, groups: string): string | undefined {
+  const mount = /^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(mounts);
+  const path = /^0::(.*)$/m.exec(groups);
   return mount && path ? join(mount[1]!, path[1]!) : undefined;
+}
+
+function processesOf(group: string): readonly string[] {
+  const file = join(group, PROCESSES);
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
 }
 
 /** @returns the folder of the new group */
 function enterGroup(): string | undefined {
-  const own = ownGroup();
-  if (own === undefined) return undefined;
-  const group = join(own, `${GROUP}${process.pid}`);
+  let group: string | undefined;
   try {
+    const own = ownGroup();
+    if (own === undefined) return undefined;
+    group = join(own, `${GROUP}${process.pid}`);
+    // A process of the same id may have left one.
     mkdirSync(group, { recursive: true });
-    writeFileSync(join(group, 'cgroup.procs'), String(process.pid));
+    writeFileSync(join(group, PROCESSES), String(process.pid));
     return group;
   } catch (error) {
-    if (NO_GROUPS.has((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
+    if (!NO_GROUPS.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (group !== undefined) removeGroup(group);
+    return undefined;
   }
 }
 
@@ -75,7 +101,8 @@ export function noteProcessor(into: string, file: string, { ms, group }: Noted):
 }
 
 export interface Noted {
-  readonly ms: number;
+  /** Absent where a process only names its group, which it may not live to do with its file. */
+  readonly ms?: number;
   /** Its process may have run other files too. */
   readonly group?: string | undefined;
 }
@@ -91,9 +118,14 @@ export function readProcessor(from: string): Map<string, Noted> {
 /** Those whose processes have ended. */
 export function removeGroups(noted: Iterable<Noted>): void {
   for (const group of new Set(Array.from(noted, (one) => one.group)))
-    if (group !== undefined && existsSync(group) && isEmpty(group)) rmdirSync(group);
+    if (group !== undefined) removeGroup(group);
 }
 
-function isEmpty(group: string): boolean {
-  return /^populated 0$/m.test(readFileSync(join(group, 'cgroup.events'), 'utf8'));
+/** With those inside it, as of a run of tests that a test began. */
+function removeGroup(group: string): void {
+  if (!existsSync(group) || !/^populated 0$/m.test(readFileSync(join(group, 'cgroup.events'), 'utf8')))
+    return;
+  for (const inside of readdirSync(group, { withFileTypes: true }))
+    if (inside.isDirectory()) removeGroup(join(group, inside.name));
+  rmdirSync(group);
 }

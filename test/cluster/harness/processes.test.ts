@@ -245,10 +245,10 @@ describe('compiled code', () => {
   beforeEach(() => void vi.stubEnv('NODE_COMPILE_CACHE', undefined));
   afterEach(() => void vi.unstubAllEnvs());
 
-  async function heardBy(driver: Driver, log: string): Promise<string> {
+  async function heardBy(driver: Driver, log: string, of = flavour()): Promise<string> {
     const { handle } = await driver.start({
       ...PART,
-      flavour: flavour(),
+      flavour: of,
       dataDir: folder,
       log: join(folder, log),
     });
@@ -267,6 +267,13 @@ describe('compiled code', () => {
     const first = await heardBy(driver, 'first.log');
     expect(first).toMatch(/cache\/[0-9a-f]{16}\/compiled .*cache\/[0-9a-f]{16}\/main\.mjs$/);
     expect(await heardBy(driver, 'second.log')).toBe(first);
+  });
+
+  test('is left to later ones by a node of another program than that of most', async () => {
+    const other = join(folder, 'other.ts');
+    writeFileSync(other, SAY);
+    const own = { ...flavour(), command: () => ({ ...run('start')(), args: [other] }) } as never as Flavour;
+    expect(await heardBy(processDriver(cacheOf()), 'other.log', own)).toBe(`${cacheOf()} ${other}`);
   });
 
   test('is made again when a killed run has left it incomplete', async () => {

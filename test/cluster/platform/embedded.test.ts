@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
+import { KNOBS } from '../../../harness/places/simulated/odd/knobs.ts';
 import { startNode } from '../../../node/compose.ts';
 import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
@@ -334,6 +335,14 @@ describe('an uncaught error of a node', () => {
     const { stdout } = await promisify(execFile)(process.execPath, [program]);
     expect(JSON.parse(stdout)).toEqual({ crashes: ['of a promise', 'of an event'], other: 200 });
   });
+});
+
+test('a node reads every limit that its platform may give it', async () => {
+  const read = new Set<string>();
+  const limits = new Proxy({}, { get: (_, name) => void read.add(String(name)) });
+  await start(1, surroundings(chain), { platform: { limits } });
+  const given = Object.values(KNOBS).flatMap(({ limit = [] }) => limit);
+  expect([...read].toSorted()).toEqual(given.toSorted());
 });
 
 describe('two nodes of one process', () => {

@@ -147,7 +147,9 @@ end() { for state in .svcnet elsewhere; do SVCNET_STATE=$state npx svcnet down -
 trap 'end >/dev/null' EXIT
 through=npx
 found() {
-  if [ "$1" = svcnet ] && [ "$through" = '' ]; then "$INSTALLED/$@"; else through=; command npx "$@"; fi
+  if [ "$1 $through" = 'svcnet ' ]; then "$INSTALLED/$@"; return; fi
+  [ "$1" != svcnet ] || through=
+  command npx "$@"
 }
 npx() {
   case "$1 $2" in

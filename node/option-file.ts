@@ -6,7 +6,7 @@ const YAML_MAX = 32 * 1024;
 
 /**
  * YAML, which includes JSON: for that the built-in parser does.
- * @returns a map of texts, lists and `null`s; in JSON also booleans
+ * @returns mostly a map of texts, lists and `null`s; in JSON also booleans
  * @throws Error that says what is wrong and where, and from the second line on quotes the text
  */
 export function parseOptionFile(text: string): unknown {

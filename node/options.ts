@@ -31,7 +31,7 @@ import {
 const UINT32_MAX = 4_294_967_295;
 /** A thousandth of a coin per gas: more than any chain has charged. */
 const FEE_MAX = 1_000_000_000_000_000;
-/** Exact doubles. */
+/** Accounting amounts are exact doubles. */
 const ACCOUNTING_MAX = 1_000_000_000_000;
 const SECONDS_MAX = 1_000_000;
 

@@ -1,4 +1,4 @@
-/** `node-behaviour.md` 5.1. */
+/** One peer's account. `node-behaviour.md` 5.1. */
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
@@ -39,7 +39,7 @@ export interface Account extends Amounts, StoredBalance {
   paidAhead: bigint;
   /** The peer of this session takes none. */
   takesNoCheques: boolean;
-  /** It may not know that we took its cheque. */
+  /** Payments that the peer may not count: it may not know that we took its cheque. */
   receivedInDoubt: bigint;
   /** Our payment arrived when we owed less: the peer has not asked for this part of the balance. */
   overpaid: bigint;

@@ -1,4 +1,4 @@
-/** In memory and on disk: how many, and which are forgotten first. */
+/** All accounts, in memory and on disk: how many, and which are forgotten first. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
@@ -42,7 +42,7 @@ export class Accounts {
     return [...this.#accounts.values()];
   }
 
-  /** They differ from the disk. */
+  /** Notes that its balances differ from the disk. */
   changed(account: Account): void {
     this.#balances.changed(account);
   }

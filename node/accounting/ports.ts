@@ -28,8 +28,8 @@ export interface Accounting {
   /** @param originated our own request, not a forwarded one @throws AccountingError */
   prepareCredit(peer: Peer, price: bigint, originated: boolean): Credit;
   /**
-   * Once, when a payment or threshold lets the peer be asked for `price`, or another request was given up; in order. Time
-   * alone wakes none.
+   * Calls `wake` once, when a payment or threshold lets the peer be asked for `price`, or another request was given up; in
+   * order. Time alone wakes none.
    */
   awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable;
   /** @throws AccountingError */

@@ -57,8 +57,8 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 }
 
 /**
- * An honest peer owes the threshold and one second of refresh; after a refresh also what it asked for before. It may count
- * as paid what we have not received yet. Our overpayment is not its debt.
+ * An honest peer owes at most the threshold and one second of refresh; after a refresh also what it asked for before. It may
+ * count as paid what we have not received yet. Our overpayment is not its debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;

@@ -30,7 +30,7 @@ export interface Payments {
    * paid.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
-  /** Counted by the peer, perhaps, but not by us. */
+  /** Perhaps counted by the peer, but not by us; accounting units. */
   readonly inDoubt?: (peer: Peer) => bigint;
 }
 

@@ -42,7 +42,7 @@ interface Request {
 interface Change {
   /** Encrypted reference; absent: a new list. */
   readonly grantees?: Uint8Array;
-  /** Absent: a new one. */
+  /** Absent: a new one, and no one is revoked. */
   readonly history: Uint8Array | undefined;
   /** Compressed. */
   readonly add: readonly Uint8Array[];
@@ -64,7 +64,7 @@ export interface AccessControl {
    * publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** Plain for authorised readers; a wrong reference gives another wrong one. */
+  /** The plain reference, for authorised readers; a wrong encrypted one gives a wrong plain one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
   /** Revoked grantees cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;

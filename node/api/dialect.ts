@@ -139,7 +139,7 @@ interface DialectColumn {
   readonly pinChecks: { readonly start: string; readonly between: string; readonly end: string };
   readonly chunkTaken: Uint8Array;
   readonly uploadLevel: RedundancyLevel;
-  /** Limits the replicas that a re-upload searches for. */
+  /** Limits the replicas that a re-upload without a level searches for. */
   readonly reuploadLevel: RedundancyLevel;
   /** Other operations read the level, too. */
   readonly levelEverywhere: boolean;
@@ -152,7 +152,7 @@ interface DialectColumn {
   readonly streamChunkInvalid: string | undefined;
   /** Otherwise the batch of an earlier upload pays. */
   readonly reuploadNeedsBatch: boolean;
-  /** A file request without a path. @param accept of the request */
+  /** Redirects a file request without a path to the form with a slash. @param accept of the request */
   readonly redirectsRoot: (accept: string) => boolean;
   /** Request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;

@@ -6,12 +6,12 @@ import { standardText } from './errors.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';
 import { JSON_CONTENT_TYPE } from './values/json.ts';
 
-/** Per connection; one read may bring many more. */
+/** Requests waiting per connection; one read may bring many more. */
 const WAITING_MAX = 16;
 
 const HEADERS_TIMEOUT_MS = 3000;
 const KEEP_ALIVE_MS = 30_000;
-/** Past the first limit. Each look wakes an idle node. */
+/** Between looks for requests past the first limit; each wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
@@ -116,7 +116,7 @@ class Connections {
     return this.#counts.get(socket) ?? 0;
   }
 
-  /** Other bytes would become part of it. */
+  /** An answer is being sent: other bytes would become part of it. */
   hasBegun(socket: Duplex): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }

@@ -30,7 +30,7 @@ export interface DbRequest {
 
 export interface DbWorld {
   readonly path: string;
-  /** Of the keys beside the store, created if missing. Called only for a new store. */
+  /** Overlay of the keys beside the store, created if missing. Called only for a new store. */
   readonly newOwner: () => Promise<Uint8Array>;
   /** @throws at once the system's error for an unreadable file */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;

@@ -108,7 +108,7 @@ export class ChunkEvents {
   }
 
   /**
-   * @param address without 32 bytes, as a peer may send, it is no chunk and has no events
+   * @param address one that is not 32 bytes long, as a peer may send, is no chunk and has no events
    * @returns sequence number
    */
   add(kind: ChunkEventKind, address: Uint8Array, account: Account = NOTHING): CauseEvent {

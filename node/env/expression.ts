@@ -19,7 +19,7 @@ export class ExpressionError extends Error {
 const LENGTH_MAX = 128;
 /** Sum of counts in braces (`{2,5}`: 5), each of which copies what it repeats. */
 const COUNTS_MAX = 20;
-/** A millisecond per name. */
+/** Steps of the compiled expression: a millisecond per name. */
 const PROGRAM_SIZE_MAX = 200;
 const PAUSE_MS = 1_000;
 /** Parts of logger names: no engine is needed. */

@@ -1,4 +1,4 @@
-/** Exposition format 0.0.4. */
+/** Live metrics and their text in exposition format 0.0.4. */
 
 export type Labels = Readonly<Record<string, string | number>>;
 

@@ -81,7 +81,7 @@ export class Power {
     await released;
   }
 
-  /** Cuts it instead of a later piece. Resolves when off. */
+  /** Cuts it in place of the piece of work after so many others. Resolves when off. */
   cutAfter(pieces: number): Promise<void> {
     this.#piecesLeft = pieces;
     return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));

@@ -57,7 +57,7 @@ export function encryptChunk(
 }
 
 /**
- * Span and 4096 bytes, of which the span counts as content. @param data 4104 bytes @param key 32 bytes; a wrong one gives
+ * Span and 4096 bytes; the span says how many are content. @param data 4104 bytes @param key 32 bytes; a wrong one gives
  * other bytes, no error
  */
 export function decryptChunk(data: Uint8Array, key: Uint8Array): Uint8Array {

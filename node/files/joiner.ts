@@ -41,7 +41,7 @@ interface ReadOptions {
 export interface JoinedFile {
   readonly length: bigint;
   /**
-   * Without `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be changed, nor with `reuse` kept.
+   * Excludes `end`; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be changed, nor with `reuse` kept.
    * Leaving the loop ends the fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */

@@ -136,7 +136,7 @@ function deferredUpload(
   };
 }
 
-/** Last, so that pinned content is always uploaded. */
+/** The root is pinned last, so that pinned content is always uploaded. */
 function pinned(upload: Upload, session: PinSession): Upload {
   return {
     tagUid: upload.tagUid,

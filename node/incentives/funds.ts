@@ -9,7 +9,7 @@ import { feesFor } from '../onchain/transactions/fees.ts';
 /** That an account must be able to pay before it takes part. */
 const TRANSACTIONS_COVERED = 15n;
 const GAS_PER_TRANSACTION = 250_000n;
-/** A transaction that comes too late loses the round. */
+/** Added to the suggested tip: a late transaction loses the round. */
 export const TIP_BOOST_PERCENT = 50;
 
 const TRANSFER = topicOf('Transfer(address,address,uint256)');

@@ -41,7 +41,8 @@ export function placeOf(block: number, roundLength: number): Place {
 }
 
 /**
- * Mined in its phase: in the next block at the earliest. The contract accepts no commits in the last block of their phase.
+ * Whether a transaction sent at `head` is mined in its phase: in the next block at the earliest. The contract accepts no
+ * commits in the last block of their phase.
  */
 export function comesInTime(head: number, roundLength: number): boolean {
   const now = placeOf(head, roundLength);

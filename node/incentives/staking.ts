@@ -47,7 +47,7 @@ export interface StakingDeps {
 }
 
 export interface OwnStake extends Staking {
-  /** Tells the contract of a changed overlay or height. */
+  /** Tells the contract of a changed overlay or height, if there is a stake. */
   start(): void;
   stop(): Promise<void>;
 }

@@ -17,12 +17,12 @@ import {
 import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
-/** Of a URL. Each level takes at least a byte, which bounds a hostile trie. */
+/** As long as a URL that a node reads. Each level takes at least a byte, which bounds a hostile trie. */
 export const PATH_SIZE_MAX = 16_384;
 
 /** Visited one by one; a collection has about two per file. */
 const NODES_MAX = 1_000_000;
-/** Nodes read for one page: ten per file at most. */
+/** Nodes read for one page: ten per file of the fullest. */
 const LISTED_NODES_MAX = 100_000;
 /** During look-ups or visits: 500 full nodes, or four of the largest size. */
 const KEPT_MAX = 8 * 1024 * 1024;
@@ -80,7 +80,7 @@ const NO_KEY = new Uint8Array(0);
 const NO_ENTRY = new Uint8Array(0);
 const NO_FORKS: ReadonlyMap<number, Fork> = new Map();
 
-/** With fork and references: measured with a hundred thousand files. */
+/** Bytes, with fork and references: measured with a hundred thousand files. */
 const NODE_MEMORY = 600;
 const noKey: DrawKey = () => ZERO_KEY;
 
@@ -330,7 +330,7 @@ function setFork(node: LoadedNode, fork: Fork): void {
   (node.forks as Map<number, Fork>).set(fork.prefix.charCodeAt(0), fork);
 }
 
-/** A separator at the very start does not count. */
+/** Only the first separator counts, and only if not at the very start. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;

@@ -3,7 +3,7 @@ import type { Clock } from '../../formats/clock.ts';
 /**
  * Chunks per second over about the last window: the running window's count, plus the reachable part of the one before.
  * Windows are aligned to the unix epoch at the start (`p2p-protocols.md` 7.3), then monotonic: a set clock would end them
- * all, and a rate of 0 says that nothing is left to pull.
+ * all, and a rate of 0 says that nothing is left to pull. It falls to 0 one to two windows after the last chunk.
  */
 export class PullRate {
   readonly #windowMs: number;

@@ -265,7 +265,7 @@ class Worker implements ReserveWorker {
     const { reserve, log } = this.#deps;
     const radius = reserve.radius();
     const leftovers = reserve.size() - reserve.sizeWithinRadius();
-    // Each growth adds to them; the disk may hold two and a half times the capacity.
+    // Each growth adds to them; the disk must never hold more than two and a half times the capacity.
     const mayAdd = leftovers <= reserve.capacity() * LEFTOVERS_MAX;
     if (!this.#overflows() || !mayAdd || radius >= this.#covered()) return;
     log.info({ radius: radius + 1, chunks: reserve.size() }, 'storage radius has grown');

@@ -63,7 +63,9 @@ export interface Neighbourhood {
   readonly proximity: number;
 }
 
-/** And its sibling, where the reserve is doubled. @param reserve.capacityDoubling 0 or 1 @returns by address */
+/**
+ * The node's own, and its sibling where the reserve is doubled. @param reserve.capacityDoubling 0 or 1 @returns by address
+ */
 export function neighbourhoods(
   overlay: Uint8Array,
   reserve: {

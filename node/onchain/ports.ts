@@ -66,7 +66,7 @@ export interface TransactionRequest {
 
 type TransactionOutcome =
   | { readonly kind: 'mined'; readonly receipt: Receipt }
-  /** Another transaction took its nonce in this block, or, if unknown, before it. */
+  /** Another transaction took its nonce in this block, or was observed at it. */
   | { readonly kind: 'cancelled'; readonly blockNumber: number };
 
 export interface SentTransaction {

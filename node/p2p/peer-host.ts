@@ -174,8 +174,8 @@ class PeerHost implements Host {
   }
 
   /**
-   * Whether a failed dial shows that the machine has no network. While peers are connected, it takes more than one host and
-   * an address kind that one of them uses: many machines have IPv4 only.
+   * Whether a failed dial shows that the machine has no network. While peers are connected, it takes more than one missing
+   * host, and an address kind that a peer uses: many machines have IPv4 only.
    */
   #saysNoNetwork(error: unknown, underlay: string): boolean {
     const sessions = this.#sessions.all();

@@ -94,7 +94,7 @@ export interface Carrier {
   write(bytes: Uint8Array): void;
   pause(): void;
   resume(): void;
-  /** Nothing follows. */
+  /** Says that nothing follows. */
   end(): void;
 }
 

@@ -40,7 +40,7 @@ export interface MirroredBatch extends Batch {
 }
 
 interface BatchMirrorOptions {
-  /** Events follow after it. */
+  /** Events are read from the block after it. */
   readonly startBlock: number;
   /** The radius is relative to it. */
   readonly reserveCapacity: number;
@@ -54,7 +54,7 @@ export class BatchMirror implements BatchStore {
   #chain: ChainState = { block: 0, totalAmount: 0n, currentPrice: 0n };
   #anchor: Anchor | undefined;
   #commitment = 0n;
-  /** Saves work in blocks without expiry. */
+  /** No batch has a lower one: saves work in blocks without expiry. */
   #lowestValue: bigint | undefined;
   /** Batches used up only by unsettled prices, by hex id, with their values. */
   readonly #doubtful = new Map<string, bigint>();
@@ -129,8 +129,8 @@ export class BatchMirror implements BatchStore {
   }
 
   /**
-   * Up to and including `block`; then used-up batches expire. @throws PostageSyncError EVENTS_INCONSISTENT when blocks run
-   * backwards
+   * The price so far applies up to and including `block`; then used-up batches expire. @throws PostageSyncError
+   * EVENTS_INCONSISTENT when blocks run backwards
    */
   advance(block: number): void {
     const { block: before, totalAmount, currentPrice } = this.#chain;

@@ -129,8 +129,8 @@ export interface Postage {
   /** The batch of the newest stamp of this identity. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
   /**
-   * Newer than all of this chunk's, with the same index. Undefined while the given stamp is the newest, and for other
-   * batches.
+   * A stamp newer than all of this chunk's, of the same batch and index. Undefined while the given stamp is the newest, and
+   * for other batches.
    */
   renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
   /** Stamps so far are on disk: needed before a stamp leaves without its chunk. */

@@ -50,7 +50,7 @@ export interface PostageOptions {
   /** `0x` and 40 lower-case hex. */
   readonly contract: string;
   readonly token: string;
-  /** Events follow after it. */
+  /** Events are read from the block after it. */
   readonly startBlock: number;
   /** Label of a batch without a purchase record. */
   readonly foundLabel: string;
@@ -84,7 +84,7 @@ export interface PostageService extends Postage {
   /** Resolves when everything old enough is applied; rejects with the error of `onFatal`, or when stopped before. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Used-up ones, in the contract. @throws ChainError */
+  /** Expires used-up batches in the contract, a bounded number. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
   /** Called for batches that will not come back. @returns ends the calls */
   onExpired(listener: () => void): () => void;

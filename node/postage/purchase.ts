@@ -73,7 +73,7 @@ export interface Purchases {
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
   /** @returns transaction hash */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
-  /** Used-up ones, in the contract. @throws ChainError */
+  /** Expires used-up batches in the contract, a bounded number. @throws ChainError */
   expire(signal: AbortSignal): Promise<void>;
 }
 
@@ -225,7 +225,7 @@ function execute(
   return transactions.execute({ ...call, ...gas }, signal);
 }
 
-/** From the account's transactions so far; the next one if a purchase with it is under way. */
+/** The id follows from the account's transactions so far; the next one if a purchase with it is under way. */
 async function newBatch({
   chain,
   signer: { address },

@@ -59,7 +59,7 @@ export function unsettledChanges(
   return changes.filter(({ block }) => block > now.block - UNSETTLED_BLOCKS + tailBlocks);
 }
 
-/** Even when newest blocks lose their price changes. */
+/** Paid per chunk even when newest blocks lose their price changes. */
 export function settledTotal(changes: readonly ChainState[], now: ChainState, tailBlocks: number): bigint {
   return unsettledChanges(changes, now, tailBlocks)
     .map((before) => before.totalAmount + BigInt(now.block - before.block) * before.currentPrice)

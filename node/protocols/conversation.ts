@@ -34,7 +34,7 @@ export async function converse<T>(
   }
 }
 
-/** Like `converse`; the timer costs less than a signal. @throws also TimeoutError */
+/** Like `converse`, but resets the stream after a time limit, which costs less than a signal. @throws also TimeoutError */
 export async function converseWithin<T>(
   { peer, protocol, timeoutMs }: Conversation & { readonly timeoutMs: number },
   deps: ConversationDeps & { readonly clock: Clock },

@@ -29,7 +29,7 @@ export interface PssDeps extends ArrivalsDeps {
 export interface Message {
   /** 32 bytes. */
   readonly topic: Uint8Array;
-  /** At most 4000. */
+  /** At most 4000 bytes. */
   readonly payload: Uint8Array;
   /** SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;

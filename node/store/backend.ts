@@ -69,7 +69,9 @@ export interface Transaction extends TableReader {
 /** A slot's content is meaningful only while a table refers to it. */
 export interface Slots {
   write(slot: number, bytes: Uint8Array): void;
-  /** Other chunks share the memory: copy the result to keep it for long. Undefined when the disk cannot read the bytes. */
+  /**
+   * Other chunks may share the memory: copy the result to keep it for long. Undefined when the disk cannot read the bytes.
+   */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
 

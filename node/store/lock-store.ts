@@ -1,6 +1,6 @@
 /**
- * Two processes would overwrite each other's chunks. The file outlives a `kill -9`, so it counts only while its process
- * lives.
+ * Two processes would overwrite each other's chunks. A file names the process; it outlives a `kill -9`, so it counts only
+ * while that process lives.
  */
 import { randomUUID } from 'node:crypto';
 import {

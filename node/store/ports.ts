@@ -145,7 +145,10 @@ export interface Reserve {
    * batch has none
    */
   evictBatch(batchId: Uint8Array): Promise<number>;
-  /** Of these, in one transaction. Bytes that no other store holds go too. @returns how many */
+  /**
+   * Removes those that exist and lie below the radius, in one transaction. Bytes that no other store holds go too. @returns
+   * how many
+   */
   release(entries: readonly ReserveEntry[]): Promise<number>;
   /**
    * Below the capacity; beyond it only within the radius, as long as those chunks fit: the rest will leave. Never while the
@@ -180,7 +183,7 @@ export interface Reserve {
 
 /** Keeps chunks until their root is pinned; a crash before `done` undoes it. */
 export interface PinSession {
-  /** Twice keeps it once. Waits and fails as in an upload session. */
+  /** A chunk put twice is kept once. Waits and fails as in an upload session. */
   put(chunk: Chunk): Promise<void>;
   /** Durable when it resolves. A pinned root stays as it is. @param reference 32 or 64 bytes */
   done(reference: Uint8Array): Promise<void>;
@@ -218,7 +221,10 @@ export interface Cache {
   capacity(): number;
 }
 
-/** Without room, calls that keep a chunk throw StoreError `STORE_FULL`; reads and removals continue. */
+/**
+ * Without room, calls that keep a chunk throw StoreError `STORE_FULL`, and writes that no longer fit reject with it; reads
+ * and removals continue.
+ */
 export interface Disk {
   isFull(): boolean;
   /** @throws StoreError `STORE_FULL` */

@@ -15,7 +15,7 @@ const FIRST_RETRY_MS = 1_000;
 export interface Rates {
   /** Base units per accounting unit; above zero. */
   readonly exchangeRate: bigint;
-  /** Kept by the receiver of the first cheque for cashing. */
+  /** Kept by the receiver of the first cheque for cashing, base units. */
   readonly deduction: bigint;
 }
 

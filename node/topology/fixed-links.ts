@@ -68,7 +68,7 @@ export class FixedLinks {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
-  /** One that does not connect by itself. */
+  /** A peer that does not connect by itself is missing. */
   lacksPeers(): boolean {
     return this.#missing().length > 0;
   }

@@ -1,12 +1,12 @@
 /** `p2p-protocols.md` 6. */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 
-/** Reachable peers beyond which a bin accepts no inbound one; a bootnode drops another instead. */
+/** Reachable peers at which a bin accepts no inbound one; a bootnode drops another instead. */
 export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
 /**
  * Below it a bin's known peers are all dialled, and its peers all announced: otherwise parts of a small network might stay
- * unconnected. Also of a neighbourhood bin: at radius 0 each node would connect to all.
+ * unconnected. Also for a neighbourhood bin: at radius 0 each node would connect to all.
  */
 export const SATURATION = 8;
 /**

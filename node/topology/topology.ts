@@ -13,14 +13,14 @@ export interface Topology {
   ): Peer | 'self' | undefined;
   /** Peers are known, but no usable one is connected. */
   isCutOff(): boolean;
-  /** Connected peers without mere bootnodes, shallow to deep. */
+  /** Connected full peers without mere bootnodes, shallow to deep. */
   peers(): readonly Peer[];
   connectedCount(): number;
   /** What `/topology` shows as depth. */
   storageRadius(): number;
   /** Proximity order >= radius. */
   neighbours(): Peer[];
-  /** Salud's. @param rating.latencyMs of an answer */
+  /** Salud's rating. @param rating.latencyMs of an answer */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
   /** Learnt by gossip or configuration; dialled as needed. */

@@ -52,7 +52,7 @@ async function updateOf(
   deps: { readonly getter: ChunkGetter; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Update | undefined> {
   const latest = await findLatest(feed, after, deps);
-  // Whatever its own time.
+  // The latest update is that of now, whatever its own time.
   if (latest === undefined || at === undefined || at * 1000 >= deps.clock.now()) return latest;
   try {
     return await findAt(feed, BigInt(at), { first: after, latest }, deps);

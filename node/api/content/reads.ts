@@ -19,7 +19,7 @@ const AHEAD_MAX = 2 * 1024 * 1024;
 /** Guaranteed to each download; one may take up to this fraction of the rest. */
 const AHEAD_MIN = 64 * 1024;
 const AHEAD_PART = 8;
-/** Content in memory with its first piece; waits for nothing. */
+/** Content up to this size is in memory with its first piece, and waits for nothing. */
 const SMALL = 64 * 1024;
 /** A client that takes no piece for this long has stalled. */
 const STALL_MS = 500;
@@ -141,7 +141,7 @@ export class Reads {
 
 type PlaceKind = 'none' | 'one of all';
 
-/** Left when its client stalls, and taken again. */
+/** A download's place: left when its client stalls, and taken again. */
 class Place implements Disposable {
   ahead = 0;
   readonly #leave: (taken: { kind: PlaceKind; ahead: number }) => void;

@@ -20,8 +20,8 @@ const CLOSE_MS = 1000;
 /** Longer than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
 /**
- * Bytes without a complete wanted message: control frames, and all that a subscriber sends. Empty frames cost six bytes
- * each, and the library counts none.
+ * Bytes without a complete wanted message: control frames, and all that a subscriber sends. More than the longest message in
+ * pieces of one byte. Empty frames cost six bytes each, and the library counts none.
  */
 const UNWANTED_MAX = 256 * 1024;
 const UNWANTED_MS = 60_000;

@@ -151,7 +151,7 @@ export function effectOf({ method, effect }: Route): Effect | undefined {
   return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');
 }
 
-/** Other operations are on the debug listener. */
+/** The main listener's rows when others are only on the debug one. */
 export function dataRoutes(rows: readonly Route[]): Route[] {
   return rows.filter(({ port, forProbes }) => port === 'main' || forProbes === true);
 }

@@ -128,7 +128,7 @@ export const CHUNK_ROUTES = [
       const { postageBatchId: batchId } = call.headers;
       const tagUid = await streamTag(call);
       requireTag(tagUid, services);
-      // Pushes outlive the connection, and that the request.
+      // Pushes outlive the connection, which outlives the request.
       const over = new AbortController();
       const begin = { tagUid, deferred: tagUid !== 0, signal: over.signal };
       const intake =

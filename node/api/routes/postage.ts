@@ -9,7 +9,7 @@ import type { NodeServices } from '../services.ts';
 import { bigInteger, bool, hex, presence, text, uint } from '../values/kinds.ts';
 import { aboveZero, length, min, optional, readIf, required, strictly, varying } from '../values/params.ts';
 
-/** Buckets have 16 bits. */
+/** Buckets have 16 bits, a batch at least one more. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
 /** Answered once mined; one at a time. */

@@ -28,7 +28,7 @@ export interface Kind<T> {
   readonly schema: ParamSchema;
   /** Any text is a value. */
   readonly never?: 'refused';
-  /** A missing service would know it. */
+  /** A text may be a name, known to a service that is missing here. */
   readonly byName?: true;
   /** @throws ParseFailure; undefined: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;

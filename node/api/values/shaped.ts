@@ -1,4 +1,4 @@
-/** The client answers for their shape. */
+/** JSON bodies whose shape is the client's responsibility. */
 import type { Dialect } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 

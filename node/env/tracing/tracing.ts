@@ -23,7 +23,7 @@ export interface SpanOptions {
   readonly attributes?: Attributes;
 }
 
-/** Has not ended. Without a running span, calls do nothing. */
+/** A span that has not ended. Without a running one, calls do nothing. */
 export interface Span {
   readonly context: SpanContext;
   annotate(attributes: Attributes): void;

@@ -29,7 +29,7 @@ export class RateLimit {
     return this.#tokens < 0;
   }
 
-  /** @throws the signal's reason */
+  /** Resolves when nothing is owed. @throws the signal's reason */
   async ready(signal: AbortSignal): Promise<void> {
     while (this.owes()) {
       await this.#clock.sleep(Math.ceil(-this.#tokens / this.#perMs), signal);

@@ -1,6 +1,6 @@
 /**
  * Entries about the next file: pax records, GNU long names, as in Go's `archive/tar`: a second list of records replaces the
- * first, a GNU long name precedes a pax path, empty values do not count.
+ * first, a GNU long name wins over a pax path, empty values do not count.
  */
 import { type ByteReader, skip } from './byte-reader.ts';
 import type { CollectionError } from './collection.ts';

@@ -50,8 +50,8 @@ interface Described {
 }
 
 /**
- * The end mark may be missing between two entries. @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`,
- * `COLLECTION_TOO_LARGE`; what the source throws
+ * The end mark may be missing if the archive ends between two entries. @throws CollectionError `INVALID_TAR_FILENAME`,
+ * `INVALID_TAR`, `COLLECTION_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(
   source: AsyncIterable<Uint8Array>,
@@ -70,7 +70,7 @@ export async function* tarEntries(
       if (header.type === GLOBAL_ATTRIBUTES) {
         const records = recordsOf(await readContent(reader, header));
         const name = records.get('path') || header.name;
-        // So is what was said about the next file.
+        // What was said about the next file is lost too.
         attributes = NO_ATTRIBUTES;
         // GNU tar's path for it is absolute.
         if (cleaned(name) !== '.') yield entryOf(name, asText(cleaned(name)), nothing());

@@ -3,7 +3,7 @@ import type { TransactionRequest, Transactions } from '../ports.ts';
 
 const DEBUG_GAS_LIMIT = 1_000_000n;
 
-/** For batches, stakes and the game: none is estimated, none has less gas. */
+/** For batches, stakes and the game: none is estimated, none has less gas than `DEBUG_GAS_LIMIT`. */
 export function withDebugGas(transactions: Transactions): Transactions {
   const raised = (request: TransactionRequest): TransactionRequest => {
     const { gasLimit = 0n } = request;

@@ -8,7 +8,7 @@ export const TRANSFER_GAS = 21_000n;
 const DATA_GAS = { zero: 10n, other: 40n };
 /** A third of a public block: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
-/** Part of an estimate: state may change before the block. */
+/** Of an estimate, as the limit: state may change before the block. */
 const ESTIMATE_PERCENT = 133n;
 /** For a replacement, public nodes want a tenth more tip and fee cap. */
 const REPLACEMENT_PERCENT = 110n;

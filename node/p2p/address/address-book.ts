@@ -6,7 +6,9 @@ import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
-/** Several times the full nodes of the public network. The oldest record not in use is forgotten first. */
+/**
+ * At most 2 KiB each; several times the full nodes of the public network. The oldest record not in use is forgotten first.
+ */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {

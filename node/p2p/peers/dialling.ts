@@ -112,7 +112,7 @@ export function isUnreachable(error: unknown): boolean {
   return isNetworkUnreachable(error) || hasCode(error, 'EHOSTUNREACH');
 }
 
-/** The reason is not the one host. */
+/** Unreachable, and not because of that one host. */
 export function isNetworkUnreachable(error: unknown): boolean {
   return hasCode(error, 'ENETUNREACH');
 }

@@ -16,7 +16,7 @@ import { PINGPONG, Ping, Pong } from './wire.ts';
 
 const GREETING = 'ping';
 const ROUND_TIMEOUT_MS = 60_000;
-/** Per peer, over all its streams; later answers wait. A node pings a peer every few seconds at most. */
+/** Per peer, over all its streams; answers beyond this rate wait. A node pings a peer every few seconds at most. */
 const PINGS = { perSecond: 500, burst: 50 } as const;
 
 export interface PingpongDeps {

@@ -12,7 +12,7 @@ const CAPACITY_DOUBLING_MAX = 1;
 /** The batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/** That holds on any node; undefined if there is none. */
+/** The error that holds on any node; undefined if there is none. */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
@@ -40,7 +40,7 @@ export const PASSED_ON = 1 / 8;
 /** Storers without room that end a push: others would only send it to these again. */
 export const NO_ROOM_MAX = 3;
 
-/** They place the copies that pull syncing would bring later. */
+/** Parallel pushes in the neighbourhood place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
 /**
  * Wait for a receipt when this node keeps the chunk too, ms. With it two nodes hold the chunk, and others pull it for less

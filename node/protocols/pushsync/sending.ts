@@ -127,7 +127,7 @@ export class Sender {
     );
     // The next push comes after a pause, and may have no other peers.
     if (outcome.outcome !== 'done' && originated) this.#failed.forget(parcel.id);
-    // It tells more than the failures of peers asked later.
+    // A storer's own statement tells more than failures of peers asked later.
     const isFinal = outcome.outcome === 'exhausted' && isSuperseded(outcome.cause);
     return outcome.outcome === 'done' || full === undefined || isFinal
       ? outcome

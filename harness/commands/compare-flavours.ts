@@ -138,7 +138,6 @@ function optionsFor(
       flavours: side.declared === undefined ? [] : [side.declared],
     },
     source: '--flavours',
-    // Each round has another network, the same for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
     report: join(folder, side.folder, `round-${round + 1}`),

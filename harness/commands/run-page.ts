@@ -1,4 +1,3 @@
-/** The page of a run in virtual time, from the simulating process. */
 import { HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { pageAssets } from '../inspect/live/assets.ts';
@@ -28,7 +27,6 @@ export function expectSimulated(driver: DriverName): void {
   );
 }
 
-/** Serves it until disposed. @param report folder of the run */
 export async function openRunPage(
   report: string,
   { signal, out, note, json, style }: CommandContext,

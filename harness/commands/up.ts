@@ -111,7 +111,6 @@ export function stepsOf(
   if (snapshot !== undefined) {
     const saved = openSnapshot(stateDir, snapshot, { beside: input, source });
     const { batches } = saved.snapshot.record;
-    // What is prepared after the batches came with the snapshot.
     const image = DRIVER_FACTS[saved.definition.driver].images;
     return stepsFor({ image, postage: batches.length > 0, state: false });
   }

@@ -1,11 +1,10 @@
 /**
  * Finds the latest update of a feed. Only requests tell whether an update exists. The search looks ahead at distances 1, 2,
- * 4, 8, then at the next four powers of two, until one is missing, and then divides the gap evenly: logarithmic, with at
- * most LOOK_AHEAD reads under way. `data-formats.md` 4.3: without gaps the result is that of reading 0, 1, 2, ...
+ * 4, 8, then at the next four powers of two, until one is missing, and then divides the gap evenly, with at most LOOK_AHEAD
+ * reads under way. `data-formats.md` 4.3.
  *
- * The end is accepted only when two in a row are missing: a single lost update hides nothing. A slow read counts as missing,
- * but the update after the latest is requested once more, with a longer timeout: a client with a wrong next index would
- * overwrite an update.
+ * The end is accepted only when two in a row are missing. A slow read counts as missing, but the update after the latest is
+ * requested once more, with a longer timeout: a client with a wrong next index would overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';

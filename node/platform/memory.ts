@@ -1,6 +1,6 @@
 /**
  * A node among others in one process. Its owner provides clock, randomness, keys, log and disk; peers are on a network in
- * memory, and only API and chain queries use sockets. Each part can be replaced.
+ * memory, and only API and chain queries use sockets.
  *
  * The owner can control the running node without its help:
  *
@@ -13,7 +13,7 @@
  * - An uncaught error is the node's crash: it is cut, and `onCrash` is called. Errors of unhandled promises count after
  *   `containCrashes`.
  *
- * Nothing of the node keeps the process alive. One platform serves one start.
+ * One platform serves one start.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';

@@ -1,11 +1,9 @@
 /**
  * Subscriptions to a topic of pss or an address of gsoc. A message reaches a subscriber once, although its chunk may come
- * several times. Compat: a Bee delivers each time.
+ * several times; only recent messages are remembered. Compat: a Bee delivers each time.
  *
- * Only recent messages are remembered: a later repetition is delivered again.
- *
- * A held message also reaches those who subscribe shortly after. At a Bee they hear it: it comes by pull syncing, a second
- * after the push, and here at once.
+ * A held message also reaches those who subscribe shortly after: at a Bee they hear it by pull syncing, a second after the
+ * push.
  */
 import type { Clock } from '../../formats/clock.ts';
 

@@ -1,8 +1,7 @@
 /**
- * The store on disk: an LMDB environment, and a file of slots. A resolved write survives `kill -9`, but not a power failure,
- * so no write waits for the disk. With `durability: 'disk'` slots are synced before the transaction that names them, and
- * LMDB's pages before the one that makes them count. Changes of one turn share a transaction, which runs on this thread:
- * cheaper than handing it to another.
+ * The store on disk: an LMDB environment, and a file of slots. A resolved write survives `kill -9`, but not a power failure.
+ * With `durability: 'disk'` slots are synced before the transaction that names them, and LMDB's pages before the one that
+ * makes them count. Changes of one turn share a transaction, which runs on this thread.
  */
 import {
   chmodSync,

@@ -33,7 +33,6 @@ export function readContent(path: string): KnownContent[] {
   return [{ reference, chunks: [...new Set(addresses)] }];
 }
 
-/** @param path of a `ledger.jsonl` @throws HarnessError `USAGE` naming the line */
 export function readLedger(path: string): LedgerEntry[] {
   const entries = ledgerEntries(readLines(path), path);
   if (entries.length === 0) throw new HarnessError('USAGE', `${path}: the ledger is empty`);
@@ -68,7 +67,6 @@ function parsed(line: string): Partial<LedgerEntry> | undefined {
   }
 }
 
-/** Bytes from the seed, on the network and in the ledger. */
 export async function uploadContent<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -92,7 +90,6 @@ export async function uploadContent<T extends ParameterTable>(
   return { reference, chunks };
 }
 
-/** Working nodes without its pin serve it from the network. */
 export async function withoutPin(
   nodes: readonly ClusterNode[],
   reference: string,

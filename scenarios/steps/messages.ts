@@ -54,7 +54,6 @@ export interface OneChunk {
   readonly address: string;
 }
 
-/** No other full node is closer to its only chunk. */
 export function contentOf<T extends ParameterTable>(
   context: ScenarioContext<T>,
   owner: ClusterNode,
@@ -90,7 +89,6 @@ export async function conversations<T extends ParameterTable>(
   return [...Map.groupBy(events, ({ stream }) => stream).values()];
 }
 
-/** A node ends its side once it has dealt with all. */
 export function isOver(conversation: readonly TapEvent[]): boolean {
   return conversation.some(({ kind }) => kind === 'end');
 }

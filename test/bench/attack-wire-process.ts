@@ -1,7 +1,7 @@
 /**
- * One attack on the p2p port of a node, until the time is over or the process is told to end: `node attack-wire-process.ts
- * NAME UNDERLAY NETWORK_ID LIMIT_MS BATCH`. Prints a line of JSON when it has begun, and one with what it has done at the
- * end. Only for nodes that the benchmark started on this machine.
+ * One attack on the p2p port of a node: `node attack-wire-process.ts NAME UNDERLAY NETWORK_ID LIMIT_MS BATCH`. Prints a line
+ * of JSON when it has begun, and one with what it has done at the end. Only for nodes that the benchmark started on this
+ * machine.
  */
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
@@ -115,7 +115,6 @@ interface Attacker {
   readonly peer: Peer;
 }
 
-/** A new identity whenever the last one was thrown out. */
 async function asPeers(atOnce: number, flood: (one: Attacker) => Promise<void>): Promise<void> {
   while (!over.aborted) {
     const host = newHost();
@@ -188,7 +187,6 @@ async function opened(
   }
 }
 
-/** A hundred greetings before the first answer is read, on each stream that a peer may have. */
 async function pings(one: Attacker): Promise<void> {
   await opened(one, PINGPONG.id, async (stream) => {
     for (;;) {

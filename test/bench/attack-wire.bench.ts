@@ -16,7 +16,6 @@ export const name = 'A node of three under attack on its p2p port, round trips o
 
 const SIZE = 4096;
 const PHASE_MS = 3_500;
-/** Between two round trips: the client waits for the node, and does not load it. */
 const PAUSE_MS = 10;
 /** After which the node has taken up the attack. */
 const LEAD_MS = 500;

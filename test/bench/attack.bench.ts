@@ -1,6 +1,6 @@
 /**
- * An honest client beside attackers: it uploads 4 KiB to a node and reads them back, before an attack and while it goes on.
- * Bars: p95 of a round trip within three times the quiet one, memory less than 200 MiB above. `SVCNET_ATTACKS` names rows of
+ * An honest client beside attackers: it uploads 4 KiB and reads them back, before an attack and during it. Bars: p95 of a
+ * round trip within three times the quiet one, memory less than 200 MiB above. `SVCNET_ATTACKS` names rows of
  * `attack/attacks.ts`, separated by commas.
  */
 import { spawn } from 'node:child_process';
@@ -23,7 +23,6 @@ const P95_BAR = 3;
 const MEMORY_BAR_MIB = 200;
 const QUIET_MS = 2000;
 const ATTACKED_MS = 5000;
-/** What an attack has set off ends before the next one. */
 const RECOVERY_MS = 1500;
 /** An attack that is not under way by then is measured nevertheless: its beginning keeps the node busy. */
 const BEGIN_MS = 15_000;
@@ -91,7 +90,6 @@ async function attacked(node: ClusterNode, attack: AttackName): Promise<BenchRes
 }
 
 interface Attacker {
-  /** @throws Error if the attack ended before: the measurement means nothing then */
   end(): Promise<void>;
 }
 

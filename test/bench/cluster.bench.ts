@@ -10,7 +10,6 @@ export const name = 'Start and stop of clusters, from the call until all is usab
 const PROGRAM = join(import.meta.dirname, 'cluster-process.ts');
 /** Fifty processes do not mesh on two cores within their deadline. */
 const SIZES = { process: [5, 20], embedded: [5, 10, 20, 50], docker: [5] } as const;
-/** Only where there is an engine; the image is built before anything is measured. */
 const withDocker = spawnSync('docker', ['version']).status === 0;
 const DRIVERS = withDocker
   ? (['process', 'embedded', 'docker'] as const)
@@ -70,7 +69,6 @@ export async function run(): Promise<BenchResult[]> {
   }
 }
 
-/** The quickest of several: other work of the machine only adds. */
 function least(starts: readonly Started[], of: keyof Started): number {
   return Math.min(...starts.map((start) => start[of]));
 }

@@ -13,7 +13,6 @@ const UPDATE: Chunk = {
   identity: new Uint8Array(32),
 };
 
-/** Compared with asking for one update after another: a read and a round each. */
 export async function run(): Promise<BenchResult[]> {
   const results: BenchResult[] = [];
   for (const length of LENGTHS) {

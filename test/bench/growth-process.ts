@@ -18,7 +18,6 @@ export interface Grown {
   readonly cpuS: number;
   /** Per node, not backed by files. */
   readonly mib: number;
-  /** Per node until it has settled, by the nodes' own count. */
   readonly peers: number;
   readonly streams: number;
   readonly records: number;

@@ -22,7 +22,6 @@ const START_BARS: Readonly<Record<keyof Sizes, Readonly<Record<number, number>>>
 const CPU_EXPONENT_BAR = 1.3;
 /** Up to this size the bar holds. */
 const CPU_EXPONENT_NODES_MAX = 50;
-/** Time for a cluster to start, and for all that follows in its process. */
 const START_LIMIT_MS = 100_000;
 const REST_LIMIT_MS = 180_000;
 

@@ -108,7 +108,6 @@ function speed(phase: string, node: string, ms: number): BenchResult {
   return { name: `${phase}: ${node}`, value: SIZE / 1e6 / (ms / 1000), unit: 'MB/s' };
 }
 
-/** Neither this process nor a node ever holds the file. */
 async function* pieces(): AsyncGenerator<Uint8Array> {
   const random = seededRandom('memory');
   for (let sent = 0; sent < SIZE; sent += PIECE) yield random.bytes(PIECE);

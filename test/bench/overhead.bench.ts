@@ -21,7 +21,6 @@ const SIZE = 8 * 2 ** 20;
 /** In every other one the watched turn comes first: a drift of the machine hits both alike. */
 const PAIRS = 16;
 
-/** It looks at a cluster from the beginning of a turn to its end. */
 type Watcher = (cluster: Cluster, folder: string) => AsyncDisposable | Promise<AsyncDisposable>;
 const WATCHERS: readonly Watcher[] = [scraping, livePage];
 

@@ -6,7 +6,6 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 const TICKS_PER_SECOND = 100;
 const MICROSECONDS_PER_SECOND = 1_000_000;
 
-/** User and system time of these nodes so far, microseconds. */
 export function cpuMicroseconds({ nodes }: Pick<Cluster, 'nodes'>): number {
   return (
     nodes.reduce((sum, { pid }) => sum + (pid === undefined ? 0 : ticksOf(pid)), 0) *

@@ -9,7 +9,6 @@ import type { BenchResult } from './result.ts';
 
 export const name = 'Messages: mining for targets, opening, and the way from sender to subscriber';
 
-/** Rounds of as many chunks as are hashed at once. */
 const ROUNDS = 500;
 /** In bytes: one that leaves room behind it, and the longest. */
 const SIZES = [100, MESSAGE_SIZE_MAX] as const;
@@ -71,7 +70,6 @@ function notOpened(): number {
   return ((clock.monotonic() - startedAt) * 1000) / OPENED;
 }
 
-/** From the request to the subscriber's message, for targets of one byte. */
 async function delivered(): Promise<BenchResult[]> {
   await using net = await Cluster.start({ nodes: 3, seed: 41 });
   const [sender, receiver] = [net.node(0), net.node(1)];
@@ -87,7 +85,6 @@ async function delivered(): Promise<BenchResult[]> {
   return [...spread('sent to heard', times), ...(await besides(sender))];
 }
 
-/** Of requests to a node at rest, and while it mines for three bytes. */
 async function besides(node: ClusterNode): Promise<BenchResult[]> {
   const { reference } = await node.bytes.upload(random.bytes(4096 * 16));
   const asked = async () => {

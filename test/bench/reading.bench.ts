@@ -1,7 +1,6 @@
 /**
- * Reading over the network and nothing else: at a storage radius above 0 a chunk stays with the closest nodes, so a reader
- * without a cache asks for most of a file every time. Figures are per chunk that it asked for: how many it holds itself is a
- * matter of overlays and luck.
+ * Reading over the network alone: at a storage radius above 0 a reader without a cache asks for most of a file every time.
+ * Figures are per chunk that it asked for: how many it holds itself is chance.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -14,7 +14,6 @@ import type { BenchResult } from './result.ts';
 export const name = 'reserve: chunks';
 
 const CHUNKS = 4_096;
-/** The best counts: other processes only ever make a round slower. */
 const ROUNDS = 6;
 /** Puts that are open at the same time. */
 const GROUP = 128;
@@ -22,7 +21,6 @@ const GROUP = 128;
 const PAGE = 250;
 const BINS = 32;
 
-/** Over all chunks; every round has a batch of its own. */
 type Step = (batch: number) => void | Promise<void>;
 
 export async function run(): Promise<BenchResult[]> {
@@ -42,7 +40,6 @@ export async function run(): Promise<BenchResult[]> {
   const durable = await open('durable', 'disk');
   const { reserve } = store;
   const records = store.state('bench');
-  /** Other chunks per round, so that each is new once. */
   const chunks = Array.from({ length: ROUNDS }, (_, round) => newChunks(round));
   const record = new Uint8Array(119);
   let items: ReserveItem[] = [];

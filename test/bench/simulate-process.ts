@@ -10,10 +10,8 @@ export interface Simulated {
   readonly virtualMs: number;
   readonly mib: number;
   readonly peers: number;
-  /** Gossip messages and streams that each node opened, until the rest ends. */
   readonly gossip: number;
   readonly streams: number;
-  /** Virtual seconds per second of the processor, while nobody uses the cluster. */
   readonly restTimes: number;
   /** Until the network has taken it. */
   readonly chunkMs: number;

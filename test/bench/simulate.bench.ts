@@ -97,7 +97,6 @@ function rounded(value: number): string {
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(2)));
 }
 
-/** @throws Error when the page has no place for it */
 function withTable(page: string, table: string): string {
   const [begin, end] = MARKS.map((mark) => page.indexOf(mark));
   if (begin === undefined || end === undefined || begin < 0 || end < begin) {

@@ -1,7 +1,6 @@
 /**
- * A stream of a chunk's size: open, headers, 4.3 KB request, 100 B answer, close on both sides; both ends on one thread,
- * real sockets, noise. Each lever is taken away in turn, and js-libp2p's own node runs the same conversation with its own
- * multiplexer and negotiation.
+ * A stream of a chunk's size (4.3 KB request, 100 B answer) over real sockets and noise, both ends on one thread. Each lever
+ * is taken away in turn, and js-libp2p's own node runs the same conversation.
  */
 import { noise } from '@chainsafe/libp2p-noise';
 import { yamux } from '@chainsafe/libp2p-yamux';

@@ -18,7 +18,6 @@ export const name = 'Traces of 2 MiB through three nodes';
 
 const SIZE = 2 * 2 ** 20;
 const CHUNKS = Math.ceil(SIZE / 4096) * (129 / 128);
-/** In turns, each time another one first: other load hits all alike. */
 const ROUNDS = 9;
 const OFF = 'no traces';
 const WAYS = [

@@ -29,7 +29,6 @@ afterAll(async () => {
   site.close();
 });
 
-/** In every way that a page has. @returns what it learned */
 function attack(page: Page, rpc: string, commands: string): Promise<string[]> {
   const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] });
   return page.evaluate<string[]>(`(async () => {

@@ -78,7 +78,6 @@ const passing = defineScenario({
   },
 });
 
-/** A chunk was never there, and a node is killed. */
 const failing = defineScenario({
   name: 'fails',
   group: 'functional',

@@ -8,7 +8,6 @@ import type { UiDeps } from '../../harness/inspect/live/server.ts';
 
 export interface SyntheticNetwork {
   readonly cluster: UiDeps['cluster'];
-  /** A node taken out has left, one put in has joined. */
   readonly nodes: ObservedNode[];
   readonly tell: (incident: Incident) => void;
 }
@@ -16,7 +15,6 @@ export interface SyntheticNetwork {
 export interface SyntheticOptions {
   readonly nodes: number;
   readonly storageRadius: number;
-  /** Message of one node that does not answer, and every line of each log. */
   readonly hostile?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Two runs take turns with every single upload, so that both see the same machine. What comes at a fixed time of a pair, as
- * scrapes do each second, must not meet the same run every time: that alone made one p90 a fifth higher. So neither uploads
- * while the other begins or ends, and the one that comes first changes with every four uploads and every round.
+ * scrapes do each second, must not meet the same run every time. So neither uploads while the other begins or ends, and the
+ * one that comes first changes with every four uploads and every round.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,7 +12,6 @@ import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { defineScenario } from '../../harness/run/scenario.ts';
 
 export const OPERATION = 'push chunk';
-/** Of each node in one run: enough for its p90. */
 const UPLOADS = 20;
 const MEMBERS = ['before', 'after'] as const;
 export type Member = (typeof MEMBERS)[number];

@@ -115,7 +115,6 @@ function chunkOf(bits: number, random: Random): Uint8Array {
   }
 }
 
-/** It uploads to its peer and to the one behind it. */
 async function traded(driver: 'simulated' | 'process'): Promise<Readonly<Record<string, number>>> {
   const options = { 'refresh-rate': REFRESH_RATE, 'minimum-storage-radius': 2 };
   const nodes = [{ count: NODES, neighbourhoods: NEIGHBOURHOODS, options }];
@@ -152,7 +151,6 @@ test('hops, gossip, cheques and bytes per protocol of a load are those of nodes 
     'hops of pushes': NEAR_CHUNKS + 2 * FAR_CHUNKS,
     'forwarded pushes': FAR_CHUNKS,
     'hops of reads': 2 * READS,
-    // Every node is told of the other peers of its peers.
     'gossiped records': 8,
   });
   expect(simulated['cheques']).toBeGreaterThan(5);

@@ -44,7 +44,6 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** Until the command can tell. @returns the comparison that it printed at its end */
 async function compareRepeats(
   name: string,
   around: Pair['around'],

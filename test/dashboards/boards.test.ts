@@ -169,7 +169,6 @@ describe.each([
       try {
         const empty: string[] = [];
         for (const [every, slow] of other.ranges) {
-          // As Grafana computes them when it knows how often Prometheus scrapes.
           const values = { ...chosen, __rate_interval: `${4 * every}s`, __range: `${60 * every}s` };
           for (const { title, expr } of boards.flatMap(queriesOf)) {
             const seen = await other.api.range(substituted(expr, values), slow, every);

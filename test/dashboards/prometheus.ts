@@ -122,7 +122,6 @@ export async function choices(
   return names.map((each) => filter.exec(each)?.[1] ?? '');
 }
 
-/** As Grafana does. @throws Error for a variable without a value */
 export function substituted(text: string, chosen: Readonly<Record<string, string>>): string {
   return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (_whole, braced?: string, bare?: string) => {
     const name = braced ?? bare ?? '';

@@ -37,7 +37,6 @@ test('promtool accepts the files written by the first container of a compose net
 
 interface AlertCase {
   readonly alert: string;
-  /** In the language of promtool, a value every 10 s. */
   readonly series: Readonly<Record<string, string>>;
   readonly at: string;
   /** Labels of those that fire. */

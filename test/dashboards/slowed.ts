@@ -20,7 +20,6 @@ export interface Slowed {
   readonly stop: () => void;
 }
 
-/** @param everyS seconds between two scrapes; each has its own time in the one Prometheus */
 export async function slowed(
   from: PrometheusApi,
   range: Range,
@@ -66,7 +65,6 @@ export async function slowed(
   return { api: new PrometheusApi(url), ranges, stop: () => void child.kill('SIGKILL') };
 }
 
-/** In the text format of OpenMetrics: by name, the oldest first. */
 function openMetrics(series: readonly Series[], range: Range, ranges: ReadonlyMap<number, Range>): string {
   const oldestFirst = [...ranges].toSorted(([, a], [, b]) => a.start - b.start);
   const byName = series.toSorted(({ metric: a }, { metric: b }) => (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -53,7 +53,6 @@ export const traffic = defineScenario({
   },
 });
 
-/** Reads from the next node. Failures are counted, and the load goes on. */
 async function keepBusy(
   context: Context,
   node: ClusterNode,

@@ -106,11 +106,9 @@ test('everything is labelled, and published only on loopback', async () => {
     expect(Config.Healthcheck?.Test?.[0]).toBe('CMD');
     const bindings = Object.values(HostConfig.PortBindings as Record<string, { HostIp: string }[]>).flat();
     expect(new Set(bindings.map(({ HostIp }) => HostIp))).toEqual(new Set(['127.0.0.1']));
-    // A node has API, debug API and p2p; the chain has JSON-RPC and control.
     expect(bindings).toHaveLength(container === chain ? 2 : 3);
     expect(Mounts.map(({ Type, Destination }) => [Type, Destination])).toEqual([['volume', '/data']]);
   }
-  // Chain and three nodes, a volume each, and the network.
   expect(await leftOf(name)).toHaveLength(9);
 });
 
@@ -231,7 +229,6 @@ test('a node is killed, started, paused, resumed and stopped', async () => {
   await node.resume();
   expect(node.state).toBe('running');
   await node.pause();
-  // A paused node sees the request when it is resumed.
   expect(await node.stop()).toEqual({ forced: false });
   expect(node.state).toBe('stopped');
   await node.start();

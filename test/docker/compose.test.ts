@@ -85,7 +85,6 @@ async function meshed(): Promise<void> {
   await until(
     'the containers are not meshed',
     async (signal) => {
-      // A connection to a container that is gone may stay silent.
       const soon = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
       const lacking = await Promise.all(clients.map((client, node) => lackOf(client, node, soon)));
       const missing = lacking.find((text) => text !== undefined);
@@ -197,7 +196,6 @@ test('a node keeps its data and its position when its container is killed and st
   expect(Buffer.compare(await (clients[4] as NodeClient).bytes.download(reference), data)).toBe(0);
 });
 
-/** Normalised, by the contract; 0 if there is no such batch. */
 async function balanceOf(batch: string): Promise<bigint> {
   const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/config.yaml')) as {
     'postage-stamp-address': string;
@@ -272,7 +270,6 @@ test('the network continues where it was after down and up', async () => {
   await inProject('down');
   await inProject('up', '-d');
   await meshed();
-  // A new network of the same seed would be far below.
   expect((await first.status()).lastSyncedBlock).toBeGreaterThanOrEqual(height);
   expect(await balanceOf(await batchOf(0))).toBeGreaterThan(0n);
   expect(Buffer.compare(await (clients[2] as NodeClient).bytes.download(reference), data)).toBe(0);

@@ -44,7 +44,6 @@ afterAll(() => {
   docker('rmi', image);
 });
 
-/** @returns both streams of the commands @throws Error with them if one fails */
 async function typed(script: string): Promise<string> {
   const command = `exec 2>&1\nset -e\n${SHELL}${script}`;
   const run = ['run', '--rm', ...FLAGS, '--entrypoint', '/bin/sh', image, '-c', command];

@@ -45,7 +45,6 @@ export interface BreakOut {
   readonly temporary: string;
   readonly user: string;
   readonly other: string;
-  /** Of key files, and of files with the chain's token. */
   readonly keys: readonly string[];
 }
 

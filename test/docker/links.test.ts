@@ -94,7 +94,6 @@ test('a link of 1 MB/s passes all of a download, and no more than 1 MB in a seco
   const data = randomBytes(6_000_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
-  // The light node has only one peer to download from.
   await net.node(1).stop();
   const fault = await net.faults.link('node-0', 'node-2', { bandwidth: '1MB/s', oneWay: true });
   const startedAt = performance.now();
@@ -106,7 +105,6 @@ test('a link of 1 MB/s passes all of a download, and no more than 1 MB in a seco
   expect(Buffer.compare(read, data)).toBe(0);
   const bytes = ended?.effect['bytes delayed'] ?? 0;
   expect(bytes).toBeGreaterThan(data.length);
-  // Other work of the machine makes it less: 0.94 MB on an idle one.
   expect(bytes / seconds).toBeLessThan(1_100_000);
 });
 
@@ -154,6 +152,5 @@ test('the loss of the proxy is an incident', async () => {
     Promise.resolve(told.includes('link-proxy died') ? undefined : JSON.stringify(told)),
   );
   forget();
-  // The end of its log goes into the run's error.
   expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
 });

@@ -25,7 +25,6 @@ export const chainPort = CHAIN + shift;
 
 export const PRESET = shift === 0 ? ['--preset', 'factory'] : ['--file', presetFile('moved', chainPort)];
 
-/** Its ports are those of the network under test. @returns its path */
 export function presetFile(name: string, chain: number): string {
   const file = join(folder, `${name}.json`);
   const ports = shift === 0 ? {} : { ports: { first: apiPorts[0], stride: 2, debug: 'free' } };
@@ -38,7 +37,6 @@ export const [queen, payer, payee, reader] = bees as [Bee, Bee, Bee, Bee, Bee];
 /** Coins and tokens of a node may be sent nowhere else. */
 export const WITHDRAWAL = '0xd238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
-/** @throws Error with the output of the command, such as which port is in use */
 export async function startPreset(): Promise<void> {
   const { code, stdout, stderr } = await svcnet('up', ...PRESET, '--json', '--timeout', START_LIMIT);
   if (code !== 0) throw new Error(`the preset has not started: ${stderr}`);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { apiPorts, chainPort, PRESET, presetFile, svcnet } from './kit.ts';
 
-/** @param wants what is to listen there @param has command of what does */
 function inUse(port: number | undefined, wants: string, has: string): RegExp {
   const where = `port ${port} of 127\\.0\\.0\\.1 is in use`;
   return new RegExp(`^error: ${where}: ${wants} wants it, process \\d+ has it \\(${has}\\)$`, 'm');

@@ -8,7 +8,6 @@ import { mutated } from './mutate.ts';
 /** Longest input, bytes: two chunks. */
 export const INPUT_SIZE_MAX = 8_192;
 
-/** Throws an error with a code of the project for a bad input. */
 export type Target = (input: Uint8Array) => unknown;
 
 export interface Random {
@@ -34,7 +33,6 @@ export interface Fuzzed {
   readonly found: readonly Uint8Array[];
 }
 
-/** The target answered with anything but an error of the project. */
 export class CrashError extends Error {
   readonly code = 'FUZZ_CRASH';
   readonly input: Uint8Array;

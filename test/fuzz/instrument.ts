@@ -6,7 +6,6 @@ import { registerHooks } from 'node:module';
 import { MagicString } from 'magic-string';
 import { parseSync } from 'oxc-parser';
 
-/** Some ten times what the parsers and their imports have. */
 const BLOCKS_MAX = 1 << 17;
 const COUNTERS = '__fuzzCounters';
 const OWN_CODE = /\/(node|harness|chain)\/.*\.ts$/;
@@ -14,7 +13,6 @@ const OWN_CODE = /\/(node|harness|chain)\/.*\.ts$/;
 export interface Coverage {
   /** By block, modulo 256. */
   readonly counters: Uint8Array;
-  /** Blocks so far: sources that are loaded later add theirs. */
   readonly size: () => number;
 }
 
@@ -41,7 +39,6 @@ export function instrumentImports(): Coverage {
   return { counters, size: () => Math.min(blocks, BLOCKS_MAX) };
 }
 
-/** @param source TypeScript @param nextBlock number of a new block */
 export function instrumented(source: string, nextBlock: () => number): string {
   const { program, errors } = parseSync('source.ts', source);
   if (errors.length > 0) throw new SyntaxError(`cannot be instrumented: ${errors[0]?.message}`);

@@ -2,7 +2,6 @@ import type { Random } from './fuzzer.ts';
 
 /** Bounds that parsers get wrong. */
 const NUMBERS = [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
-/** Of mutations on top of each other, a power of two. */
 const STEPS_LOG_MAX = 4;
 /** Of what is copied, removed or repeated. */
 const PIECE_MAX = 256;
@@ -21,7 +20,6 @@ const MUTATIONS: readonly Mutation[] = [
   changeDigit,
 ];
 
-/** @param pool at least one @returns at most `sizeMax` bytes, always a copy */
 export function mutated(pool: readonly Uint8Array[], random: Random, sizeMax: number): Uint8Array {
   // The newest ones reached something new.
   const newest = random.below(2) === 0;

@@ -130,7 +130,6 @@ export const TARGETS = {
       for (let at = 0; at < input.length; at += PIECE_SIZE) session.receive(input.slice(at, at + PIECE_SIZE));
       session.end(new Error('over'));
     },
-    // A stream that opens, sends, and ends; a ping; a window update; a farewell.
     seeds: () => [
       Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 7, 7, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0),
       Uint8Array.of(0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 1, 0, 0, 0, 3, 0, 4, 0, 0),
@@ -237,7 +236,6 @@ export const TARGETS = {
       try {
         document = parse(textOf(input), { logLevel: 'error' });
       } catch (cause) {
-        // As for a file: errors of the library become ours.
         if (isYamlError(cause)) throw new HarnessError('DEFINITION_INVALID', String(cause), { cause });
         throw cause;
       }

@@ -1,4 +1,3 @@
-/** Grantees on one side read what the other side protects. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { seededRandom } from '../../formats/random.ts';

@@ -52,7 +52,6 @@ const turn = <T>(list: readonly T[], seed: number): T => list[seed % list.length
 const gnuTar = (root: string, out: string, ...options: string[]) =>
   run('tar', [...options, '-cf', out, '-C', root, '.']);
 
-/** Archives `root` as `out`; with the seed some take turns between their formats. */
 export const ARCHIVERS: Readonly<
   Record<string, (root: string, out: string, seed: number) => Promise<unknown>>
 > = {

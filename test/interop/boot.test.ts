@@ -20,7 +20,6 @@ describeOthers(mode('boot'), '$title', (side) => {
 
   test('nodes come to it, and it has a chequebook, but no batch', async () => {
     const node = boot as ClusterNode;
-    // A node that has other peers first needs no boot node.
     const peers = await eventually(
       'nobody has come to the boot node',
       () => node.client.peers(),

@@ -1,4 +1,3 @@
-/** Our node must answer like the Bee version that it reports. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';

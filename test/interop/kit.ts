@@ -146,7 +146,6 @@ export function forget({ dataDir }: ClusterNode): void {
   }
 }
 
-/** Waits until the answers are as expected; the error says what was seen last. */
 export function eventually<T>(what: string, probe: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
   return until<T>(
     what,

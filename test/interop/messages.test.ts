@@ -69,7 +69,6 @@ describeOthers(option('minimum-storage-radius'), '$title', (side) => {
     'a Bee whose request is answered with an error in the place of its peer asks another one',
     async () => {
       const stateDir = join(folder, 'answered');
-      // A light node stores nothing: it asks for what it reads.
       const light = { ...side.group, mode: 'light' } as const;
       const nodes: GroupInput[] = [{ ...side.group, count: 3 }, light];
       await using net = await Cluster.start({ flavours: side.flavours, nodes, seed: 3, tap: true, stateDir });

@@ -25,7 +25,6 @@ function links(nodes: readonly ClusterNode[]): (readonly [ClusterNode, ClusterNo
   return nodes.flatMap((one, i) => nodes.slice(i + 1).map((other) => [one, other] as const));
 }
 
-/** Refused peers, refused cheques, and complaints of our own nodes. */
 async function expectPeace(net: Cluster): Promise<void> {
   for (const node of net.nodes) {
     expect([node.name, await node.client.blocklist()]).toEqual([node.name, []]);
@@ -92,7 +91,6 @@ describe.each(OTHERS)('$title', (side) => {
       const before = await mirrored(net);
       await Promise.all(net.nodes.map((node) => spend(net, node, 2 * SPENT)));
       await mirrored(net);
-      // Debts of both at the same time need no payment.
       for (const [one, other] of links(net.nodes)) {
         const { sent, received } = await paidWith(one, other, 'timeSettlements');
         if (sent === 0n) await provokeByTime(net, one, other);
@@ -201,7 +199,6 @@ describe.each(OTHERS)('beside $title', (side) => {
       await using net = await startMixed({ side, own: 2, others: 2, seed: 94 });
       const [own, other] = [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode];
       await net.chain.setSwapPrice({ price, deduction });
-      // Ours read it every second, a Bee at its start and every five minutes.
       for (const node of of(side.flavour, net)) {
         await node.stop();
         await node.start();

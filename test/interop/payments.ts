@@ -12,7 +12,6 @@ export const SPENT = 2 ** 20;
 /** On a loaded machine; credit is the public network's. */
 export const SPEND_MS = 300_000;
 export const MINED_MS = 120_000;
-/** On a very slow machine time forgives everything at first. */
 const PROVOKED_MAX = 20;
 
 let turn = 0;

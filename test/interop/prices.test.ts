@@ -13,13 +13,11 @@ import { chequesWith, mirrored, provoke, spend } from './payments.ts';
 /** Token units of one chunk and block: the chain's first price, and the most that its oracle takes. */
 const PRICE = 24_000n;
 const HIGH_PRICE = 4_194_303n;
-/** At the first price; at the other it is seconds. */
 const AN_HOUR_OF_BLOCKS = 3600n;
 const DEPTH = 17;
 /** Word of the contract's answer. */
 const NORMALISED_BALANCE = 4;
 const SIZE = 100_000;
-/** Two purchases, and a price paid in blocks of a second. */
 const STORAGE_MS = 400_000;
 const CHEQUES_MS = 600_000;
 
@@ -33,7 +31,6 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** Every node must show what a chunk would have paid since the beginning. */
   async function priced(price: bigint): Promise<void> {
     await net.chain.setStoragePrice(price);
     const states = () => Promise.all(net.nodes.map(({ client }) => client.chainState()));

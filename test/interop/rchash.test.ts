@@ -1,4 +1,3 @@
-/** Both samples must be the same for the same chunks and anchors. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';

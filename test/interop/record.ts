@@ -1,7 +1,7 @@
 /**
- * `npm run record:conversations`, with SVCNET_BEE_BINARY. Each Bee is in a small network with one own node; a host of this
- * process talks to it in every protocol and lets it talk back. All bytes of every stream after the negotiation go to
- * `test/vectors/conversations.json`; tests replay them without a Bee.
+ * `npm run record:conversations`, with SVCNET_BEE_BINARY. A host of this process talks to each Bee in every protocol and
+ * lets it talk back. All bytes of every stream after the negotiation go to `test/vectors/conversations.json`; tests replay
+ * them.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -132,7 +132,6 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   throw new Error(`${what} did not come`);
 }
 
-/** In both directions, as far as the Bee can be made to use it. */
 async function converse(own: Own, net: Cluster, bee: ClusterNode): Promise<void> {
   const { host, transport } = own;
   const beeOverlay = fromHex(bee.overlay);

@@ -30,7 +30,6 @@ const SLOW_MS = 300_000;
 
 /** A run of thirteen leaves. */
 const SIZE = 12 * 4096 + 7;
-/** Of one leaf, of two, and of more than one run. */
 const SIZES: Readonly<Record<(typeof LEVELS)[number], readonly number[]>> = {
   1: [1, 4097, SIZE, 120 * 4096],
   2: [1, 4097, SIZE, 108 * 4096],
@@ -45,7 +44,6 @@ const CASES = LEVELS.flatMap((level) =>
 );
 
 describe.each(OTHERS)('$title', (side) => {
-  /** Content is made in one; the other gets only part of it. */
   let [net, rest] = [] as unknown as [Cluster, Cluster];
   const sides = () => ({
     ours: [of('svc', net)[0], of('svc', rest)[0]] as [ClusterNode, ClusterNode],

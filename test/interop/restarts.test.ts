@@ -17,7 +17,6 @@ const FILES = 2;
 const RESTART_MS = 300_000;
 /** Between files of a node. */
 const PAUSE_MS = 500;
-/** A look at a file that is not there yet. */
 const READ_MS = 30_000;
 
 interface Kept {

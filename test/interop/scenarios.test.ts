@@ -68,7 +68,6 @@ describe.each(OTHERS)('$title', (side) => {
       const result = await runScenarios({
         planned: planScenarios([scenario], new Map(known as [string, string][])),
         attachTo: net.name,
-        // Per role: the second run uploads nothing that the first has.
         seed: acts === 'svc' ? 1n : 2n,
         stateDir,
         report: join(folder, `${scenario.name} ${acts}`),

@@ -24,7 +24,6 @@ describe.each(OTHERS)('$title', (side) => {
   });
   afterAll(() => net.stop());
 
-  /** The upload goes to a node that does not own the batch. */
   const ways = [
     ['theirs', 'ours', () => [of(side.flavour, net)[0], of('svc', net)[0]] as [ClusterNode, ClusterNode]],
     ['ours', 'theirs', () => [of('svc', net)[0], of(side.flavour, net)[0]] as [ClusterNode, ClusterNode]],

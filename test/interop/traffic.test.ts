@@ -16,7 +16,6 @@ const TRAFFIC_MS = MINUTES * 60_000;
 /** Credit allows about 14 chunks a second on a link: such files keep links busy without waiting. */
 const SIZE_MAX = 120_000;
 const READERS = 2;
-/** For a round that starts at the end, on a loaded machine. */
 const GRACE_MS = 300_000;
 /** Either implementation logs it at debug. */
 const BROKEN_STREAM = /"handle protocol failed"|stream failed/;
@@ -65,7 +64,6 @@ describe.each(OTHERS)('$title', (side) => {
   });
 });
 
-/** Read at once by two others, one of each implementation. */
 async function exchange(net: Cluster, random: SeededRandom, turn: number): Promise<void> {
   const data = random.bytes(1 + random.below(SIZE_MAX));
   const uploader = net.node(turn % net.nodes.length);

@@ -9,7 +9,6 @@ import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
 
 const SEED = 62n;
 const RUN_MS = 300_000;
-/** Versions that a Bee does not speak, and light nodes. */
 const NOT_ITS_OWN =
   /^the node (does not speak (handshake 1[45]\.0\.0|\/swarm\/pullsync\/2\.0\.0\/pullsync)|is a full node)$/;
 

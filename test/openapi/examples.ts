@@ -20,7 +20,6 @@ export interface Document {
 interface Examples {
   /** By the name of a parameter. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** For operations that match, before the general ones; a body as well. */
   readonly of: readonly {
     readonly operation: RegExp;
     readonly parameters?: Readonly<Record<string, unknown>>;
@@ -35,12 +34,10 @@ const PUBLIC_KEY = '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16
 const OWNER = createSigner(new Uint8Array(32).fill(1));
 const TOPIC = new Uint8Array(32).fill(2);
 const FILE_NAME = 'example.txt';
-/** Token units for a chunk: some days, also after a dilution. */
 const AMOUNT = 10_000_000_000n;
 const DEPTH = 17;
 const STAKE = 10n ** 17n;
 
-/** Makes what the first node needs, and tells how to ask for it. */
 export async function examplesOf({ nodes }: Cluster): Promise<Examples> {
   const [node, peer] = nodes as readonly [ClusterNode, ClusterNode];
   const { reference, tag = 1 } = await node.bytes.upload('an example');

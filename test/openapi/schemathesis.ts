@@ -1,7 +1,7 @@
 /**
  * All phases, bounded in time, against a node of ours in either dialect, with its own document and examples of what it has.
- * Every answer passes through this program: no request may cause a status from 500 on, except those of the operation's row
- * with its message, and few operations may only refuse.
+ * No request may cause a status from 500 on, except those of the operation's row with its message, and few operations may
+ * only refuse.
  *
  * Usage: node test/openapi/schemathesis.ts [PROGRAM-OF-SCHEMATHESIS] [SECONDS-PER-DIALECT]
  */
@@ -22,7 +22,6 @@ import { type Document, examplesOf, give, WITHDRAWAL_ADDRESS } from './examples.
 
 const CHECKS = 'status_code_conformance,content_type_conformance,response_schema_conformance';
 const SECONDS_DEFAULT = 40;
-/** For what comes before its time begins, and for its last request. */
 const GRACE_SECONDS = 180;
 /** They would change or end the tested node, or never answer. */
 const LEFT_OUT = /^\/(connect|peers\/\{|loggers\/\{exp\}\/|rchash|chunks\/stream)|subscribe/;

@@ -7,7 +7,6 @@ import type { Session } from './terminal.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** Shown instead of the temporary folder. */
 const SHOWN_FOLDER = '/home/ada/net';
-/** How far a step is, on a machine where it takes longer. */
 const UNFINISHED = /^ *… .*\n/gm;
 
 interface Recording {
@@ -53,7 +52,6 @@ export async function played({ commands, after }: Recording, folder: string): Pr
   return sessions;
 }
 
-/** @returns both streams in the order of writing: failing commands are shown, too */
 function shell(command: string, folder: string): Promise<string> {
   const svcnet = `"${process.execPath}" "${CLI}"`;
   const env = { ...process.env, SVCNET_STATE: join(folder, '.svcnet') };

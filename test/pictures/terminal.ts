@@ -1,7 +1,6 @@
 const LINE_PX = 18;
 const COLUMN_PX = 7.9;
 const MARGIN_PX = 16;
-/** Longer lines go on in the next row, after a word if possible. */
 const COLUMNS = 112;
 const ROW = new RegExp(`.{1,${COLUMNS}}(?= |$)|.{1,${COLUMNS}}`, 'gu');
 

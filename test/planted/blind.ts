@@ -92,7 +92,6 @@ const UPDATING = [
   '--set=sizes=4096',
 ] as const;
 
-/** Rule breakers come and go; what is read is not everywhere yet. */
 const LYING = [
   ROUND_TRIP,
   '--nodes=5',
@@ -104,7 +103,6 @@ const LYING = [
   '--set=pace=500ms',
 ] as const;
 
-/** Disks tear confirmed chunks, and nodes read without a cache. */
 const CUTTING = [
   ROUND_TRIP,
   '--nodes=5',

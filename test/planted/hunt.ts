@@ -79,7 +79,6 @@ export interface Sighting {
   readonly seed: number;
   /** Processor time until it was found. */
   readonly findMs: number;
-  /** False conditions, or why the run broke down; none: no run failed. */
   readonly why: readonly string[];
 }
 
@@ -88,7 +87,6 @@ export interface SightOptions extends Required<Pick<HuntOptions, 'bug' | 'stateD
   readonly settings?: readonly string[];
 }
 
-/** With the shipped storm; only found. @throws Error if the run fails without the bug, too */
 export async function sight({
   bug,
   stateDir,
@@ -131,7 +129,6 @@ function runOf(
   return ['run', ...scenario, ...run];
 }
 
-/** @throws Error if the node as it is fails, too */
 async function expectInnocent(
   scenario: readonly string[],
   { seed, folder, stateDir }: { readonly seed: number; readonly folder: string; readonly stateDir: string },

@@ -22,7 +22,6 @@ export function edited(source: string, { file, from, to }: Edit): string {
   return parts.join(to);
 }
 
-/** What this process loads from now on has these changes. */
 export function plant(edits: readonly Edit[]): void {
   const byUrl = Map.groupBy(edits, ({ file }) => pathToFileURL(join(NODE, file)).href);
   registerHooks({

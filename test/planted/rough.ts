@@ -204,7 +204,6 @@ async function undisturbed<T>(
     return await answered(work, context, underWay === true ? [503, 404] : [503]);
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
-    // A kill under way has been written down by then.
     await cluster.clock.sleep(DOWN_MS, signal);
     if (changesOf(cluster.nodes) === before)
       load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });

@@ -1,4 +1,3 @@
-/** Commands as commander knows them, in the order of `--help`. */
 import type { Argument, Command, Option } from 'commander';
 import { commandLine } from '../../harness/commands/command-line.ts';
 import { faultProgram } from '../../harness/commands/fault.ts';
@@ -21,7 +20,6 @@ export async function commandsPage(): Promise<string> {
   );
 }
 
-/** With the kinds of faults, which are loaded only when one is asked for. */
 export async function wholeCommandLine(): Promise<Command> {
   const program = await commandLine(() => Promise.resolve());
   const fault = program.commands.find((command) => command.name() === 'fault');

@@ -6,7 +6,6 @@ import { code, page, table } from './markdown.ts';
 
 const MACHINE_FAULTS = '`--machine-faults`';
 
-/** What a cluster must have been started with, or run on. */
 const NEEDS: Readonly<Partial<Record<Capability, string>>> = {
   linkFaults: '`--link-faults`',
   tap: '`--tap`',

@@ -5,7 +5,6 @@ export interface Source {
   readonly path: string;
   readonly text: string;
   readonly body: readonly Statement[];
-  /** Right before a place, with its line break; else nothing. */
   docBefore(start: number): string;
 }
 

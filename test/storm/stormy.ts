@@ -20,7 +20,6 @@ interface Least {
   readonly beforeKills?: number;
 }
 
-/** @param definition of the cluster @param set parameters of the storm */
 export async function losesNothing(
   definition: { readonly driver: StartingDriver; readonly nodes?: number },
   set: Readonly<Record<string, string>>,

@@ -11,7 +11,6 @@ Runs test files again and again, and tells which tests failed how often.
 
 Exits with 0 when all runs are green, 1 when one failed, 2 for wrong arguments. Ctrl-C ends it with what it has seen until then.`;
 
-/** @returns undefined for help @throws Error that says what is wrong */
 export function optionsOf(args: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -74,7 +73,6 @@ export function flakesOf(runs: readonly Failures[]) {
   });
 }
 
-/** @returns the share of red runs, and a line per failed test, the most frequent first */
 export function summaryOf(runs: readonly Failures[]): string {
   const red = runs.filter(({ size }) => size > 0).length;
   const share = runs.length === 0 ? '' : ` (${((100 * red) / runs.length).toFixed(0)} %)`;

@@ -36,7 +36,6 @@ function allowances(rows: readonly string[][]): Allowance[] {
   }));
 }
 
-/** Of the one table whose first column has this heading. */
 function rowsOf(heading: string): string[][] {
   const lines = PAGE.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));

@@ -15,7 +15,6 @@ export interface SourceFile {
   /** From the root of the repository, with `/`. */
   readonly path: string;
   readonly text: string;
-  /** Paths of the same kind; imports of types and dynamic ones are among them. */
   readonly imports: readonly string[];
 }
 

@@ -126,7 +126,6 @@ function unused(rows: ReturnType<typeof topLevel>, used: ReadonlySet<string>): s
   );
 }
 
-/** What lies directly in a folder: files, and folders with `/` at their end. */
 function entriesOf(folder: string): string[] {
   const inside = files
     .filter(({ path }) => path.startsWith(folder))

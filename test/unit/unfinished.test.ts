@@ -9,7 +9,6 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const SUITE = join(ROOT, 'test/suite');
 
-/** @param files of tests by name @param stopAt once it has printed this */
 async function run(files: Readonly<Record<string, string>>, stopAt?: string) {
   const folder = temporaryFolder('svcnet-unfinished');
   const [setup, unfinished] = ['patience.ts', 'unfinished.ts'].map((name) =>

@@ -1,8 +1,8 @@
 /**
- * Who changes a running cluster. Changes to the record follow each other: each starts from what the one before has written.
- * Nobody else may upgrade, start, change or remove a node that is being upgraded, or save its cluster; nor start or change
- * nodes of a cluster while it is saved. A file exists for each node being added until it is recorded: that of a dead process
- * says what it left, see `endAbandoned`.
+ * Who changes a running cluster. Each change to the record starts from what the one before has written. Nobody else may
+ * upgrade, start, change or remove a node that is being upgraded, or save its cluster; nor start or change nodes of a
+ * cluster while it is saved. A file exists for each node being added until it is recorded: that of a dead process says what
+ * it left, see `endAbandoned`.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -4,7 +4,6 @@ import type { Exchange } from '../row.ts';
 const LINES_MAX = 40;
 const BYTES_SHOWN = 48;
 
-/** Lines of both sides; an exchange begins where the checker speaks again. */
 export class Transcript {
   readonly #record: (exchange: Exchange) => void;
   #sent: string[] = [];

@@ -1,8 +1,7 @@
 /**
  * A power cut loses all or part of what a disk has not synced. Of the index, the first transactions survive; slots reach the
- * disk in any order, by sector. With `durability: disk` a node syncs slots, then index, before it confirms: only the current
- * transaction is not synced. Otherwise the system writes back what is half a minute old. What was written before the last
- * start counts as synced.
+ * disk in any order, by sector. With `durability: disk` only the current transaction is not synced. Otherwise the system
+ * writes back what is half a minute old. What was written before the last start counts as synced.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';

@@ -15,7 +15,6 @@ export interface Wipe {
   readonly text: string;
 }
 
-/** Who has the chunk at the run's end, as its record tells. */
 export interface Fate {
   /** Of nodes that had it, oldest first. */
   readonly wipes: readonly Wipe[];

@@ -1,11 +1,10 @@
 /**
- * How far apart two sets of measurements are, and how certain that is. Random draws use a fixed seed: the same runs always
- * give the same answer.
+ * How far apart two sets of measurements are, and how certain that is. Random draws use a fixed seed.
  * - Repeated runs: Student's t interval of the mean logarithm of the ratio, a tenth of the runs trimmed at either end (Tukey
- *   and McLaughlin 1963): one disturbed run does not decide. For pairs in either order, the effect of the order is removed
- *   first (a two-period crossover: Hills and Armitage 1979).
+ *   and McLaughlin 1963). For pairs in either order, the effect of the order is removed first (a two-period crossover: Hills
+ *   and Armitage 1979).
  * - Single runs: seconds of one run depend on each other, so blocks of seconds are resampled (circular block bootstrap,
- *   Politis and Romano 1992). Variation between runs, which one run cannot show, is added as a fixed floor.
+ *   Politis and Romano 1992). Variation between runs is added as a fixed floor.
  * - Shares of errors: Newcombe's interval of a difference (1998, method 10), which holds for shares of zero.
  */
 

@@ -2,7 +2,6 @@ import { element } from '../base/dom.ts';
 import { clock, duration } from '../base/format.ts';
 import type { ChartFrame, ChartMark } from './chart-data.ts';
 
-/** Of stacked bars; more at once are drawn over each other. */
 const ROWS_MAX = 6;
 const PERCENT_MIN = 0.4;
 

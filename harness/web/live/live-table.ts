@@ -20,7 +20,6 @@ export class LiveTable {
   readonly #body = element('tbody');
   readonly #rows = new Map<string, HTMLTableRowElement>();
 
-  /** @param onOpen makes each row's first cell a button; called with the row's key */
   constructor(caption: string, columns: readonly Column[], onOpen?: (key: string) => void) {
     this.#columns = columns;
     this.#onOpen = onOpen;

@@ -30,7 +30,6 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
-/** Sum of a shared process and of nodes with their own. */
 function together(shared: number | null | undefined, own: number | null): number | null {
   return shared === null || shared === undefined ? own : shared + (own ?? 0);
 }

@@ -107,7 +107,6 @@ export interface RingDrawing {
   /** Of the nodes' circle. */
   readonly radius: number;
   readonly areas: readonly DrawnArea[];
-  /** To nodes drawn elsewhere than their overlay, so that they cover no other. */
   readonly leaders: string;
   /** As they are painted. */
   readonly links: readonly DrawnLinks[];

@@ -51,7 +51,6 @@ export class Ring {
     new ResizeObserver(() => this.update()).observe(this.root);
   }
 
-  /** Draws once before the next frame, however often it is called. */
   update(): void {
     if (this.#dirty) return;
     this.#dirty = true;
@@ -66,7 +65,6 @@ export class Ring {
     this.update();
   }
 
-  /** @param from,to places of nodes @returns undefined before the first drawing */
   curve(from: number, to: number): Curve | undefined {
     const { nodes, centre } = this.#drawing ?? {};
     const [a, b] = [nodes?.[from], nodes?.[to]];

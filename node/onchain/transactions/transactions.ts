@@ -1,7 +1,6 @@
 /**
  * Sends transactions: one nonce sequence, one at a time. `node-behaviour.md` 7.1. A transaction is recorded before it is
- * sent, and what is recorded is sent again after a crash, a drop or a reorganisation. After a crash, an unsent transaction
- * cannot be told from one whose answer was lost; resending is right for both, because the nonce lets it happen once. So no
+ * sent, and what is recorded is sent again after a crash, a drop or a reorganisation: its nonce lets it happen once. So no
  * nonce of a stored transaction is reused, except by `cancel`. An operation that must not happen twice notes its hash in
  * `beforeSend`, and continues with `find` and `wait`.
  */

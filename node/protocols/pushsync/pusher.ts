@@ -1,8 +1,7 @@
 /**
  * Pushes what this node uploads: chunks waiting in the store (deferred), in upload order, and those that an upload hands
- * over (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4. A pass walks the store's waiting
- * chunks and skips those being pushed and those whose neighbourhood takes nothing (`pauses.ts`). Failed ones wait for the
- * next pass, after an upload or a pause. After a crash the first pass is the recovery.
+ * over (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4. A pass skips chunks being pushed and
+ * those whose neighbourhood takes nothing (`pauses.ts`). Failed ones wait for the next pass, after an upload or a pause.
  */
 
 import { addressPrefix } from '../../../formats/chunk/address.ts';

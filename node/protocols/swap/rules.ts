@@ -55,9 +55,8 @@ export interface Doubt {
 
 /**
  * The increase that pays a debt, before any deduction; 0 when the last cheque is shown again. A cheque in doubt is
- * subtracted: with it the new one is worth the debt, taken or not. If it is worth more than the debt, it is shown again. So
- * a creditor that takes cheques and denies it is paid at most once. The receiver accepts no increase below the price of one
- * accounting unit.
+ * subtracted: with it the new one is worth the debt, taken or not. If it is worth more than the debt, it is shown again. The
+ * receiver accepts no increase below the price of one accounting unit.
  * @param amount accounting units @param doubt without deductions
  */
 export function increaseFor(amount: bigint, exchangeRate: bigint, doubt: Doubt): bigint {

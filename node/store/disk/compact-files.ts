@@ -1,8 +1,7 @@
 /**
  * Returns a store's unused space to the disk: moves the chunks of the last slots into free ones, truncates the slot file,
- * and copies the index without empty pages. A power cut loses nothing, and the next run does the rest: a chunk's new slot is
- * synced before the commit that names it; slots leave the count before the file is truncated; the index copy is synced
- * before it gets its name.
+ * and copies the index without empty pages. A power cut loses nothing: a chunk's new slot is synced before the commit that
+ * names it; slots leave the count before the file is truncated; the index copy is synced before it gets its name.
  */
 import { statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';

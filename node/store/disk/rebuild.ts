@@ -1,8 +1,7 @@
 /**
  * Rebuilds an index from the readable part of the old one and from the slots. Old records stay; counters, bins, batch
  * indexes and free slots are derived again. A chunk without record is found in its slot; of several, the newest stamp
- * counts. Released chunks may lie in slots too, so an unreferenced chunk comes back only where such records were damaged: an
- * uploaded one is pushed again, a reserve chunk returns.
+ * counts. Released chunks may lie in slots too, so an unreferenced chunk comes back only where such records were damaged.
  */
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';

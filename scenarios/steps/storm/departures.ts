@@ -1,7 +1,7 @@
 /**
  * Nodes that leave a storm for good, lose their data, or break rules. A receipt says that its node has stored the chunk; the
- * neighbours pull it a little later. A node that leaves in between takes the chunk with it, in every network of this
- * protocol. A dishonest node's receipt promises nothing.
+ * neighbours pull it a little later. A node that leaves in between takes the chunk with it. A dishonest node's receipt
+ * promises nothing.
  */
 import { type Diagnosis, diagnose, fromHex, isHonest, type Loss, rankStorers } from 'svcnet/scenario';
 import { heldByNobody, storers } from '../presence.ts';

@@ -1,6 +1,6 @@
 /**
- * Attacks on a node, each in a process that is ended when the attack is over. An attack resolves when it is under way; it
- * goes on until the process ends, and takes up again whatever the node refuses or cuts off.
+ * Attacks on a node, each in a process of its own. An attack resolves when it is under way; it goes on until the process
+ * ends, and takes up again whatever the node refuses or cuts off.
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -64,7 +64,6 @@ async function slowUploads({ api, batch }: Target): Promise<void> {
   });
 }
 
-/** Nested quantifiers and back-references, and the largest that RE2 takes. */
 async function expressions({ api }: Target): Promise<void> {
   const texts = ['((.|.)*)*#', '(a+)+$', String.raw`(n|o|d|e)*\1\1\1#`, String.raw`\pL{20}.*(\w+\s?)*$`];
   // Without padding it would be refused before anything is matched.
@@ -123,7 +122,6 @@ async function stored({ api, batch }: Target, body: Uint8Array): Promise<string>
   }
 }
 
-/** Keeps that many open, and says what `begin` says on each. */
 async function connections(count: number, api: string, begin: (socket: Socket) => void): Promise<void> {
   const { hostname: host, port } = new URL(api);
   const open = () => {

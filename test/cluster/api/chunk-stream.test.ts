@@ -147,7 +147,6 @@ describe('with a tag', () => {
   });
 });
 
-/** swarm: a stream without a batch, whose chunks carry their own stamps. */
 async function openStamped(url: string, query = ''): Promise<Stream> {
   return openWith(`${url}${query}`, {});
 }

@@ -34,7 +34,6 @@ function uploadHead(length: number, deferred = true): string {
   return `POST /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nsvc-postage-batch-id: ${BATCH}\r\nsvc-tag: 1\r\nsvc-deferred-upload: ${deferred}\r\nContent-Length: ${length}\r\n\r\n`;
 }
 
-/** A file of 64 MiB in three chunks: all leaves are the same. */
 function largeFile(): { reference: string; chunks: Chunk[]; size: number } {
   const leaf = makeCac(BigInt(CHUNK_PAYLOAD_SIZE), new Uint8Array(CHUNK_PAYLOAD_SIZE).fill(1));
   const above = (child: Chunk, span: number) =>

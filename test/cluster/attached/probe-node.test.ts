@@ -17,7 +17,6 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** @returns URL of a server that answers 404 for all other paths */
 async function endpoint(answers: Answers): Promise<string> {
   const server = createServer(({ url = '' }, response) => {
     const answer = answers[url];

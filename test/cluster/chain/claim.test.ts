@@ -21,7 +21,6 @@ interface Play {
   seed?: string;
 }
 
-/** In the blocks of the vectors, then with their seed. */
 async function play(options: Play = {}) {
   const { seed = scenario.seed, ...part } = options;
   const parts = [{ from: player, ...part }];

@@ -212,7 +212,6 @@ describe('the draw among three players', () => {
 
 test('the depth of a winner limits the next rounds, by one less each round', async () => {
   const { rpc } = net.current;
-  // As left by the claim of a winner at depth 3 in round 3.
   const depthWord = toBeHex((3n << 160n) | BigInt(player.address), 32);
   await rpc.call('anvil_setStorageAt', game().address, toBeHex(BigInt(winnerSlot()) + 1n, 32), depthWord);
   expect(await net.current.view(game(), 'winner')).toMatchObject({ 1: player.address, 2: 3n });

@@ -238,10 +238,7 @@ function reason(data: unknown): string {
   throw new Error(`unknown reason ${data}`);
 }
 
-/**
- * Resets the network to its start after each test of the file.
- * @param prepare what all tests of the file build on
- */
+/** Resets the network to its start after each test of the file. */
 export function useNetwork(
   prepare: (network: Network) => Promise<void> = async () => {},
   options: Partial<LocalChainOptions> = {},

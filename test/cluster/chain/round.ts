@@ -1,4 +1,3 @@
-/** Rounds of the redistribution game, in the blocks of the vectors. */
 import { MaxUint256, toBeHex, type Wallet } from 'ethers';
 import { beforeAll } from 'vitest';
 import { compileSources } from '../../../chain/compile.ts';
@@ -78,7 +77,6 @@ export async function stakeAll(network: Network, parts: readonly Part[]): Promis
   return overlays;
 }
 
-/** One block after the other, from the vectors' block on. */
 export async function commitAll(network: Network, parts: readonly Part[]): Promise<Receipt[]> {
   await network.before(setup.blocks.commit);
   const receipts: Receipt[] = [];

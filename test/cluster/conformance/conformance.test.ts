@@ -16,7 +16,6 @@ const RUN_MS = 180_000;
 let net: Cluster;
 beforeAll(async () => {
   net = await Cluster.start({
-    // The full nodes speak all that a row asks for.
     nodes: [
       { count: 2, options: { 'pullsync-v2-enable': true } },
       { mode: 'light', count: 1 },

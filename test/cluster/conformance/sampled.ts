@@ -11,7 +11,6 @@ const ROUND_BLOCKS = 152;
 /** A Bee reports a new round only with a new phase. */
 const TIMEOUT_MS = 180_000;
 
-/** Waits until all full nodes hold everything, and lets two rounds pass. */
 export async function sampled(net: Cluster): Promise<void> {
   const nodes = net.nodes.filter(({ mode }) => mode === 'full');
   for (const node of nodes) await node.bytes.upload(bytesOf(`sampled of ${node.name}`, SIZE));

@@ -61,7 +61,6 @@ export interface Wrong extends Habits {
   readonly alterations?: readonly Alteration[];
   readonly anyStamp?: boolean;
   readonly anyCheque?: boolean;
-  /** Signs what is wrong, where that is signed; default: any. */
   readonly key?: Uint8Array;
   readonly otherKey?: boolean;
 }
@@ -435,7 +434,6 @@ export const WRONG_PEERS: readonly {
   },
 ];
 
-/** No peer here accepts the cheques of the pretended account. */
 export const NOT_PAID_FOR: readonly string[] = ['swap cheque'];
 
 function alteredSynAck(change: (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>) {

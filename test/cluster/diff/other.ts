@@ -17,7 +17,6 @@ const CHANGES: Readonly<Record<string, readonly Edit[]>> = {
   none: [],
   // A multiple of the unit of prices.
   retrieval: [served('retrieval', '10_000n')],
-  // What it asks for pushes, what it pays, and what time forgives its peers.
   prices: [
     served('pushsync', '1n'),
     {

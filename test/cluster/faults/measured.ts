@@ -15,7 +15,6 @@ export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   memory: 'test/docker/cluster.test.ts',
 };
 
-/** @param history all faults begun by the tests of a file; the last test calls this */
 export function everyKindMeasured(history: readonly Fault[], ...layers: readonly FaultLayer[]): void {
   const kinds = FAULT_KINDS.filter(({ layer }) => layers.includes(layer)).map(({ name }) => name);
   const measured = new Set(history.filter(hadEffect).map(({ kind }) => kind));

@@ -113,7 +113,6 @@ test('a storm with arrivals and departures of its schedule, and with drawn ones,
   const { scenarios } = JSON.parse(stdout) as { scenarios: readonly { readonly error?: string }[] };
   expect(scenarios[0]?.error).toBeUndefined();
   expect(code, stderr).toBe(0);
-  // A node that is to be killed after its departure is left alone.
   for (const text of ['adds 1 node in 01', 'adds 1 node for good', 'removes node-1 for good']) {
     expect(stdout).toContain(`"text": "${text} (`);
   }

@@ -17,7 +17,6 @@ import { expectRead, use } from './used.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
-  // The last one opened knows the cluster as it is.
   for (const net of opened.splice(0).toReversed()) await net.stop();
 });
 

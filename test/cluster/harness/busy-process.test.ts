@@ -21,7 +21,6 @@ const CALLS = fileURLToPath(new URL('../../../harness/base/calls.ts', import.met
 /** More than the queue of a listening socket takes. */
 const MANY = 600;
 
-/** From a call of `stand` until the file is there. */
 const PROGRAM = `
   import { existsSync } from 'node:fs';
   import { serveCalls } from ${JSON.stringify(CALLS)};
@@ -60,7 +59,6 @@ async function busyProcess() {
   return { child, pid, port, call, standing, goOn: () => writeFileSync(until, '') };
 }
 
-/** What undici says of a port until the test has finished. */
 function heard(what: 'client:beforeConnect' | 'request:create', port: number): readonly object[] {
   const messages: object[] = [];
   const channel = `undici:${what}`;

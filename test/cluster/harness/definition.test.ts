@@ -32,7 +32,6 @@ test('nodes of a cluster in the swarm dialect speak it, and so do their clients,
 });
 
 test('nodes with given keys own their accounts, batches and chequebooks', async () => {
-  // Account of the usual development mnemonic, as shown by every tool.
   const keys = ['0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba'];
   await using net = await start({ nodes: [{ count: 1 }, { keys }] });
   const [other, node] = net.nodes;
@@ -47,7 +46,6 @@ test('nodes with given keys own their accounts, batches and chequebooks', async 
   expect((await other?.bytes.download(reference ?? ''))?.length).toBe(5000);
 });
 
-/** Names of the peers that each node says it has. */
 async function peersOf(net: Cluster): Promise<string[][]> {
   const names = new Map(net.nodes.map(({ overlay, name }) => [overlay, name]));
   return Promise.all(

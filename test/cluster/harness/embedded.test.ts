@@ -332,7 +332,6 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
         '--json',
       );
       const { nodes } = JSON.parse(stdout) as { nodes: { api: string; pid: number }[] };
-      // The one process of all nodes, or the first node; and the chain.
       const first = processOf(nodes[0]?.pid ?? 0);
       process.kill(first?.pid ?? 0, 'SIGKILL');
       const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));

@@ -5,7 +5,6 @@ import { beforeEach, expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const LIBRARY = new URL('../../../harness/index.ts', import.meta.url).href;
-/** Far more than the programs take; ends those that go on. */
 const LIMIT_MS = 300_000;
 
 let folder: string;

@@ -25,7 +25,6 @@ afterAll(() => net.stop());
 
 const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
-/** The node does not own the batch. @returns its reference */
 async function uploadStamped(batch: string, key: Uint8Array, text: string): Promise<string> {
   const client = new Bee(net.node(2).api);
   const envelope = Stamper.fromBlank(key, batch, DEPTH).stamp(await MerkleTree.root(Buffer.from(text)));

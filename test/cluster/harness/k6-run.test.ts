@@ -9,7 +9,6 @@ let folder: string;
 
 beforeEach(() => void (folder = temporaryFolder('k6-run')));
 
-/** @param work lines of shell; `$out` is the file of the console */
 async function run(
   work: string,
   signal: AbortSignal = new AbortController().signal,
@@ -40,7 +39,6 @@ async function run(
 test('lines and words of an earlier load into the same folder do not count for this one', async () => {
   writeFileSync(join(folder, 'console.log'), 'earlier\n');
   writeFileSync(join(folder, 'k6.log'), 'earlier words\n');
-  // A process that is alive and must not be ended.
   writeFileSync(join(folder, 'k6.pid'), `${process.ppid}\n`);
   expect(await run('echo first >>"$out"; echo words; sleep 0.5; echo last >>"$out"; exit 99')).toEqual([
     'first',

@@ -25,7 +25,6 @@ async function start(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** A node that cannot get it answers within its own limits. */
 async function has(cluster: Cluster, node: number, reference: string): Promise<boolean> {
   const [outcome] = await Promise.allSettled([cluster.node(node).bytes.download(reference)]);
   return outcome.status === 'fulfilled';

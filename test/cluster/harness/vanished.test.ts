@@ -29,7 +29,6 @@ test('nodes, their holder, chain and link proxy of a removed folder end, those o
   const doomed = await Cluster.start({ ...options, name: 'doomed', tap: true, machineFaults: true });
   const kept = await Cluster.start({ ...options, name: 'kept' });
   const [ending, staying] = ['doomed', 'kept'].map((name) => processesOf(stateDir, name));
-  // Chain, Anvil, its guard, link proxy and nodes; the other has no proxy.
   expect([ending?.length, staying?.length]).toEqual([6, 5]);
   const held = await Cluster.start({ ...options, name: 'held', driver: 'embedded' });
   const holding = processesOf(stateDir, 'held');

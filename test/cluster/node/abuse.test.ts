@@ -62,7 +62,6 @@ function ending(socket: Socket): Promise<void> {
   });
 }
 
-/** Until the node closes, or until nothing more can arrive. */
 async function answerTo(door: 'api' | 'p2p', request: string | Uint8Array): Promise<string> {
   const socket = await open(door);
   const pieces: Buffer[] = [];
@@ -269,7 +268,6 @@ describe('a client that disappears in the middle of an upload', () => {
       }
       await recovered();
     };
-    // The first rounds make the process as large as uploads need.
     await vanishTimes(20);
     const before = residentBytes(pid);
     await vanishTimes(40);

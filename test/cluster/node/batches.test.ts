@@ -201,7 +201,6 @@ test('a new price changes the remaining time of every batch', async () => {
   await setPrice(net, node, 24_000n);
 });
 
-/** Three chunks share a bucket; the first and last of them are to be stamped. */
 async function threeInOneBucket() {
   for (let i = 0; ; i++) {
     const body = bytesOf(`wraps ${i}`, 1200 * 4096);

@@ -107,7 +107,6 @@ describe('a web page', () => {
     const { chequebook } = await possessions();
     expect((await http(net.node(0), '/chequebook/withdraw?amount=1', { method: 'POST' })).status).toBe(201);
     expect(await subscribes({})).toBe(101);
-    // The tests that follow compare with what the node has then.
     await eventually('the chequebook has not paid out', async () => {
       const now = (await possessions()).chequebook;
       return now === chequebook ? `it has ${now}` : undefined;

@@ -25,7 +25,6 @@ export function stateFolder(): string {
   return folder;
 }
 
-/** Restarts one of our nodes in the dialect of the public network. */
 export async function speakSwarm(node: ClusterNode): Promise<void> {
   await node.stop();
   const file = join(node.dataDir, 'config.yaml');
@@ -34,7 +33,6 @@ export async function speakSwarm(node: ClusterNode): Promise<void> {
   await node.start();
 }
 
-/** The same bytes for the same name, on every machine. */
 export function bytesOf(name: string, length: number): Uint8Array {
   const key = createHash('sha256').update(name).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
@@ -104,7 +102,6 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** Waits until `look` returns nothing; its last result is in the failure. */
 export function eventually(
   what: string,
   probe: () => Promise<string | undefined>,
@@ -121,7 +118,6 @@ export function eventually(
   );
 }
 
-/** Waits in the time of a cluster. @param cluster which may not have started yet */
 export function eventuallyIn(cluster: () => Pick<Cluster, 'clock'>) {
   return (what: string, probe: () => Promise<string | undefined>, timeoutMs = EVENTUALLY_MS) =>
     eventually(what, probe, timeoutMs, cluster().clock);
@@ -143,7 +139,6 @@ export function pidOf(node: ClusterNode): number {
   return node.pid;
 }
 
-/** NaN if the node does not expose it. @param name without labels and prefix */
 export async function metric(node: Pick<ClusterNode, 'api'>, name: string): Promise<number> {
   const text = Buffer.from((await http(node, '/metrics')).body).toString();
   return Number(new RegExp(`^svc_${name} (\\S+)$`, 'm').exec(text)?.[1]);

@@ -24,7 +24,6 @@ afterAll(async () => {
   await net.stop();
 });
 
-/** Two bytes of a node's overlay: deep in its neighbourhood. */
 function target(node: ClusterNode): string {
   return node.overlay.slice(0, 4);
 }
@@ -49,7 +48,6 @@ describe('a pss message', () => {
     await a.messages.send('hello', [target(b)], 'for b', { recipient: await keyOf(b) });
     await heard(mine, ['for b']);
     await heard(again, ['for b']);
-    // It follows the first message: that one has passed everywhere.
     await a.messages.send('hello', [target(c)], 'for all');
     await heard(stranger, ['for all']);
     await a.messages.send('another topic', [target(b)], 'the end');

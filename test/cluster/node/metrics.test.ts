@@ -15,7 +15,6 @@ const RESERVE_CHUNKS = 150;
 const FILE_CHUNKS = 150;
 const FILES = 4;
 const WAIT = { timeoutMs: 120_000 };
-/** A metric that has not moved after as many rounds does not move. */
 const ROUNDS = 4;
 
 /** `scenarios.md` 8.5: names without the prefix, by kind; labels behind a colon. */
@@ -157,7 +156,6 @@ async function expositions(): Promise<Map<string, Exposition>> {
   return new Map(texts);
 }
 
-/** Of a histogram or a summary, how many values it holds. */
 async function largest(): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const { families, samples } of (await expositions()).values()) {

@@ -158,7 +158,6 @@ describe('kill -9 while a cheque is issued', () => {
 interface Operation {
   readonly node: () => ClusterNode;
   readonly path: () => string;
-  /** A number on the chain that grows by `units` once it has happened. */
   readonly seen: () => Promise<bigint>;
   readonly units: () => Promise<bigint>;
 }

@@ -1,4 +1,3 @@
-/** Operations on a chain whose blocks only the tests mine. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { eventuallyIn, type HttpReply, http } from './kit.ts';
@@ -11,7 +10,6 @@ export async function sent(net: Cluster, node: ClusterNode): Promise<{ mined: nu
   return { mined: await count('latest'), all: await count('pending') };
 }
 
-/** Mines a block for each transaction until the answer comes. */
 export async function mining(
   net: Cluster,
   node: ClusterNode,

@@ -1,4 +1,3 @@
-/** A receiver that keeps traces: OTLP over HTTP, as JSON. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

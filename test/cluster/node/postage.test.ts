@@ -12,7 +12,6 @@ const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 
 beforeAll(async () => {
-  // Only the tests mine, so that an age in blocks is exact.
   net = await Cluster.start({
     driver: 'simulated',
     nodes: [{ count: 2, options: { 'usable-blocks': 3 } }],

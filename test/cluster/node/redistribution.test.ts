@@ -1,4 +1,3 @@
-/** The storage game on a chain whose blocks only the test mines. */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { open } from 'lmdb';
@@ -14,7 +13,6 @@ const ROUND_LENGTH = 152;
 const REVEAL = 38;
 const CLAIM = 76;
 const PLAYERS = 3;
-/** The others stake so much more that they always decide the truth. */
 const SMALL_STAKE = 10n ** 17n;
 const LARGE_STAKE = 10n ** 26n;
 const CONTENT = 130 * 4096;
@@ -35,7 +33,6 @@ beforeAll(async () => {
     seed: 5,
     stateDir,
     chain: { blockTime: '1000s', gate: true },
-    // At this block time a batch must be paid for very long.
     batches: { ttl: '2000h', depth: 18 },
   });
 });

@@ -24,7 +24,7 @@ let remaining: readonly string[];
 
 beforeAll(async () => {
   net = await Cluster.start({
-    // Two nodes on either side of the address space; without a cache, what a node gives up it does not have.
+    // Two nodes on either side of the address space, without a cache.
     nodes: [
       {
         count: 4,

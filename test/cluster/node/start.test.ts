@@ -29,7 +29,6 @@ afterAll(async () => {
 type Options = Readonly<Record<string, string | undefined>>;
 let folders = 0;
 
-/** The key files are those of the cluster's node: quick to open. */
 function goodOptions(): Options {
   const dataDir = join(folder, `data-${++folders}`);
   mkdirSync(dataDir);

@@ -82,7 +82,6 @@ function upload(
   });
 }
 
-/** The request of an application gives the trace its id. */
 function contextOf(traceId: string, { sampled }: { sampled: boolean }): Record<string, string> {
   return { traceparent: `00-${traceId}-00f067aa0ba902b7-0${sampled ? 1 : 0}` };
 }
@@ -259,7 +258,6 @@ describe.each(['embedded', 'process'] as const)('a line of three nodes, driver %
 
 test('pulled chunks are spans on both sides', async () => {
   await using receiver = await otlpReceiver();
-  // One more than the uploader and the three it pushes to.
   await using net = await Cluster.start({ nodes: 5, otlp: receiver.url, driver: 'embedded', stateDir });
   await upload(net.node(0), new Uint8Array(randomBytes(300_000)));
   const seen = (name: string) => receiver.spans.filter((span) => span.name === name);

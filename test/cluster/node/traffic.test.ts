@@ -35,7 +35,6 @@ async function account(node: ClusterNode, peer: ClusterNode) {
   return { consumed: BigInt(row?.consumedBalance ?? 0), reserved: BigInt(row?.reservedBalance ?? 0) };
 }
 
-/** At rest no debt is known to one side only. */
 async function expectAgreement(nodes: readonly ClusterNode[]) {
   await eventually('the two ends of a link do not agree', async () => {
     const seen = await links(nodes);

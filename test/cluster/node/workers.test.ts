@@ -4,7 +4,6 @@ import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, metric, sameBytes, stateFolder } from './kit.ts';
 
-/** Long enough for a thread to start, and to do most of the rest. */
 const SIZE = 32 * 2 ** 20;
 
 let net: Cluster;

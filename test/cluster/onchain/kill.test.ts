@@ -40,7 +40,6 @@ test('a payment is made once, at whichever step its process is killed', async ()
     finished = await payOrDie(path, ++n);
     await using sending = await openSending(path, chain.rpc);
     sending.transactions.start();
-    // What the dead process recorded is sent without a request.
     await expect.poll(() => sending.transactions.pending()).toEqual([]);
     await sending.pay(n, AbortSignal.timeout(120_000));
     expect([n, await rpc.call('eth_getBalance', payee(n), 'latest')]).toEqual([n, '0x1']);

@@ -23,7 +23,6 @@ interface Sending extends AsyncDisposable {
   readonly stop: () => Promise<void>;
 }
 
-/** @param step called before and after each write and call */
 export async function openSending(path: string, endpoint: string, step = () => {}): Promise<Sending> {
   const clock = systemClock();
   const log = silentLogger();

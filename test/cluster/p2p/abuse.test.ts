@@ -67,7 +67,6 @@ function liveBytes(): number {
 
 interface Intruder {
   readonly socket: Socket;
-  /** Below the encryption from here on: frames of the multiplexer. */
   readonly channel: RawStream;
   readonly closed: Promise<void>;
 }

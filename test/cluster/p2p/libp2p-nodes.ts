@@ -1,4 +1,3 @@
-/** Real hosts on free ports, also for the stream benchmark. */
 import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';

@@ -202,7 +202,6 @@ test.each([
     callback(null, [{ address, family }]);
   });
   const dialled = named.dial('/dns/metadata.example/tcp/80', never);
-  // An open socket would end with an error of the system.
   await expect(dialled).rejects.toThrow(
     'connection error metadata.example:80: no peer can be at metadata.example',
   );

@@ -1,4 +1,3 @@
-/** Two nodes fail with uncaught errors; a third one continues. Writes the observations as JSON. */
 import { EventEmitter } from 'node:events';
 import { containCrashes } from '../../../node/platform/memory.ts';
 import { startNodeChain } from '../../unit/platform/node-chain.ts';

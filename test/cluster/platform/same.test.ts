@@ -18,7 +18,6 @@ import { type Recorder, recorded } from './recorder.ts';
 const SEED = 'same';
 const CHUNKS = 70;
 const PORT = 16_351;
-/** A busy machine takes seconds for what is done at once. */
 const PATIENCE = { timeout: 120_000 };
 /** A few dozen chunks, then a cheque. */
 const OPTIONS = {

@@ -8,7 +8,6 @@ someScenariosPass(
     // Requests, streams and stores of every kind.
     'smoke',
     'kill-during-upload',
-    // Processes that end and start, on the same store and on a new one.
     'churn',
     // Connections stay open and nobody reads them.
     'pause',
@@ -19,7 +18,6 @@ someScenariosPass(
     'changed-chunk',
     'chain-reorg',
     'chain-stall',
-    // Another program as node, with a clock and a disk that fail.
     'clock-skew',
     'disk-full',
     // What attackers send over TCP.

@@ -14,7 +14,6 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 interface Small {
   readonly set?: Readonly<Record<string, string>>;
-  /** Shorter waits, and longer limits: the machine may be slow. */
   readonly onMachine?: Readonly<Record<string, string>>;
   /** Instead of `onMachine`. */
   readonly onDocker?: Readonly<Record<string, string>>;
@@ -58,7 +57,6 @@ const SMALL: Readonly<Record<string, Small>> = {
     conditions: 3,
   },
   'partition-and-heal': {
-    // Longer than a request that cannot be served may take.
     set: { hold: '40s', baseline: '1s' },
     onMachine: { hold: '2s' },
     onDocker: { hold: '40s' },
@@ -112,7 +110,6 @@ export function everyScenarioPasses(): void {
   scenariosPass('simulated', scenarios, NOT_SIMULATED);
 }
 
-/** @param skipped with what they need, by name @param logs what the report has, at the least */
 export function someScenariosPass(
   driver: StartingDriver,
   names: readonly string[],

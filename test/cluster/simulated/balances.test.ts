@@ -1,4 +1,3 @@
-/** In virtual time runs repeat, so balances are compared as they are. */
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/index.ts';
 import { compareObservations, type Observation } from '../../../harness/inspect/differences/compare.ts';

@@ -22,7 +22,6 @@ test.each([
   ['disk-full', {}, /^507 in /, 'writes refused'],
   ['disk-read-only', {}, /^400 in /, 'writes refused'],
   ['disk-failing', { percent: 100 }, /^400 in /, 'writes refused'],
-  // One for the session, one for its chunks, one for its end.
   ['disk-slow', { by: '3s' }, /^stored in 9\d{3} ms$/, 'writes delayed'],
 ])('%s: a node whose disk fails says so, until it is healed', async (kind, more, seen, counted) => {
   const run = async () => {
@@ -32,7 +31,6 @@ test.each([
     await net.faults.begin({ kind, node: node.name, ...more });
     const broken = await upload(net, node);
     await net.node(0).bytes.upload(new Uint8Array(100));
-    // What was counted is there when its node is not.
     await node.kill();
     const [fault] = await net.faults.heal();
     await node.start();

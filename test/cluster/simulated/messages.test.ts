@@ -59,7 +59,6 @@ test('the messages of a run are in its folder, and its report names those that a
   const dropped = meant.filter(({ fields }) => fields['fault'] === 'dropped');
   expect(dropped).toHaveLength(1);
   const page = readFileSync(join(report, 'report.html'), 'utf8');
-  // The whole page as part of a failure would hide it.
   expect(page.includes('<h3 id="messages-0">Messages</h3>')).toBe(true);
   expect(/>receipt<\/td><td[^>]*>dropped</.test(page)).toBe(true);
   const [time = 'none'] = (lines.find((line) => line.includes('fault dropped')) ?? '').split(' ');

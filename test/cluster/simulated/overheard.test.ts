@@ -46,7 +46,6 @@ async function bothRoutes(chunk: string): Promise<readonly [reported: Route, hea
   return [routeOf(told, nameOf), routeOf(heard, nameOf)];
 }
 
-/** Without times and what only a node itself can know. */
 function shape({ node, from, outcome, storer, attempts }: Hop): unknown {
   return {
     node,
@@ -61,7 +60,6 @@ const shapes = ({ pushes, requests }: Route) => ({
   requests: requests.map(shape),
 });
 
-/** One that begins with 0 has a way to go. */
 async function uploaded(stream: string): Promise<string> {
   for (let i = 0; ; i++) {
     const { reference } = await net.node(0).bytes.upload(bytesOf(`${stream} ${i}`, 500));

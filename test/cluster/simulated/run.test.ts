@@ -211,7 +211,6 @@ test('a seed that has no end is a failure, and the first failure ends the run', 
   expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
 });
 
-/** @param job source of the program for each seed, its first argument */
 function startSeeds(last: bigint, job: string, signal: AbortSignal) {
   const program = join(folder, `job-${last}.mjs`);
   writeFileSync(program, job);

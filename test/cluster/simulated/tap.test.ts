@@ -34,7 +34,6 @@ test('a run that is tapped and listened to is the same as one that is not', asyn
       if (tap) for await (const event of net.tap({ signal: stop.signal })) heard.push(event);
     })();
     await exchange(net);
-    // Listeners ask ten times a second of the cluster's time.
     await net.clock.sleep(1000);
     const { digest } = net;
     stop.abort();

@@ -10,7 +10,6 @@ import type { LocalStore } from '../../../node/store/ports.ts';
 export const CHUNKS_PER_UPLOAD = 25;
 /** So few that chunks replace each other all the time. */
 export const RESERVE_PLACES = 16;
-/** Uploads, then the reserve, then an upload that is never done. */
 export const NUMBERS_PER_LIFE = 3_000_000;
 export const RESERVE_NUMBERS = 1_000_000;
 export const UNDONE_NUMBERS = 2_000_000;
@@ -18,7 +17,6 @@ export const CHURN_NUMBERS = 2_500_000;
 /** Enough for several transactions of an eviction. */
 export const CHUNKS_PER_BATCH = 150;
 
-/** The first ten belong to all roots of a life. */
 export const PIN_NUMBERS = 2_800_000;
 export const CHUNKS_PER_PIN = 40;
 const CHUNKS_SHARED = 10;
@@ -58,7 +56,6 @@ function number8(value: number): Uint8Array {
   return bytes;
 }
 
-/** Batch 1 stays for ever; the others start with another byte. */
 export function numberedBatch(batch: number): Uint8Array {
   if (batch === 1) return new Uint8Array(32).fill(1);
   return Buffer.concat([new Uint8Array(8).fill(2), number8(batch), new Uint8Array(16)]);

@@ -54,12 +54,10 @@ async function reserve(): Promise<void> {
   }
 }
 
-/** Batches come, lose what lies below the radius, and go. */
 async function churn(): Promise<void> {
   for (let batch = base + CHURN_NUMBERS; ; batch += CHUNKS_PER_BATCH) {
     const batchId = numberedBatch(batch);
     const put = (n: number) =>
-      // An upload or the cache also holds every third chunk.
       store.reserve.put(
         numberedChunk(n % 3 === 0 ? base + n : batch + n),
         numberedStamp(batch + n, n, batch),

@@ -31,7 +31,6 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-/** To its own cluster object everything that happens is new. */
 async function served(name = 'net'): Promise<Ui & AsyncDisposable> {
   const cluster = await Cluster.attach(name, { stateDir });
   const token = readRecord(stateDir, name)?.token;
@@ -168,7 +167,6 @@ test('nothing is answered without the token, for another host or for another met
     const { status, headers } = await fetch(url, { redirect: 'manual' });
     return [status, headers.get('location')];
   };
-  // It leads to the page once, and only the newest.
   expect(await followed(earlier)).toEqual([404, null]);
   expect(await followed(newest)).toEqual([303, pathname]);
   expect(await followed(newest)).toEqual([404, null]);

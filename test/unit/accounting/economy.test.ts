@@ -21,7 +21,6 @@ const RECONNECT_MS = 8_000;
 /** With the pause after one that failed. */
 const PAYMENT_MS = 7_000;
 const RATE = TERMS.refreshRate;
-/** What the creditor keeps of the first cheque, base units. */
 const DEDUCTION = 100n;
 
 const node = fc.nat(NODES - 1);
@@ -101,7 +100,6 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const SOUND: Habits = { endpoint: { state: 'up', latencyMs: 10 }, refreshMs: 0 };
 const MUCH: Order = { price: 300_000n, fate: 'delivered', delayMs: 0 };
 
-/** While their creditor cannot take cheques, and afterwards; then the other way round. */
 const outage: fc.Arbitrary<Step[]> = fc
   .record({
     from: node,
@@ -156,7 +154,6 @@ class Economy {
     await this.#clock.settle();
   }
 
-  /** Everything in flight arrives, and what is in doubt is asked. */
   async rest(): Promise<void> {
     for (const trader of this.#traders) trader.habits = SOUND;
     await this.#clock.advance(2 * PAYMENT_MS);

@@ -153,7 +153,6 @@ export class Trader {
       },
     });
     const pricing = createPricing(terms, { ...env, accounting });
-    // Before the protocol shows the peer what an earlier session left in doubt.
     wire.onConnected((peer) => void this.session(peer));
     const { services, protocol } = this.money.process(life, {
       ...env,

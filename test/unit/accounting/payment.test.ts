@@ -7,7 +7,6 @@ const RATE = 4_500_000n;
 /** Beyond the early payment of 6,750,000. */
 const SETTLED = 21n * PRICE;
 
-/** Pays its first debt by time, then holds the books at zero. */
 async function debtor(given: Parameters<typeof bookkeeper>[0] = {}) {
   const keeper = bookkeeper({ chequebook: true, ...given });
   const { accounting, clock } = keeper;

@@ -64,7 +64,6 @@ describe('a peer that was blocklisted', () => {
 });
 
 describe('a peer that returns without having paid', () => {
-  /** Leaves with `debt` and comes back after a pause; so often. */
   async function comesBack(times: number, debt: bigint, pauseMs: number) {
     const setup = connectedTo();
     const { accounting, clock } = setup;

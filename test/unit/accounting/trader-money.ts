@@ -131,7 +131,6 @@ export class Money {
     return this.#chain.call(request, signal);
   }
 
-  /** @param share of what there is, percent @returns what it came to */
   async act(action: MoneyAction, { peer, share }: { peer: string; share: number }): Promise<string> {
     using deadline = this.#clock.deadline(REQUEST_MS);
     const { signal } = deadline;

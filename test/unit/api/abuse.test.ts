@@ -38,7 +38,6 @@ function open({ sessions }: Kit['knobs']) {
   return sessions.filter(({ state }) => state === 'open');
 }
 
-/** Neither an open session nor a chunk to be pushed or pinned. */
 function expectNothingLeft({ knobs, services: { store } }: Kit): void {
   expect(open(knobs)).toEqual([]);
   expect(store.uploads.totals().pending).toBe(0);

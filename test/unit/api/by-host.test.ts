@@ -31,7 +31,6 @@ async function site(kit: Kit): Promise<string> {
   return answer.json().reference;
 }
 
-/** In base32: short enough for the label of a host name. */
 function cidOf(reference: string): string {
   const bits = [1, 0xfa, 0x01, 0x1b, 0x20, ...Buffer.from(reference, 'hex')]
     .map((byte) => byte.toString(2).padStart(8, '0'))

@@ -1,4 +1,3 @@
-/** Messages sent are noted, and a test delivers to the subscribers. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { Message } from '../../../node/pss/pss.ts';

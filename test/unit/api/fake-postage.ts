@@ -22,10 +22,8 @@ export interface PostageKnobs extends Failing {
   /** Stamps left until every bucket is full. */
   stampsLeft: number;
   buyError: Error | undefined;
-  /** The node has a batch whose creation it has not read yet. */
   justBought: boolean;
   bought: unknown[];
-  /** Purchases, and changes of the stake, wait until it is called. */
   buying: Promise<void>;
 }
 

@@ -30,7 +30,6 @@ export const PAYMENT_HASH = `0x${'fe'.repeat(32)}`;
 export interface SwapKnobs extends Failing {
   cheques: LastCheques[];
   cashout: CashoutStatus;
-  /** What was deposited, withdrawn and cashed, with the gas it may cost. */
   paid: unknown[];
   payError: Error | undefined;
   cashing: Promise<void>;

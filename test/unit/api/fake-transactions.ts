@@ -1,4 +1,3 @@
-/** Transactions are noted, and fail when a test says so. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { SentTransaction } from '../../../node/onchain/ports.ts';

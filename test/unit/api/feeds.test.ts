@@ -21,7 +21,6 @@ function publish(kit: Kit, ...chunks: readonly Chunk[]): void {
   for (const chunk of chunks) kit.knobs.network.set(toHex(chunk.address), chunk);
 }
 
-/** @param content payload, or the wrapped chunk @returns the signature */
 function update(kit: Kit, index: number, content: string | Chunk): string {
   const made = socOf(content, updateId(Buffer.from(topic, 'hex'), BigInt(index)));
   publish(kit, made.chunk);

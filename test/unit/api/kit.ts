@@ -58,7 +58,6 @@ export interface Knobs
   networkError: ((address: Uint8Array) => Error) | undefined;
   pushed: { chunk: Chunk; batchId: string }[];
   pushError: Error | undefined;
-  /** As without a peer: pushes end only with their signal. */
   pushesHang: boolean;
   chainError: Error | undefined;
   chunkEvents: ChunkEvents | undefined;

@@ -14,7 +14,6 @@ interface Document {
   >;
 }
 
-/** Of HTTP, of the connection, and independent of the operation. */
 const COMMON_HEADERS =
   /^(date|connection|keep-alive|transfer-encoding|content-(type|length|security-policy)|x-(request-id|content-type-options)|access-control-allow-.*|access-control-max-age)$/;
 /** On the debug port, and while the node starts. */

@@ -67,7 +67,6 @@ describe('the list', () => {
     ['api', ['node/api']],
     ['node', ['node', 'node/api']],
     ['\\[0\\]', ['node', 'node/api']],
-    // It is not matched and yet names a subsystem in full.
     ['node/api[0][]>>1', ['node/api']],
     ['pushsync', []],
   ])('of the loggers that %s matches', async (expression, names) => {

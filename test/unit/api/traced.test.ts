@@ -6,7 +6,6 @@ import type { Attributes, Tracing } from '../../../node/env/tracing/tracing.ts';
 
 const CONTEXT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true };
 
-/** The annotations of a request for this URL, all together. */
 async function valueIn(url: string): Promise<Attributes> {
   const annotations: Attributes[] = [];
   const span = {

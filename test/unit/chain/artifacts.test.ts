@@ -24,7 +24,6 @@ const contracts = [
   { artifact: swapPriceOracle, expected: signatures.SwapPriceOracle },
 ].map((row) => ({ ...row, name: row.artifact.contract, abi: Interface.from(row.artifact.abi) }));
 
-/** As the vectors write it: `(bytes32 id, address owner)[] name`. */
 function written(parameter: ParamType): string {
   const { name } = parameter;
   return `${writtenType(parameter)}${parameter.indexed ? ' indexed' : ''}${name === '' ? '' : ` ${name}`}`;

@@ -5,7 +5,6 @@ import { type Clock, systemClock } from '../../../formats/clock.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
 afterEach(() => void vi.useRealTimers());
 
-/** The timers of these tests are not disposable by themselves. */
 const clock: Clock = {
   ...systemClock(),
   now: () => Date.now(),

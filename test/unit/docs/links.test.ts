@@ -118,7 +118,6 @@ describe('the protocol reference', () => {
   });
 });
 
-/** Targets of links and images, without those to other hosts. */
 function linksOf(markdown: string): string[] {
   const text = prose(markdown).replace(/`[^`\n]*`/g, '');
   return [...text.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g)]

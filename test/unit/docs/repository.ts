@@ -6,7 +6,6 @@ import type { MetricTable } from '../../../node/env/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** From the root, with `/`: tracked files, and new ones that are not ignored. */
 export function files(): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
@@ -25,7 +24,6 @@ export function read(path: string): string {
   return readFileSync(absolute(path), 'utf8');
 }
 
-/** Every series of a node, of all tables named `…_METRICS`. */
 export async function nodeMetrics(): Promise<readonly MetricTable[string][]> {
   const modules = await Promise.all(
     files()
@@ -75,7 +73,6 @@ export function section(markdown: string, number: string): string {
   return lines.slice(start, end === -1 ? undefined : end).join('\n');
 }
 
-/** Of all tables that begin with these columns; cells without code marks. */
 export function rows(markdown: string, ...columns: readonly string[]): string[][] {
   const tables = markdown.match(/(?:^\|.*\n?)+/gm) ?? [];
   return tables.flatMap((table) => {

@@ -27,7 +27,6 @@ function bench({ costMs = 80, grownAgain = MIB } = {}) {
   return { clock, state, trimming };
 }
 
-/** It has worked since its start, long enough for collections. */
 async function longRunning(options: Parameters<typeof bench>[0] = {}) {
   const started = bench(options);
   for (let i = 0; i < 12; i++) {

@@ -7,12 +7,10 @@ type Answer = 'found' | 'missing' | 'silent' | 'broken';
 export class SimulatedFeed {
   readonly #answer: (index: bigint, time: number) => Answer;
   readonly asked: bigint[] = [];
-  /** Reads that waited for nothing but each other, and most of them at once. */
   rounds = 0;
   widest = 0;
   #underWay = 0;
 
-  /** @param answer to the read of an index, asked for the n-th time */
   constructor(answer: (index: bigint, time: number) => Answer) {
     this.#answer = answer;
   }

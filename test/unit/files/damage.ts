@@ -27,7 +27,6 @@ export function groupsOf(reference: Uint8Array, store: ChunkMap): Group[] {
   return groups;
 }
 
-/** The first `count` of `length` places, ordered by the seed. */
 function someOf(length: number, count: number, seed: number): number[] {
   const order = [...Array(length).keys()];
   let state = (seed % 2 ** 31) + 1;

@@ -21,7 +21,6 @@ function stampOf(batchId: Uint8Array, number: number): Stamp {
   return { batchId, index, timestamp: new Uint8Array(8), signature: new Uint8Array(65) };
 }
 
-/** A session keeps its chunks; the pusher is told when to end. */
 class World {
   readonly events: string[] = [];
   readonly pushes: {

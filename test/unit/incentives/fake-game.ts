@@ -1,7 +1,7 @@
 /**
- * A chain with the rules of Redistribution that a player can see (`contracts.md` 7). It outlives the player, as a chain
- * does. It stands at the ports `Chain` and `Transactions`, as `FakeChain` does, but a transaction waits for the block that
- * the test mines: that block decides a round.
+ * A chain with the rules of Redistribution that a player can see (`contracts.md` 7); it outlives the player. It stands at
+ * the ports `Chain` and `Transactions`, but a transaction waits for the block that the test mines: that block decides a
+ * round.
  */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -120,7 +120,6 @@ export class FakeGame implements Pick<Transactions, 'send' | 'wait' | 'find'> {
     const hash = `0x${toHex(encodeWord(this.sent.length + 1))}`;
     await request.beforeSend?.(hash);
     this.effect();
-    // From here on it is written down, so it is sent.
     this.#book.add(hash, request, { gasLimit: GAS_LIMIT, gasTipCap: 1n, gasFeeCap: FEE_CAP });
     this.effect();
     return hash;

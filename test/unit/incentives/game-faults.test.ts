@@ -86,7 +86,6 @@ test('a transaction that was cancelled is sent again', async () => {
   const bench = new Bench();
   await bench.offset(ROUND + 1, 0);
   const [commit] = bench.game.sent;
-  // As if it had been replaced before it was mined.
   bench.game.cancel(commit!.hash);
   bench.game.commits.length = 0;
   await bench.restart();

@@ -5,7 +5,6 @@ import type { MadeSample, SampleRequest } from '../../../node/incentives/sampler
 const never = new AbortController().signal;
 const BUSY = { code: 'SAMPLING_BUSY' };
 
-/** Walks end when the test says so, or with their signal. */
 function bench() {
   const walks: { readonly anchor: number; end: () => void }[] = [];
   let running = 0;

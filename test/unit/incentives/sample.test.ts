@@ -60,7 +60,6 @@ describe('the vectors', () => {
 });
 
 describe('a sample', () => {
-  /** What the specification says, in as few words as possible. */
   function byTheBook(entries: readonly Stamped[], bench: Fixture, terms: SampleTerms): string[] {
     const hash = (...parts: Uint8Array[]) => keccak_256(Buffer.concat(parts));
     const transformed = ({ chunk }: Stamped) => {

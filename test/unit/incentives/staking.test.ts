@@ -107,7 +107,6 @@ function bench({ height = 0, log = silentLogger() } = {}) {
   return { registry, staking, clock };
 }
 
-/** A change of the stake by zero that was sent earlier. */
 function earlier(): SentTransaction {
   const data = encodeManageStake(NONCE, 0n, 0);
   const fees = { gasLimit: 0n, gasTipCap: 0n, gasFeeCap: 0n, tipBoostPercent: 25 };

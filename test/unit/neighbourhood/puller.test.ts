@@ -144,7 +144,6 @@ describe('a page with chunks of a batch that this node does not know', () => {
     count: 9,
     errors: error === undefined ? [] : [error],
   });
-  /** A chunk of its second page is refused until a moment, milliseconds. */
   const refusing = (clock: ManualClock, { until = Infinity, error = unknown } = {}) => {
     const remote = new Remote(31, { 31: 30n });
     remote.answer = (_bin, start) =>

@@ -12,7 +12,6 @@ import { addressIn, chunkAt, OVERLAY, stamp } from '../store/stores.ts';
 
 export const WAKE_UP_MS = 900_000;
 
-/** Longest pause of a worker that could not let go of anything. */
 export const STUCK_PAUSE_MAX_MS = 32_000;
 
 interface Given {
@@ -26,7 +25,6 @@ class FakeHandOver implements HandOver {
   /** Chunks asked for, by call. */
   readonly asked: number[] = [];
   isHeld: (entry: ReserveEntry) => boolean = () => true;
-  /** What a call waits for before it lets anything go. */
   before: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
   refusal: string | undefined;
   readonly #reserve: Reserve;

@@ -90,7 +90,6 @@ test('arriving chunks do not shorten the pause after a hand-over that let nothin
   await reserve.setRadius(1);
   await fill(0, 100);
   running.start();
-  // Some come during a hand-over, some while the worker rests.
   await clock.advance(25);
   for (let put = 0; put < 60; put++) {
     await fill(1, 1);

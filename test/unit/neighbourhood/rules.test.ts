@@ -64,7 +64,6 @@ test.each([
   expect(startRadius(radius)).toBe(start);
 });
 
-/** Eight chunks in bin 0, four in bin 1 and so on. */
 const sizeFrom = (firstBin: number) => [15, 7, 3, 1, 0][firstBin] ?? 0;
 
 test('a reserve keeps its own neighbourhood', () => {

@@ -34,7 +34,6 @@ import { isImmutable, keyOf, randomFrom } from './small-network-terms.ts';
 export const WAKE_UP_MS = 900_000;
 /** A request takes from 1 to so many milliseconds. */
 const LATENCY_MAX_MS = 20;
-/** Peers that a push in the neighbourhood of its chunk goes to at once. */
 const AT_ONCE = 3;
 
 /** Responsible nodes that must hold an entry before it leaves, where so many exist. */
@@ -45,9 +44,7 @@ interface Stored {
   readonly storageRadius: number;
 }
 
-/** What one node has learnt of an entry that it holds. */
 interface Evidence {
-  /** Overlays of nodes that listed it as one of those they are responsible for. */
   readonly holders: Set<string>;
   receipt: boolean;
   /** A node said that it has a newer stamp of the same index. */
@@ -187,7 +184,6 @@ export class SmallNode {
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @throws StreamError when one of the two is offline before or after */
   async #ask<T>(
     peer: Peer,
     signal: AbortSignal | undefined,
@@ -345,7 +341,6 @@ export class SmallNode {
 
   // ── pulling ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Brings here what another node offers, as far as there is room. */
   async pull(other: SmallNode): Promise<void> {
     const po = proximityOrder(this.overlay, other.overlay);
     const bins = binsToPull({ po, radius: this.reserve.radius(), isGiven: true })!;
@@ -460,7 +455,6 @@ export class SmallNetwork {
     this.#stamps.set(id, [...(this.#stamps.get(id) ?? []), entry]);
   }
 
-  /** Whether a node holds the chunk of an entry under any of its stamps. */
   holds(node: SmallNode, { address }: ReserveEntry): boolean {
     return (this.#stamps.get(toHex(address)) ?? []).some((entry) => node.has(entry));
   }

@@ -11,8 +11,7 @@ type Fault = ChainError | 'lost answer';
 
 /**
  * One account behind JSON-RPC; a block per look at the head, so that waiting always ends. Like Anvil it replaces by the
- * higher fee cap, and forgets what a reorganisation drops. The code under test is the sender, which signs, prices and
- * replaces: the chain has a pool and no contracts.
+ * higher fee cap, and forgets what a reorganisation drops. The chain has a pool and no contracts.
  */
 export class FakeEndpoint {
   height = 20;

@@ -65,7 +65,6 @@ function bytesOf(side: Side, conversation: Conversation): Uint8Array {
   return join(...turnsOf(conversation).flatMap((turn) => (turn.side === side ? [turn.bytes] : [])));
 }
 
-/** Bodies of the messages of one side, its headers first where there are any. */
 function messagesOf(side: Side, conversation: Conversation): Uint8Array[] {
   const stream = new HostileStream(conversation.protocol);
   stream.receive(bytesOf(side, conversation));

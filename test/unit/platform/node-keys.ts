@@ -1,7 +1,6 @@
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { NodeKeys } from '../../../node/platform/platform.ts';
 
-/** Keys of node `n` of a network with this seed. */
 export function keysOf(seed: string, n: number): NodeKeys {
   const key = (name: string) => keccak256(Buffer.from(`${seed} ${n} ${name}`));
   return { swarm: key('swarm'), libp2p: key('libp2p'), pss: key('pss') };

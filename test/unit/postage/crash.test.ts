@@ -67,7 +67,6 @@ async function dieAt(moment: Moment, operation: Operation) {
   return { chain, id, outcome, executed, disk: own.state.disk };
 }
 
-/** It is sent with or without the process that wrote it. */
 async function settleAll(chain: Node['chain']): Promise<void> {
   for (const { hash } of chain.pending()) await chain.wait(hash, forever);
 }

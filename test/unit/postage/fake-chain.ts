@@ -44,8 +44,7 @@ const APPROVAL_GAS = 46_500n;
 
 /**
  * It has the rules of PostageStamp that a node can see (`contracts.md` 4.4). Every transaction is a block. It stands at the
- * ports `Chain` and `Transactions`: tests stop within a transaction and reorganise what a contract holds. `FakeEndpoint` has
- * what is behind these ports: signing, fees and replacement.
+ * ports `Chain` and `Transactions`: tests stop within a transaction and reorganise what a contract holds.
  */
 export class FakeChain implements Chain, Pick<Transactions, 'execute' | 'pending' | 'wait' | 'find'> {
   head = 11;

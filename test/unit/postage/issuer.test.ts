@@ -266,7 +266,6 @@ test('a batch stamps again once the full disk accepts the writes that it refused
   expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
   await settled();
   state.batch = batch;
-  // This one is too early, and lets it be written.
   expect(() => own.stamp(chunk(4))).toThrow('the disk is full');
   await settled();
   await own.saved();

@@ -136,7 +136,6 @@ function following(): Following {
   return setup;
 }
 
-/** Runs `step` at each look at the height until it says stop. */
 function eachLook(setup: Following, step: (look: number) => boolean): void {
   let look = 0;
   setup.chain.onBlockNumber = () => {

@@ -16,7 +16,6 @@ export async function metric({ metrics }: Node, name: string): Promise<number> {
   return Number(lines.find((line) => line.startsWith(`svc_${name} `))?.split(' ')[1]);
 }
 
-/** @returns whether the batch was still awaited whenever batches were given up */
 export function endings({ postage }: Node, id: Uint8Array): boolean[] {
   const seen: boolean[] = [];
   postage.onExpired(() => seen.push(postage.awaited(id)));

@@ -192,7 +192,6 @@ export function messagesIn<T extends MessageTable>(
   return { messages, rest: reader.buffered === 0 ? 'nothing' : 'part' };
 }
 
-/** Undefined if the headers are not acceptable or not whole. */
 export function afterHeaders(bytes: Uint8Array): Uint8Array | undefined {
   const reader = new FrameReader();
   reader.push(bytes);

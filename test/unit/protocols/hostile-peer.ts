@@ -40,7 +40,6 @@ export class HostileStream {
     return this.#node;
   }
 
-  /** @returns how many of the bytes fit into the window */
   send(bytes: Uint8Array): number {
     return this.#node.arrive(bytes);
   }
@@ -233,7 +232,6 @@ export class HostileTransport implements Transport {
   readonly localId = TARGET_ID;
   readonly links: HostileLink[] = [];
   #events: LinkEvents | undefined;
-  /** Number of the peer that the next dial reaches, and how it behaves. */
   dialled: { readonly n: number; readonly behaviours: ReadonlyMap<string, Behaviour> } | undefined;
 
   addresses(): string[] {

@@ -46,7 +46,6 @@ async function pushes(from: Stranger, peer: Peer, delivery: object): Promise<str
   }
 }
 
-/** @returns how many were answered before the peer was disconnected */
 async function flood(from: Stranger, peer: Peer, deliveries: (n: number) => object): Promise<number> {
   for (let n = 0; n < FLOOD; n++) {
     if (peer.closed.aborted || (await pushes(from, peer, deliveries(n))) === undefined) return n;

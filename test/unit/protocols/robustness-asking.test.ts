@@ -51,7 +51,6 @@ const DEBT = 6_720_000n;
 const NOTHING = new Uint8Array(0);
 
 interface Outcome<T extends MessageTable> {
-  /** The first whole message of the peer after acceptable headers. */
   readonly reply: MessageOf<T> | undefined;
   /** The peer closed after acceptable headers without another byte. */
   readonly empty: boolean;

@@ -69,7 +69,6 @@ export interface Row<T extends MessageTable> {
   readonly rounds: 'one' | 'many';
   /** Without an end, once its request is whole. */
   readonly waits?: boolean;
-  /** Of one connection, if they use up what the peer is granted. */
   readonly attacksMax?: number;
   judge(outcome: Outcome<T>): void;
   prepare?(target: Target, intruder: Intruder): Promise<void>;

@@ -71,7 +71,6 @@ export const SNAPSHOT: StatusSnapshot = {
   metrics: new Map(),
 };
 
-/** The node takes it for an honest one so far. */
 export interface Intruder {
   readonly link: HostileLink;
   readonly peer: Peer;

@@ -26,7 +26,6 @@ export interface PublicExport {
   /** `svcnet`, `svcnet/scenario` and so on. */
   readonly entry: string;
   readonly name: string;
-  /** Only the type: a class cannot be constructed by users. */
   readonly typeOnly: boolean;
   readonly declaration: Declaration;
 }

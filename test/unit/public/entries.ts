@@ -32,7 +32,6 @@ export function readSurface(): PublicSurface {
     );
     const declarations = new Declarations(folder);
     const exports = Object.entries(ENTRIES).flatMap(([entry, path]) => declarations.exportsOf(entry, path));
-    // Everything that they reach is read before the folder goes.
     for (const one of exports) declarations.referencesOf(one);
     return { declarations, exports };
   } finally {

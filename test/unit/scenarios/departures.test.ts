@@ -38,7 +38,6 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** A full node that stays, and reports these events of chunks. */
 function storer(clock: VirtualClock, events: readonly object[]) {
   return {
     name: 'node-0',

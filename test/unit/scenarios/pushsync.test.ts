@@ -7,7 +7,6 @@ import { VirtualClock } from '../onchain/virtual-clock.ts';
 const random = { bytes: (length: number) => Buffer.alloc(length, 7), below: () => 0 };
 const { address } = freshChunk(random);
 
-/** @param lacks looks that do not find the chunk on it */
 function node(name: string, overlay: string, lacks: number): ClusterNode {
   let looks = 0;
   const has = () => Promise.resolve(++looks > lacks);

@@ -29,7 +29,6 @@ describe.each(BACKENDS)('the cache %s', (_name, open) => {
     const { store } = bench;
     const address = (i: number) => Uint8Array.from({ length: 32 }, (_, at) => (at === 0 ? i >> 8 : i & 0xff));
     const numbered = (i: number) => ({ ...chunk(1), address: address(i), identity: address(i) });
-    // The cache takes no more while the disk is busy.
     for (let i = 0; i < 300; i++) {
       store.cache.put(numbered(i));
       if (i % 100 === 0) await committed(store);

@@ -32,7 +32,6 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-/** A bit of the last byte, behind the store's back. */
 function damage(...chunks: Chunk[]): void {
   const file = openSync(join(path, 'chunks.slots'), 'r+');
   const all = Buffer.alloc(statSync(join(path, 'chunks.slots')).size);

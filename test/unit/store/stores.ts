@@ -16,7 +16,6 @@ import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 
 const NOW = 1_700_000_000_123;
-/** What is kept for a while stays to a test's end. */
 const clock = { ...systemClock(), now: () => NOW, monotonic: () => NOW };
 export const OVERLAY = new Uint8Array(32);
 const deps = { clock, log: silentLogger(), overlay: OVERLAY };
@@ -24,7 +23,6 @@ const DEFAULTS: LocalStoreOptions = { cacheCapacity: 3, reserveCapacity: 100, ra
 
 export interface Bench extends AsyncDisposable {
   store: LocalStore;
-  /** Closes the store and opens it again, where that makes a difference. */
   reopen(options?: Partial<LocalStoreOptions>): Promise<void>;
 }
 

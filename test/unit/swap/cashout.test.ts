@@ -48,7 +48,6 @@ function open(): Cashout {
   return new Cashout({ recipient: () => RECIPIENT }, { chain, transactions, cheques, state });
 }
 
-/** What the contract does with a cheque, and the events of that. */
 function pay(payout: bigint): LogEntry[] {
   const account = chain.book(book);
   const before = account.paidOut.get(toHex(SELF)) ?? 0n;

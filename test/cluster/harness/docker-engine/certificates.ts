@@ -1,4 +1,3 @@
-/** For 127.0.0.1, self-signed, valid for a hundred years, and known to everyone. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBkzCCATqgAwIBAgIUGv0B3qA6zb2prEnYDYtVPzil5twwCgYIKoZIzj0EAwIw
 FjEUMBIGA1UEAwwLc3ZjbmV0IHRlc3QwIBcNMjYxMTI0MDIwNjE1WhgPMjEyNjEw

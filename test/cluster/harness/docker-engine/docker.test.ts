@@ -120,7 +120,6 @@ test('a connection that breaks during a build is a failure', async () => {
   );
 });
 
-/** As an engine sends it. @param at nanoseconds, one digit */
 function frame(line: string, at = 1): Buffer {
   const payload = Buffer.from(`2026-01-01T00:00:00.00000000${at}Z ${line}\n`);
   const header = Buffer.alloc(8);

@@ -22,7 +22,6 @@ export interface FakeEngine extends AsyncDisposable {
   readonly received: Received[];
 }
 
-/** @param answers by `METHOD path`; `GET /version` need not be given */
 export async function fakeEngine(answers: Answers): Promise<FakeEngine> {
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-engine-'));
   const socket = join(folder, 'docker.sock');

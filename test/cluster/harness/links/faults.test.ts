@@ -92,7 +92,6 @@ describe.each([
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => told).toContain('link-proxy died');
     forget();
-    // The end of its log goes into the run's error.
     expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');
   });
 });

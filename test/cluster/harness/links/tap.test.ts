@@ -20,7 +20,6 @@ let net: Cluster;
 
 beforeAll(async () => {
   net = await Cluster.start({
-    // A light node stores nothing: it asks for what it reads.
     nodes: [{ count: FULL }, { mode: 'light' }],
     seed: 11,
     driver: 'process',

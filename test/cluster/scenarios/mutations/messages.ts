@@ -77,7 +77,6 @@ const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({
   received: pair.received && { ...pair.received, payout: pair.received.payout + 1n },
 }));
 
-/** Longer than anything that the scenarios wait for, but what never comes. */
 const SOON_MS = 5000;
 
 export const MESSAGES: readonly Mutation[] = [

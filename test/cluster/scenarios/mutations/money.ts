@@ -26,7 +26,6 @@ function view(signature: string, lie: (truth: bigint) => bigint): Lie {
 }
 const PAID_OUT = 'paidOut(address)';
 
-/** Once the node has bought on credit, until it is asked how it is. */
 function morePaid(): Lie {
   let isOwed = false;
   return all(

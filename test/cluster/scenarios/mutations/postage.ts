@@ -12,7 +12,6 @@ function leakingChain(): Lie {
   return changes(Chain.prototype, 'tokenBalance', (tokens) => tokens - lost++);
 }
 
-/** As when it was first looked at and could be used. */
 function unchanged(): Lie {
   const first = new Map<string, Stamp>();
   return changes(StampsClient.prototype, 'get', (stamp, id) => {

@@ -100,7 +100,6 @@ describe.each(['svc', 'swarm'] as const)('access control in the %s dialect', (di
       expect(read.status, read.body).toBe(200);
       if (seen !== undefined) expect(read.body).toBe(seen);
       expect((await get(kit, url, asking(history), 'HEAD')).status).toBe(200);
-      // The tag shows the content's root, whatever else was stored for it.
       const shown = toHex(kit.services.store.tags.get(tag.uid)?.address ?? new Uint8Array());
       expect(shown).not.toBe(reference);
       if (up === '/chunks') expect(shown).toBe('');

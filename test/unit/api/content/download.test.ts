@@ -99,7 +99,6 @@ describe.each(URLS)('GET %s', (url) => {
 });
 
 describe('HEAD is GET without a body', () => {
-  /** Without the request's id and the way in which a body was sent. */
   const facts = ({ statusCode, headers }: Response) => {
     const { 'x-request-id': _id, connection: _connection, ...others } = headers;
     return { statusCode, headers: others };

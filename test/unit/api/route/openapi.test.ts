@@ -23,7 +23,6 @@ const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
 let list: { readonly ref: string; readonly historyref: string };
 let file: string;
 
-/** One per route that answers JSON, in the order of the tests. */
 const REQUESTS: readonly {
   method: Method;
   path: string;

@@ -26,7 +26,6 @@ interface Kit {
   readonly logged: string[];
 }
 
-/** @param failure of every export @param hangs exports never end */
 function kit(options: Partial<TracingOptions> = {}, how: { failure?: Error; hangs?: boolean } = {}): Kit {
   const spans: ReadableSpan[] = [];
   const logged: string[] = [];

@@ -65,7 +65,6 @@ test('a name finds its remaining allowance, even when many others came in betwee
   expect(limits.isFull('a')).toBe(true);
   limits.of('a').tryTake(3);
   expect(limits.isFull('a')).toBe(false);
-  // None of these has taken anything: they are forgotten first.
   for (let n = 0; n < 100; n++) limits.of(`other ${n}`);
   expect(limits.of('a').tryTake(1)).toBe(false);
   await clock.advance(3_000);

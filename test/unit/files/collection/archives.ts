@@ -81,7 +81,6 @@ export function paxRecord(key: string, value: string | Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(String(length)), rest]);
 }
 
-/** For the entry that follows, or, with the type `g`, for all. */
 export function paxEntry(records: Readonly<Record<string, string | Uint8Array>>, type = 'x'): Buffer {
   const content = Object.entries(records).map(([key, value]) => paxRecord(key, value));
   return tarEntry('pax_global_header', Buffer.concat(content), { type });

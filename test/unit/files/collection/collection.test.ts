@@ -154,7 +154,6 @@ describe('a body that is not wanted any more', () => {
     throw new Error('batch is full');
   };
 
-  /** The client sends the next part of a long content when it is told to. */
   function sending(head: Uint8Array) {
     const state = { ended: false, send: () => undefined as void };
     async function* parts() {

@@ -4,7 +4,6 @@
  */
 import { seededRandom } from '../../../../formats/random.ts';
 
-/** A piece of content at its place; between pieces there are holes. */
 export interface Extent {
   readonly offset: number;
   readonly data: Uint8Array;

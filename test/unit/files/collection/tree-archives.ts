@@ -10,7 +10,6 @@ const TYPES = { directory: '5', pipe: '6', symlink: '2', link: '1', file: '0' } 
 const GNU = { magic: 'ustar  \0' };
 const LONG = 100;
 
-/** What follows the attributes of one entry: its header and its content. */
 function plain(entry: TreeEntry, fields: Parameters<typeof tarEntry>[2] = {}): Buffer {
   const name = entry.kind === 'directory' ? Buffer.concat([entry.path, Buffer.from('/')]) : entry.path;
   const target = 'target' in entry ? { at: { 157: entry.target.toString('latin1', 0, LONG) } } : {};
@@ -27,7 +26,6 @@ function ended({ size, extents }: FileEntry): SparseFile {
   return { size, extents: [...extents, { offset: size, data: new Uint8Array(0) }] };
 }
 
-/** In front of an entry whose names are too long. */
 function longNames(entry: TreeEntry): Buffer[] {
   const names = [
     ['L', entry.path],
@@ -61,7 +59,6 @@ function ustar(entry: TreeEntry): Buffer[] {
   return [plain({ ...entry, path: rest }, { prefix: path.subarray(0, cut) })];
 }
 
-/** How one entry is written, and what comes in front of all. */
 const SHAPES: Readonly<Record<string, { readonly writer: Writer; readonly first?: Buffer }>> = {
   v7: {
     writer: (entry) => {

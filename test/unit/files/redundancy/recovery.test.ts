@@ -186,7 +186,6 @@ describe('one loss more', () => {
 });
 
 describe('a strategy', () => {
-  /** A file of one group at level 2: ten data chunks, seven parities. */
   async function group() {
     const file = await stored(10 * LEAF, 2);
     const [only] = groupsOf(file.reference, file.network);

@@ -7,7 +7,6 @@ import { keccak256 } from '../../../../formats/crypto/keccak.ts';
 import vectors from '../../../vectors/bmt.json' with { type: 'json' };
 import { type PayloadInput, payloadOf } from './payload.ts';
 
-/** Not ours, and in WebAssembly: counting coverage does not slow it down. */
 const keccak = await createKeccak(256);
 const keccakOf = (bytes: Uint8Array) => keccak.init().update(bytes).digest('binary');
 

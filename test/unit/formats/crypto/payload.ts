@@ -1,6 +1,5 @@
 import { fromHex } from '../../../../formats/crypto/hex.ts';
 
-/** As text, as hex, or by a rule for the byte at offset i. */
 export interface PayloadInput {
   readonly dataUtf8?: string;
   readonly dataHex?: string;

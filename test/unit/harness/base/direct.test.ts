@@ -14,7 +14,6 @@ const PROGRAM = `
   });
 `;
 
-/** @returns its port; its queue is full, so nobody connects any more */
 async function fullListener(): Promise<number> {
   const child = spawn(process.execPath, ['--eval', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(async () => {

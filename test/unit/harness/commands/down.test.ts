@@ -13,7 +13,6 @@ import { contextOf } from './kit.ts';
 let stateDir: string;
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-down')));
 
-/** @param driver of a cluster that runs; default: this process is starting it */
 async function cluster(name: string, driver?: 'attached' | 'process'): Promise<void> {
   const definition = parseDefinition({}, 'test');
   const record = await claimCluster(stateDir, {

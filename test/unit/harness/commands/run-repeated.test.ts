@@ -14,7 +14,6 @@ beforeEach(() => void (folder = temporaryFolder('svcnet-repeated')));
 const written = (): RepeatedRun =>
   JSON.parse(readFileSync(join(folder, 'repeat.json'), 'utf8')) as RepeatedRun;
 
-/** One of the seeds 1 to 3 ends with an error. */
 function withError(of: bigint, error: unknown): Repetition {
   return {
     seeds: [1n, 2n, 3n],
@@ -52,7 +51,6 @@ test('whatever a run throws after an interruption, it ends the repetition', asyn
     stop.abort();
     return Promise.reject(error);
   };
-  // Of an earlier repetition: no run of this one has ended.
   writeFileSync(join(folder, 'repeat.json'), '{}');
   await expect(runRepeated({ ...withError(1n, error), once }, context)).rejects.toBe(error);
   expect(written).toThrow('ENOENT');

@@ -63,7 +63,6 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
         values: Float64Array.from(scrapes, ({ values }) => values.get(number) ?? Number.NaN),
       })),
     }),
-    /** Waits for the end of a reading that began after the call. */
     read: async () => {
       const wanted = scrapes.length + 2;
       while (scrapes.length < wanted) await clock.turn();
@@ -172,7 +171,6 @@ test('cluster sums of node counters never fall when a node is restarted', async 
   restarted.text = counter('svc_swap_cheques_sent', 3) + bytes(7);
   await scraper.release();
   const text = await testbed.expose();
-  // 4 and, after the restart, 3; 1 from the other node.
   expect(text).toContain('testbed_cheque_total{kind="sent",run="test"} 8');
   expect(text).toContain('testbed_network_bytes_total{protocol="pushsync",direction="sent",run="test"} 507');
 });

@@ -35,7 +35,6 @@ const scenarioOf = (more: Partial<ScenarioResult> = {}) =>
 const runOf = (scenarios: readonly ScenarioResult[], more: Partial<RunResult> = {}) =>
   runResult(scenarios, { durationMs: 10_000, environment: { svcnet: '0.1.0' }, report: folder, ...more });
 
-/** Operations that took 10 ms on node-0 and 100 ms on node-1, and one that failed. */
 function measured(seconds = 100): Pick<ScenarioResult, 'metrics' | 'timelines' | 'slowest'> {
   const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');
   for (let i = 0; i < seconds; i++) {

@@ -24,7 +24,6 @@ test('the stream of a peer over its budget is cut off, the peer stays connected'
   await send(1);
 });
 
-/** Thirty at a time, each over a new connection. @returns records learned */
 async function toldAnew(
   { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
   records: readonly AddressRecord[],

@@ -285,7 +285,6 @@ test.each([
   expect(toHex(encodeFrame(Peers, { peers: again }))).toBe(recorded.peers);
 });
 
-/** The message of a frame whose length takes two bytes. */
 function framed(hex: string): Uint8Array {
   return fromHex(hex).subarray(2);
 }

@@ -252,7 +252,6 @@ test('a payload other than the one that was offered is unsolicited, and counts a
   expect(node.store.reserve.size()).toBe(0);
 });
 
-/** A node that serves, and a peer's stream on which it has offered. */
 async function serving(stamped: readonly Stamped[]) {
   const clock = new ManualClock();
   const network = new MemoryNetwork();

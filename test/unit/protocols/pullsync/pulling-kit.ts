@@ -36,7 +36,6 @@ export async function pulling(options: { radius?: number; latencyMs?: number } =
     const other = await stranger(++servers, { clock, network, protocol: PULLSYNC, handler });
     return { peer: await connect(node, other, clock), wants };
   };
-  /** A peer that offers nothing, and notes how that ended. */
   const silent = async (): Promise<{ readonly peer: Peer; ended?: unknown }> => {
     const seen: { ended?: unknown } = {};
     const { peer } = await server(async (stream) => {

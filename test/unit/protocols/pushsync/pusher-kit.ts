@@ -47,7 +47,6 @@ export async function pusherWith(
     log?: Logger;
     radius?: number;
     immutable?: boolean;
-    /** Addresses of chunks that have got a newer stamp since. */
     restamped?: readonly string[];
     isResponsible?: (address: Uint8Array) => boolean;
     /** At once. */

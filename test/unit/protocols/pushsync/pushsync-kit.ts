@@ -76,7 +76,6 @@ export function chunkBeyond(node: ExchangeNode, strangers: readonly Stranger[]):
   return chunkWhere((address) => strangers.every((one) => closerTo(address, one.overlay, node.overlay) < 0));
 }
 
-/** As a client that is not a node of ours. */
 export async function receiptFrom(from: Stranger, peer: Peer, delivery: Partial<MessageOf<typeof Delivery>>) {
   const stream = await from.host.open(peer, PUSHSYNC.id, { signal: never });
   await stream.write(Delivery, delivery);

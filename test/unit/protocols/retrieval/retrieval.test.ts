@@ -53,7 +53,6 @@ async function deliver(stream: MessageStream, chunk: Chunk): Promise<void> {
   await stream.write(Delivery, { data: chunk.data });
 }
 
-/** As a client that is not a node of ours. */
 async function answerTo(from: Stranger, peer: Peer, address: Uint8Array) {
   const stream = await from.host.open(peer, RETRIEVAL.id, { signal: never });
   await stream.write(Request, { addr: address });

@@ -199,7 +199,6 @@ describe('the creditor', () => {
     expect(await send(signed({ cumulativePayout: FUNDS + 1_000n * RATE }))).toBe('taken');
   });
 
-  /** The block comes after the `nth` look at what is there or paid. */
   function cashAfterLook(nth: number, { b, chain, book }: Debtor, cashed: bigint): void {
     const answer = b.chain.call.bind(b.chain);
     const looks = [SWAP_FUNCTIONS.paidOut, SWAP_FUNCTIONS.liquidBalanceFor].map((name) => selectorOf(name));

@@ -179,7 +179,6 @@ test('flipped bytes are found, with their chunk and slot, and are not marked', (
   const path = copy();
   const { address } = reserved[7]!;
   const slot = placeOf(path, address);
-  // The chunk's last byte, and the stamp of another one.
   flip(path, slot, 118 + 39 + 15);
   const other = placeOf(path, reserved[8]!.address);
   flip(path, other, 40);

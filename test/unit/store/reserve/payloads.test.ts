@@ -206,7 +206,6 @@ test('entries that came while they were not found by their sums are found when t
   await bench.reopen({ convergent: false });
   const late = puts.slice(300);
   for (const [chunk, under] of late) await bench.store.reserve.put(chunk, under);
-  // A newer stamp takes the place of an entry of the old index.
   const newer = stamp({ index: 0, timestamp: 2 });
   await bench.store.reserve.put(left![0], newer);
   await bench.reopen(CONVERGENT);

@@ -6,7 +6,6 @@ import { expect, test } from 'vitest';
 const ROOT = join(import.meta.dirname, '../../../../..');
 const MODULE = JSON.stringify(join(ROOT, 'harness/base/machine/source-commit.ts'));
 
-/** A process keeps what it has found, so each asks in its own. */
 const ASKED = `
   const { sourceCommit } = await import(${MODULE});
   const { PATH } = process.env;

@@ -46,7 +46,6 @@ const blink: FaultKind<{ node: string }> = {
   text: ({ node }) => `makes ${node} blink`,
   begin: (_context, { node }) => Promise.resolve({ node }),
 };
-/** One after another; calls `stop` when the second is away. */
 let stop: () => void = () => undefined;
 const tour: FaultKind<{ node: string }> = {
   ...blink,

@@ -58,7 +58,6 @@ test.each([
   expect(inertAmong(faults).map(({ id }) => id)).toEqual(['long', 'active']);
 });
 
-/** It has changed none. @param met how many it meant */
 const ofMessages = (id: string, met: number, fields: object) =>
   fault(id, 1000, {
     kind: 'message',

@@ -27,7 +27,6 @@ function claim(name: string, definition = parseDefinition({ nodes: 1 }, 'test'))
   return claimCluster(stateDir, { clock: MACHINE_CLOCK, name, seed: 1n, ephemeral: false, definition });
 }
 
-/** It was left to stay, and its processes are gone. */
 async function down(name: string, more: Partial<ClusterRecord> = {}): Promise<ClusterRecord> {
   const node = { name: 'node-0', flavour: 'svc', mode: 'full', dialect: 'svc', api: '', debug: '', p2p: '' };
   const rest = { overlay: '', ethereum: '', dataDir: '', log: '' };

@@ -9,7 +9,6 @@ import {
   keysAt,
 } from '../../../../../harness/cluster/plan/editor/json-schema.ts';
 
-/** Examples that need other nodes or another driver stay off. */
 function complete(): unknown {
   const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods|network): /;
   const lines = CLUSTER_FILE.split('\n').map((line) =>

@@ -10,7 +10,6 @@ const WHOLE = { offset: 0, length: SLOT_SIZE };
 /** Of the outcomes of a slot. */
 const [LOST, TORN] = [1, 2];
 
-/** @param outcome of each slot @param kept how many transactions survive */
 function randomly(outcome: number, kept = 0): Random {
   let sectors = 0;
   const below = (bound: number) => (bound === 3 ? outcome : bound === 2 && kept === 0 ? sectors++ % 2 : kept);

@@ -7,7 +7,6 @@ const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
 const NODE = { running: true, wipes: 0 };
 const [OWN = '', BOUGHT = '', EARLIER = ''] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 
-/** What node-1 owes node-0: accounting units, and token units of cheques. */
 interface Debt {
   readonly balance: bigint;
   readonly byTime?: bigint;

@@ -24,7 +24,6 @@ function limited() {
   return { time, links, carry };
 }
 
-/** A rule about the link of node-0 to one other. */
 function towards(to: string) {
   return { between: [[['node-0'], [to]]], oneWay: false, share: 1, seed: '1' } as const;
 }

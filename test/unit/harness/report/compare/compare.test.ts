@@ -138,7 +138,6 @@ test('costs are not compared when one run did more than the other', () => {
 });
 
 test('among many figures, none is worse by chance alone', () => {
-  // Twenty operations that vary by a third, and differ by nothing.
   let state = 11;
   const random = () => (state = (state * 48_271) % 0x7fffffff) / 0x7fffffff;
   const side = (first: number): Side => ({

@@ -15,7 +15,6 @@ const DISTURBED = 0.03;
 const TRIALS = 400;
 const KEY: FigureKey = { scenario: 'made', what: 'push', figure: 'p50', unit: 'ms', better: 'lower' };
 
-/** Those of the first node are slower by `effect`, a logarithm. */
 function compared(rounds: number, effect: number, draw: Draws): Verdict[] {
   const turned = Array.from({ length: rounds }, (_, round) => round % 2 === 1);
   const weather = turned.map((_, round) => 0.05 * round + 0.3 * draw.heavy());

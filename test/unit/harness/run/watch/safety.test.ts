@@ -7,7 +7,6 @@ import { SafetyWatch } from '../../../../../harness/run/watch/safety.ts';
 
 const AWAY = new ClientError('away', { class: 'client.connect', node: 'node-0', method: 'GET', path: '/' });
 
-/** @param check of a condition that is looked at every second */
 function watching(check: AlwaysCondition['check'], explain?: AlwaysCondition['explain']) {
   const time = new VirtualTime();
   const expected: Record<string, unknown>[] = [];

@@ -44,7 +44,6 @@ function agreed(id: string) {
   return { talk, say, ...rest };
 }
 
-/** Ids of protocols in the values that a module exports. */
 function idsIn(value: unknown): string[] {
   if (typeof value === 'string') return /^\/(swarm|ipfs)\/[\w./-]+$/.test(value) ? [value] : [];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(idsIn) : [];
@@ -61,7 +60,6 @@ test('every protocol that a node speaks has its messages here', async () => {
   expect(ids).toContain('/swarm/pushsync/1.3.1/pushsync');
   expect(ids.length).toBeGreaterThanOrEqual(14);
   expect(ids.filter((id) => protocolOf(id) === undefined)).toEqual([]);
-  // And each of them can be asked for by its name.
   expect(new Set(['noise', ...PROTOCOLS.map(({ name }) => name)])).toEqual(new Set(PROTOCOL_NAMES));
 });
 

@@ -29,7 +29,6 @@ const headers = encodeFrame(HeadersMessage, { headers: [] });
 const request = encodeFrame(Request, { addr: Buffer.alloc(32, 7) });
 const refusal = Buffer.from(encodeFrame(Delivery, { err: 'refused' }));
 
-/** The opener has asked for a chunk in one breath. */
 async function asked(rule: Partial<MessageRule> = {}) {
   const keys = [newKey('ed25519'), newKey('ed25519')] as const;
   const tap = tapOf(keys);

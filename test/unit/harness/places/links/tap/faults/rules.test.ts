@@ -37,7 +37,6 @@ const RECEIPT = {
   address: undefined,
 };
 
-/** Numbers of the messages that are hit, of this many. */
 function hits(rule: Partial<MessageRule>, count: number): number[] {
   const rules = new MessageRules();
   rules.begin('r', { ...RULE, ...rule });

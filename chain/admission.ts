@@ -23,7 +23,7 @@ export interface Admission {
   controlRefusal(request: Asking): Refusal | undefined;
   rpcRefusal(request: Asking): Refusal | undefined;
   hasToken(request: Asking): boolean;
-  /** A browser shows the answer to the page that asked; none for programs. */
+  /** With them a browser shows the answer to the page that asked; none for programs. */
   pageHeaders(request: Asking): Readonly<Record<string, string>>;
 }
 

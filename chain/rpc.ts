@@ -39,7 +39,7 @@ export class RpcError extends Error {
 
 export interface RpcClient {
   call(method: string, ...params: unknown[]): Promise<unknown>;
-  /** Processed concurrently, so no call may depend on another. @throws also the signal's reason */
+  /** Results in order; processed concurrently, so no call may depend on another. @throws also the signal's reason */
   batch(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>;
   close(): void;
 }

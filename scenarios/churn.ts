@@ -169,7 +169,7 @@ function join(
 interface Reading {
   readonly files: readonly File[];
   readonly readers: readonly ClusterNode[];
-  /** In any case. */
+  /** These read in any case. */
   readonly first: readonly ClusterNode[];
   readonly name: string;
 }

@@ -35,7 +35,7 @@ const SETTLED_TIMEOUT_MS = 30_000;
 /** Pull sync takes seconds in a neighbourhood; a loaded machine gets more time. */
 const PLACEMENT_TIMEOUT_MS = 120_000;
 const FOLDERS = ['', 'a/', 'a/b/', 'c d/'];
-/** A Bee's host knows these content types; other ones go into the manifest. */
+/** A Bee knows these content types on every host; others depend on the host, and go into the manifest. */
 const EXTENSIONS = ['html', 'json', 'png', 'pdf', 'css'];
 /** To one node. */
 const DOWNLOADS_AT_ONCE = 4;

@@ -3,7 +3,7 @@ import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario
 import { batchOf, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** They address one of many thousands of nodes. */
+/** Bytes that address one of many thousands of nodes. */
 const OPEN_PREFIX = 2;
 
 const parameters = {

@@ -45,7 +45,7 @@ export default defineScenario({
   },
 });
 
-/** @returns holders; nothing: the closest node has no neighbours */
+/** @returns number of holders; nothing: the closest node has no neighbours */
 function replicate(
   context: Context,
   node: ClusterNode,

@@ -75,7 +75,7 @@ interface Settled {
 
 /** What the nodes do, as far as faults determine it. */
 interface Stage {
-  /** They keep nodes away. */
+  /** Faults that keep nodes away. */
   readonly joining: readonly string[];
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Coming back. */

@@ -16,7 +16,7 @@ type Context = ScenarioContext<typeof parameters>;
 const ROUND = 152;
 const REVEAL = 38;
 const CLAIM = 76;
-/** For a stake and uploads. */
+/** A stake must be two rounds old, and so must the uploads. */
 const ROUNDS_AHEAD = 4;
 /** Players look at the head several times a second; a small reserve's sample takes about as long. */
 const STEP_WITHIN_MS = 60_000;
@@ -247,7 +247,7 @@ interface Claimed {
   readonly round: number;
   readonly winners: readonly ClusterNode[];
   readonly rewards: readonly bigint[];
-  /** Of the postage contract, then of players. */
+  /** Tokens of the postage contract, then of players. */
   readonly before: readonly bigint[];
 }
 

@@ -35,10 +35,10 @@ type Context = ScenarioContext<typeof parameters>;
 const PAYLOAD_SIZE = 100;
 /** For an address with two of our nodes in its neighbourhood. */
 const OWNERS_MAX = 100;
-/** Before and of a stamp's timestamp. */
+/** Hex digits before and of a stamp's timestamp. */
 const [TIMESTAMP_AT, TIMESTAMP_DIGITS] = [80, 16];
 const NS_PER_MS = 1_000_000n;
-/** Of part of a millisecond, and a timer that fires early. */
+/** What a part of a millisecond and a timer that fires early may take from a wait. */
 const TIMER_MS = 10;
 
 interface Version {

@@ -42,7 +42,7 @@ import { payloads } from './steps/storm/payloads.ts';
 import { watchSafety } from './steps/storm/safety.ts';
 
 const TIMEOUT_MS = 24 * 3_600_000;
-/** Nothing is under way. */
+/** Balances agree as soon as nothing is under way. */
 const SETTLED_WITHIN_MS = 60_000;
 /** The shortest fault. */
 const FAULT_MIN_MS = 500;

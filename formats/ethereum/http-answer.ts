@@ -5,7 +5,7 @@
 
 /** The status line and headers. */
 const HEAD_SIZE_MAX = 64 * 1024;
-/** Also for the lines after the last part. */
+/** A line of a chunked body: the size of a part with its extensions, or one after the last part. */
 const LINE_SIZE_MAX = 1024;
 const HEAD_END = '\r\n\r\n';
 const LINE_END = '\r\n';

@@ -11,7 +11,7 @@ export interface ChainRecord extends Whose {
   /** For the control endpoint, and Anvil's methods at the JSON-RPC endpoint. */
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** For nodes, if it can be made to fail; each adds its name as a path. */
+  /** The nodes' endpoint, if it can be made to fail; each adds its name as a path. */
   readonly gate?: string;
   readonly chainId: number;
   /** 0: not known. */
@@ -47,7 +47,7 @@ export interface ChainOptions extends ChainSetup {
   readonly steady: boolean;
   /** Each node has its own path, which can be made to fail. */
   readonly gate: boolean;
-  /** Kept there; an existing state is the start. */
+  /** Its state is kept there; it starts from an existing one. */
   readonly stateFolder?: string;
 }
 
@@ -68,7 +68,7 @@ export interface ChainSetup {
   readonly chequebooks: readonly {
     readonly issuer: string;
     readonly deposit: string;
-    /** Among all nodes ever; absent: in the list. */
+    /** Place among those of all nodes ever; absent: its place in the list. */
     readonly place?: number | undefined;
   }[];
 }

@@ -6,14 +6,14 @@ import { readBeginning, textOf } from '../base/read-limited.ts';
 import { ClientError, type ClientErrorFields, classOfAnswer, classOfFailure } from './errors.ts';
 import { errorBody } from './http.ts';
 
-/** Both directions are busy. */
+/** Keeps both directions busy. */
 const AHEAD_MAX = 64;
 const PATH = '/chunks/stream';
 const NORMAL = 1000;
 const MESSAGE_MAX = 65_536;
 
 export interface ChunkStreamRequest {
-  /** Of the API. */
+  /** URL of the API. */
   readonly base: string;
   readonly node: string;
   readonly headers: Readonly<Record<string, string>>;

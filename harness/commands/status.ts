@@ -80,7 +80,7 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
 
 interface Watching {
   readonly intervalMs: number;
-  /** And is the same. */
+  /** Whether the same cluster still exists. */
   readonly isThere: () => boolean;
 }
 

@@ -122,7 +122,7 @@ function dashboardServices(): object {
     volumes: [`${DASHBOARDS}:${DASHBOARDS_FOLDER}:ro`],
     restart: 'on-failure',
   };
-  // Wherever the APIs listen, these ports are for this machine.
+  // Wherever the APIs listen, these ports are for this machine only.
   const published = (variable: string, port: number) => [`127.0.0.1:\${${variable}:-${port}}:${port}`];
   return {
     prometheus: {

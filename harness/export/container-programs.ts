@@ -5,7 +5,7 @@ export const IMAGE = 'svcnet';
 export const CHAIN = 'chain';
 /** On a volume. */
 export const CHAIN_FOLDER = `${DATA_FOLDER}/${CHAIN}`;
-/** Of engines. */
+/** Where engines put configuration files. */
 export const CONFIG_FOLDER = '/etc/svcnet';
 
 /** Of Prometheus and Grafana. */

@@ -44,7 +44,7 @@ interface NetworkFacts {
   readonly bootnodes: readonly string[];
   /** Address records of its first peers; undefined: it learns them by gossip. */
   readonly peerRecords?: string | undefined;
-  /** Undefined: any. */
+  /** Multiaddresses; undefined: any. */
   readonly onlyPeers: readonly string[] | undefined;
   /** Bootnodes are boot nodes, not the first full nodes. */
   readonly dedicatedBootnodes: boolean;
@@ -132,7 +132,7 @@ export interface Flavour {
   /** It needs the public network's constants: real block times, equal credit. */
   readonly public: boolean;
   readonly debugApi: boolean;
-  /** If it finds no peers through bootnodes, it is told them over its API. */
+  /** It finds peers through bootnodes; otherwise it is told them over its API. */
   readonly bootstraps: boolean;
   readonly takesLinks: boolean;
   readonly takesRecords: boolean;

@@ -68,7 +68,7 @@ export function nodesWanted(
   return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
 }
 
-/** A group that names its flavour is beside these: the two nodes of `--with svc=2` stay two. */
+/** A group that names its flavour keeps its count: the two nodes of `--with svc=2` stay two. */
 export function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
   return groups.map((group) => (group.flavour === undefined ? { ...group, count } : group));
 }

@@ -3,7 +3,7 @@ import { CHUNK_PAYLOAD_SIZE, defineScenario, fromHex, makeCac, type ScenarioCont
 import { type Implementation, implementations } from '../steps/known.ts';
 import { batchOf, errorAsText } from '../steps/steps.ts';
 
-/** Of the last leaf, and what is read: named by the root, behind the end. */
+/** Bytes of the last leaf, and where is read: within what the root names, behind the end. */
 const LEAF_SIZE = 10;
 const BEHIND = { from: CHUNK_PAYLOAD_SIZE + 2_000, to: CHUNK_PAYLOAD_SIZE + 2_099 } as const;
 

@@ -16,7 +16,7 @@ const BUNDLES_KEPT = 4;
 interface CompiledRecord {
   /** Of the runtime, which reads only its own compiled code. */
   readonly version: string;
-  /** Up to the program: code compiled under other flags is not used. */
+  /** Up to and including the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
   readonly bundle: Bundle;
 }

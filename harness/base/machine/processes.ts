@@ -195,7 +195,7 @@ export function processOf(pid: number): ProcessId | undefined {
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** Reaches the group that it leads. @returns false: it was gone */
+/** Also reaches all that it started, if it leads a group. @returns false: it was gone */
 export function signalGroup(id: ProcessId, signal: NodeJS.Signals): boolean {
   return isAlive(id) && (send(-id.pid, signal) || send(id.pid, signal));
 }

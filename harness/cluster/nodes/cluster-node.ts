@@ -219,7 +219,7 @@ export class ClusterNode extends KnownNode {
     return until(`${this.name} ${what}`, probeRunning, { clock: this.#deps.clock, timeoutMs, signal });
   }
 
-  /** @internal */
+  /** Undefined: it has a process. @internal */
   async whyEnded(): Promise<HarnessError | undefined> {
     return isThere(await this.observe()) ? undefined : this.#ended();
   }

@@ -1,6 +1,7 @@
 /**
  * The options of `Cluster.start` and the keys of a cluster file. Durations are text such as `500ms`, `5s` or `2m`, sizes
- * text such as `64KiB`, amounts whole numbers of the smallest unit. `schema.ts` fills in the defaults.
+ * text such as `64KiB`, amounts whole numbers of the smallest unit, as text or bigint when above 2^53. `schema.ts` fills in
+ * the defaults.
  */
 import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { DialectName } from '../../client/dialect.ts';

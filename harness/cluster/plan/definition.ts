@@ -165,7 +165,7 @@ const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'pass
 
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
-/** A contract is called `token`, and `keys` of a flavour file says how a node reads them. */
+/** The exceptions: a contract is called `token`, and `keys` of a flavour file says how a node reads them. */
 function isSecret(path: readonly PropertyKey[]): boolean {
   const isOpen = path.includes('contracts') || path[0] === 'flavours' || path[0] === 'keys';
   return !isOpen && path.some((part) => SECRETS.has(part));

@@ -173,7 +173,7 @@ const head = z.looseObject(
   { error: 'a snapshot' },
 );
 
-/** Others cannot be saved, and need a program or an image. */
+/** Nodes of this package alone: others cannot be saved, and need a program or an image. */
 const group = z.looseObject(
   {
     flavour: z.enum(['svc', 'dishonest'], { error: 'svc or dishonest' }),

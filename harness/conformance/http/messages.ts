@@ -26,7 +26,7 @@ export interface Conversation {
   readonly messages?: readonly (Uint8Array | string)[];
   /** After the messages are sent. */
   readonly during?: () => Promise<unknown>;
-  /** Ends the conversation; 0: the node closes it. */
+  /** This many messages end the conversation; 0: the node closes it. */
   readonly expected: number;
 }
 

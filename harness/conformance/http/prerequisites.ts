@@ -33,7 +33,7 @@ export const PREREQUISITES: Prerequisites = {
   peer: peerOf,
   'trading-peer': tradingPeer,
   address: (session, name) => Promise.resolve(addressOf(session, chunkOf(name))),
-  /** In bytes; nobody has it. */
+  /** Of so many bytes; nobody has it. */
   hex20: (session, name) => Promise.resolve(session.hex(name, 20)),
   hex32: (session, name) => Promise.resolve(session.hex(name, 32)),
   hex64: (session, name) => Promise.resolve(session.hex(name, 64)),

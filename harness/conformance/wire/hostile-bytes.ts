@@ -42,7 +42,7 @@ export const BAD_LENGTHS: readonly Uint8Array[] = [
   uvarint(2n ** 64n - 1n),
 ];
 
-/** For a first message. */
+/** Instead of a first message. */
 export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ...BAD_LENGTHS.map((bytes): [string, Uint8Array] => ['a length that no message has', bytes]),
   ['a field longer than its message', framed(join(tag(1, LENGTH_DELIMITED), uvarint(2 ** 31)))],

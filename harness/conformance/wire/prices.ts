@@ -16,7 +16,7 @@ import { Transcript } from './transcript.ts';
 
 /** From 0: each nearer step takes twice as long to find. */
 const PROXIMITIES = 10;
-/** A peer owes this much before it pays: more than two seconds forgive. */
+/** Of its threshold a peer owes this much before it pays: more than two seconds forgive. */
 const OWED_PERCENT = 80n;
 /** A payment too late for the debt says nothing and is tried again. */
 const PAYMENTS_MAX = 10;

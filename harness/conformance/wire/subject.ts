@@ -228,7 +228,7 @@ export class Desk {
     return counterpart;
   }
 
-  /** Begun with the run. */
+  /** Waits for a check begun with the run. */
   async waited(name: string): Promise<void> {
     const wait = this.memory.background.get(name);
     if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
@@ -349,7 +349,7 @@ export async function beginBackground(
 export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly hostile?: boolean;
   readonly mode?: 'full' | 'light';
-  /** Begun with the run. */
+  /** Begun with the run, by this name. */
   readonly background?: string;
   /** Ends a version in use: runs last. */
   readonly mayEndIt?: true | undefined;

@@ -28,7 +28,7 @@ The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545.
 is healthy, and its document is the only line on standard output and in /data/network.json.
 `;
 
-/** And their valid values. */
+/** How each key is given, and what is valid. */
 const KEYS = {
   nodes: { flag: '--nodes', variable: 'SVCNET_NODES', parse: whole(1, REAL_NODES_MAX) },
   seed: { flag: '--seed', variable: 'SVCNET_SEED', parse: seed },

@@ -17,7 +17,7 @@ export interface Storer {
   readonly radius: number;
 }
 
-/** Bits. */
+/** @returns nodes, closest first, with whether each should hold it */
 export function rankStorers<S extends Storer>(
   chunk: Uint8Array,
   storers: readonly S[],

@@ -12,7 +12,7 @@ const CHUNKS_OF: Readonly<Record<string, ChunkMove['kind']>> = {
 };
 
 export interface Said extends MessageView {
-  /** Of the nodes. */
+  /** Places of the nodes. */
   readonly a: number;
   readonly b: number;
 }

@@ -131,7 +131,7 @@ export function routeOf(
   };
 }
 
-/** What the hop of a receipt's signer says. */
+/** A receipt's signer has stored the chunk: the hop says so. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&

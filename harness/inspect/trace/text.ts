@@ -239,7 +239,7 @@ function attemptLines(
   return [line, ...(isTold ? hopLines(hop, lead).slice(1) : hopLines(hop, `${lead}   `, `${lead}└─ `))];
 }
 
-/** Whether the asking node has seen all that its failure says. */
+/** Whether a node says of its failure only what the one that asked it has seen. */
 function tellsTheSame({ outcome, detail, noCredit }: Hop, seen: string | undefined): boolean {
   const isNew = detail !== undefined && seen !== undefined && !seen.includes(detail) && detail !== seen;
   return BAD.has(outcome) && noCredit.length === 0 && !isNew;

@@ -27,7 +27,7 @@ export interface DashboardFile {
 
 export interface ScrapedPlace {
   readonly name: string;
-  /** Of its debug API. */
+  /** URL of its debug API. */
   readonly debug: string;
   readonly flavour: string;
   readonly mode: string;
@@ -37,7 +37,7 @@ export interface DashboardOptions {
   readonly nodes: readonly ScrapedPlace[];
   /** Between scrapes. */
   readonly intervalMs: number;
-  /** As Grafana reaches it. */
+  /** URL as Grafana reaches it. */
   readonly prometheus: string;
   /** As Grafana finds it. */
   readonly folder: string;

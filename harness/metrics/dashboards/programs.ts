@@ -65,7 +65,7 @@ function isRunnable(path: string): boolean {
   }
 }
 
-/** Of packages. */
+/** Where packages put Grafana's own files. */
 const GRAFANA_PACKAGED = '/usr/share/grafana';
 
 /**

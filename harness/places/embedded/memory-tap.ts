@@ -34,7 +34,7 @@ interface Stream {
   readonly opened: Way;
   readonly accepted: Way;
   isAgreed: boolean;
-  /** The last words of both ends may still wait here. */
+  /** Both ends have said their last word, which may still wait here. */
   isOver: boolean;
 }
 

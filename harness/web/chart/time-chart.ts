@@ -1,5 +1,5 @@
 /**
- * Lines over time with faults and phases, by uPlot. For others than canvas and mouse, arrow keys move an announced cursor,
+ * Lines over time with faults and phases, by uPlot. Without canvas or mouse, arrow keys move an announced cursor,
  * and a table lists values.
  */
 import uPlot from 'uplot';

@@ -23,7 +23,7 @@ export function onCircle(share: number, radius: number, centre: Point): Point {
 export interface Neighbourhood {
   /** `0` and `1`; empty: all. */
   readonly prefix: string;
-  /** Of the address space. */
+  /** Shares of the address space. */
   readonly from: number;
   readonly to: number;
   readonly nodes: readonly string[];

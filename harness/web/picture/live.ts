@@ -119,7 +119,7 @@ export interface TimeView {
   readonly rate: number | null;
 }
 
-/** `off`: no node records them. */
+/** `off`: no node records chunk events. */
 export type ChunkSight = 'on' | 'off';
 
 export interface ClusterView {

@@ -16,7 +16,7 @@ const STUCK_AFTER_MS = 90_000;
 /** Per chunk that waits after the storm: ten a second, where a healthy network takes hundreds. */
 const PER_CHUNK_MS = 100;
 const DELIVERED_WITHIN_MS = 60_000;
-/** Then the rest is not read: each failure may take a minute. */
+/** After `DELIVERED_WITHIN_MS` and so many failures the rest is not read: each may take a minute. */
 const FAILURES_ENOUGH = 10;
 export const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;

@@ -25,7 +25,7 @@ const HEAD_SIZE = 32 + 65 + 8;
 
 /** Acknowledged last. */
 interface Newest {
-  /** Of its operation. */
+  /** Number of its operation. */
   readonly n: number;
   /** Ms. */
   readonly acknowledgedAt: number;

@@ -6,7 +6,7 @@ import type { Alias, Document, Node, Scalar } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
-/** A text of the longest allowed length has fewer, with aliases filled in. */
+/** Values once aliases are filled in: a text of the longest allowed length has fewer. */
 const VALUES_MAX = 1_000_000;
 /** No document of ours has more than eight levels. */
 const DEPTH_MAX = 100;

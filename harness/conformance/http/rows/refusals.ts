@@ -10,7 +10,7 @@ import type { Expected, HttpSubject } from '../subject.ts';
 
 const SPECIAL = new Set(['type', 'accept', 'upgrade', 'name']);
 
-/** `swarm` redirects a path of files without a slash first. */
+/** `swarm` first redirects a path of files without a slash. */
 export function refusalRows(names: Names): Row<HttpSubject>[] {
   const routes = ROUTES.filter((route) => !(names.isSwarm && route.path === '/svc/{reference}'));
   const rows = routes.flatMap((route) => [

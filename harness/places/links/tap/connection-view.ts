@@ -9,6 +9,7 @@ import type { RelayView } from './relay.ts';
 import { beginning, type Names } from './values.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, YamuxFrames } from './yamux-frames.ts';
 
+/** Version of a frame, and no length of a line. */
 const YAMUX_START = 0;
 const STREAMS_MAX = 20_000;
 

@@ -56,7 +56,7 @@ export class Conversation {
   #address: Uint8Array | undefined;
   #bytes = 0;
   #openedAt: number | undefined;
-  /** Said by the acceptor after what comes before. */
+  /** What the acceptor is to have said, once it has said what comes before. */
   #answer: Buffer | undefined;
   /** What the acceptor says is said in its place. */
   #isTakenOver = false;

@@ -91,7 +91,7 @@ export class TapRing {
   readonly #raws = new Map<number, Uint8Array>();
   #rawBytes = 0;
   #count = 0;
-  /** What was said is kept up to this event: a reader that has not come back by then has left. */
+  /** What was said is kept up to this event: a reader that has not come back by then has left, or misses events. */
   #rawUntil = 0;
 
   /** @param raw what was said: copied while somebody asks for it */

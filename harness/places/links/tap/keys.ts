@@ -59,7 +59,7 @@ export class Keys {
     return speaker;
   }
 
-  /** Nodes probe each other under an identity that says nothing: another one does as well. */
+  /** Nodes probe each other under an identity that says nothing and whose key nobody has: another one does as well. */
   ofPeer(peerId: string): Speaker {
     return (
       this.#byPeer.get(peerId) ??

@@ -1,8 +1,8 @@
 /**
  * Events as a capture for Wireshark: one packet each, of a link type for private use, for the dissector `svcnet.lua` beside
  * this file. A packet is seven texts, each with two bytes of length in front (kind, protocol, name, from, to, stream, id),
- * four bytes that count the bytes on the stream, the fields as JSON with four bytes of length in front, and what was said,
- * if that is known.
+ * four bytes that count the bytes on the stream (at most 2^32 - 1), the fields as JSON with four bytes of length in front,
+ * and what was said, if that is known.
  */
 import type { TapEvent } from './events.ts';
 

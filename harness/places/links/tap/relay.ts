@@ -10,8 +10,8 @@
  * Each end's payload is known before the other is told, so what it says beside its identity, such as its multiplexers,
  * reaches the other.
  *
- * A node takes TLS only from a dialler that has its certificate: here that proposal becomes one that every node refuses, and
- * the dialler proposes noise. What is neither is passed on as it is.
+ * A dialler may prefer TLS, which a node takes only from one that has its certificate: here that proposal becomes one that
+ * every node refuses, and the dialler proposes noise. What is neither is passed on as it is.
  */
 import { IdentityError } from '../../../../node/p2p/address/identity-key.ts';
 import {

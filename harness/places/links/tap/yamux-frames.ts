@@ -7,7 +7,9 @@ export const YAMUX_FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 export interface YamuxFrame {
   readonly type: number;
   readonly flags: number;
+  /** 0: about the connection. */
   readonly id: number;
+  /** Of the bytes that follow, or credit. */
   readonly length: number;
 }
 

@@ -41,7 +41,7 @@ export interface Limiter {
 /** A node is one thread that computes; the rest of a core goes to what helps it. */
 const NODE_BUSY_CORES = 0.85;
 const MACHINE_BUSY = 0.9;
-/** The share of all cores that lowers the limit by as much. */
+/** Of all cores, for other programs: it lowers the limit by as much. */
 const OTHERS_SHARE = 0.1;
 /** More waits for credit per second are not ordinary. */
 const REFUSALS_PER_SECOND = 1;

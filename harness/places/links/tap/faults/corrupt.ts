@@ -27,6 +27,7 @@ export function hasField(message: Uint8Array, table: MessageTable, field: string
   return placeOf(message, table[field]?.[0] ?? 0) !== undefined;
 }
 
+/** Of a varint the lowest byte, whose other bits say that more follow. */
 function placeOf(message: Uint8Array, number: number): { start: number; length: number } | undefined {
   for (let at = 0; at < message.length; ) {
     const key = varint(message, at);

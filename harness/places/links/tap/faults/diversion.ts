@@ -16,6 +16,7 @@ const OTHER = { up: 'down', down: 'up' } as const;
 const WINDOW = 262_144;
 /** Streams opened in an end's name are numbered downwards from here, where no end gets to. */
 const LAST_ID = { up: 0xffff_ffff, down: 0xffff_fffe } as const;
+/** For an end that does not know of its stream. */
 const NOBODY: Outlet = {
   window: Infinity,
   data: () => undefined,
@@ -43,7 +44,9 @@ interface Diverted {
 interface Side {
   frames: YamuxFrames | undefined;
   isFramed: boolean;
+  /** Bytes of the next frame's header that have gone on. */
   passed: number;
+  /** Within a frame that passes as it is. */
   isInside: boolean;
   current: Diverted | undefined;
   out: Buffer[] | undefined;
@@ -190,6 +193,7 @@ export class Diversion {
     this.#streams.clear();
   }
 
+  /** Opens and credits a stream as the frame does, as far as the credit is the sender's. */
   #answer(
     { stream, opened, deaf }: Diverted,
     direction: Direction,
@@ -210,7 +214,7 @@ export class Diversion {
       if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(deaf === undefined ? [direction] : []));
       else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
     }
-    // What replaces an end that has just been heard for the last time may doom it too.
+    // What is said in place of an end that has just been heard for the last time may doom the stream, too.
     if (!stream.isDoomed) return false;
     this.#reset(id, stream, 'up', 'down');
     return true;

@@ -1,6 +1,7 @@
 /** What is to be said again later on one connection, until that ends. */
 import type { Clock } from '../../../../../formats/clock.ts';
 
+/** A new stream takes so many bytes without credit. */
 const REPLAYED_MAX = 262_144;
 const WAITING_MAX = 1000;
 const WAITING_BYTES_MAX = 16 * 2 ** 20;

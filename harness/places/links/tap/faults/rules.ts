@@ -20,6 +20,7 @@ export interface Passing extends Told {
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
+  /** Undefined: an answer, or its beginning is not known. */
   readonly again: Again | undefined;
   readonly awaited: MessageTable | undefined;
   readonly bytes: Uint8Array;
@@ -52,6 +53,7 @@ export class ActiveMessageRule {
   readonly #selects: (told: Told) => boolean;
   readonly #numbers = new Map<string, number>();
   #hits = 0;
+  /** Undefined: the answer does not fit that version of the protocol. */
   readonly #answers = new Map<MessageTable, Uint8Array | undefined>();
 
   constructor(rule: MessageRule) {

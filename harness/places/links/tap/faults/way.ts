@@ -25,6 +25,7 @@ export interface WayDeps {
 }
 
 interface Piece {
+  /** Empty: the end. */
   bytes: Buffer;
   readonly dueAt: number;
 }
@@ -144,6 +145,7 @@ export class Way {
     this.#queue.push({ bytes, dueAt: this.#deps.clock.monotonic() + delayMs });
   }
 
+  /** In the order pushed: one that waits holds up what follows it. */
   #flush(): void {
     const { clock, outlet } = this.#deps;
     this.#timer?.[Symbol.dispose]();

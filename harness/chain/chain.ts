@@ -41,6 +41,19 @@ export interface ChainEvent {
   readonly transactionHash: string;
 }
 
+/** @internal */
+export interface Pace {
+  /** 0: blocks come on demand. */
+  readonly blockTimeMs: number;
+  readonly paused: boolean;
+}
+
+interface ChainState extends Pace {
+  /** Absent: there is no gate. */
+  readonly clients?: Record<string, GateCount>;
+  readonly rpcFaults?: Record<string, number>;
+}
+
 /**
  * Waits until every running node has read a block.
  * @param isCutOff a node cannot read it now
@@ -415,7 +428,7 @@ export class Chain {
 
   /** Each node's calls through the gate, and those affected by a fault. */
   async rpcCalls(): Promise<Readonly<Record<string, GateCount>>> {
-    return (await this.#gateState()).clients ?? {};
+    return (await this.#state('calls through its gate are not counted')).clients ?? {};
   }
 
   /**
@@ -423,16 +436,16 @@ export class Chain {
    * gate.
    */
   async rpcCallsMet(): Promise<Readonly<Record<string, number>> | undefined> {
-    return (await this.#gateState()).rpcFaults;
+    return (await this.#state('calls through its gate are not counted')).rpcFaults;
   }
 
-  async #gateState(): Promise<{ clients?: Record<string, GateCount>; rpcFaults?: Record<string, number> }> {
-    const control = this.#controlled('calls through its gate are not counted');
-    const answer = await control.request({ method: 'GET', path: '/state' });
-    return (await answer.json()) as {
-      clients?: Record<string, GateCount>;
-      rpcFaults?: Record<string, number>;
-    };
+  /** Its pace now, which faults and `setBlockTime` change. @throws HarnessError `CHAIN_UNCONTROLLED` @internal */
+  async pace(signal?: AbortSignal): Promise<Pace> {
+    return this.#state('its pace is not known', signal);
+  }
+
+  async #state(without: string, signal?: AbortSignal): Promise<ChainState> {
+    return this.#controlled(without).get('/state', signal);
   }
 
   async close(): Promise<void> {

@@ -51,9 +51,12 @@ async function settledStatus(cluster: Cluster, signal: AbortSignal): Promise<Sta
 async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
   const { chain, clock } = cluster;
   using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
-  const [height, blockAt, nodes] = await Promise.all([
+  // The pace of another network's chain is not known: its blocks may come on demand.
+  const isPaced = cluster.logged && chain.controlled;
+  const [height, blockAt, pace, nodes] = await Promise.all([
     chain.rpc === '' ? { value: null } : replyOf(chain.height(limit.signal)),
-    chain.rpc === '' ? undefined : replyOf(chain.newestAt(limit.signal)),
+    isPaced ? replyOf(chain.newestAt(limit.signal)) : undefined,
+    isPaced ? replyOf(chain.pace(limit.signal)) : undefined,
     askNodes(cluster.nodes, signal),
   ]);
   const faults = await cluster.faults.list();
@@ -69,8 +72,7 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
     rpc: chain.shownRpc,
     height,
     blockAt: blockAt && valueOr(blockAt, undefined),
-    // The pace of another network's chain is a guess: its blocks may come on demand.
-    blockTimeMs: cluster.logged ? chain.blockTimeMs : 0,
+    pace: pace && valueOr(pace, undefined),
     nodes,
     faults,
     unlinked,

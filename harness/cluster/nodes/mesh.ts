@@ -45,7 +45,7 @@ export async function probeMesh(
     running.map(async (node) => [node.overlay, await peersOf(node, signal)] as const),
   );
   const seen = new Map(answers);
-  const counts = linksOfAll(nodes, seen);
+  const counts = linksOfAll(nodes, running, seen);
   const mesh = {
     links: counts.reduce((sum, count) => sum + count.links, 0),
     expected: counts.reduce((sum, count) => sum + count.expected, 0),
@@ -65,21 +65,30 @@ function meshing(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && isHonest(node));
 }
 
+export interface MissingLinks {
+  readonly text: string;
+  /** Names of the nodes that it should be connected to, or should not. */
+  readonly others: readonly string[];
+}
+
 /**
- * Which links running nodes lack for a mesh, a line by the node's name.
+ * Which links running nodes lack for a mesh, by the node's name.
  * @param peers overlays of peers, by the node's overlay; a node that is not there is not judged
+ * @param alone overlays of nodes without any peer: neither they nor those that lack a link to them are named for it
  */
 export function missingLinks(
   nodes: readonly ClusterNode[],
   peers: ReadonlyMap<string, ReadonlySet<string>>,
-): ReadonlyMap<string, string> {
+  alone: ReadonlySet<string>,
+): ReadonlyMap<string, MissingLinks> {
   const seen = new Map(Array.from(peers, ([overlay, done]) => [overlay, { done }] as const));
+  const linked = meshing(nodes).filter(({ overlay }) => !alone.has(overlay));
   return new Map(
-    linksOfAll(nodes, seen).flatMap(({ node, missing, links, expected }) =>
-      missing === undefined || !peers.has(node.overlay)
-        ? []
-        : [[node.name, `${missing}, and has ${links} of ${plural(expected, 'link')}`] as const],
-    ),
+    linksOfAll(nodes, linked, seen).flatMap(({ node, missing, others = [], links, expected }) => {
+      if (missing === undefined || !peers.has(node.overlay)) return [];
+      const text = `${missing}, and has ${links} of ${plural(expected, 'link')}`;
+      return [[node.name, { text, others: others.map(({ name }) => name) }] as const];
+    }),
   );
 }
 
@@ -136,9 +145,9 @@ function peersOf(node: ClusterNode, signal: AbortSignal): Promise<ProbeResult<Re
 
 function linksOfAll(
   nodes: readonly ClusterNode[],
+  running: readonly ClusterNode[],
   seen: SeenPeers,
 ): (Links & { readonly node: ClusterNode })[] {
-  const running = meshing(nodes);
   // Boot nodes fill no bin of others.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
@@ -147,6 +156,8 @@ function linksOfAll(
 
 interface Links extends Mesh {
   readonly missing?: string;
+  /** With whom. */
+  readonly others?: readonly ClusterNode[];
   readonly apart?: Apart;
 }
 
@@ -179,7 +190,7 @@ function linksOf(
   const [other] = lacking;
   if (other === undefined) return { links, expected };
   const missing = `${node.name} is not connected to ${someNames(lacking)}`;
-  return { links, expected, missing, apart: { node, other } };
+  return { links, expected, missing, others: lacking, apart: { node, other } };
 }
 
 function accepts(
@@ -228,8 +239,9 @@ function namedLinks(
   const expected = namedPeers(node, running);
   const absent = expected.filter(({ overlay }) => !connected.has(overlay));
   const counts = { links: expected.length - absent.length, expected: expected.length };
-  if (absent.length > 0)
-    return { ...counts, missing: `${node.name} is not connected to ${someNames(absent)}` };
+  if (absent.length > 0) {
+    return { ...counts, missing: `${node.name} is not connected to ${someNames(absent)}`, others: absent };
+  }
   const strange = running.filter(
     ({ name, overlay }) => connected.has(overlay) && !node.peers?.includes(name),
   );
@@ -238,6 +250,7 @@ function namedLinks(
     : {
         ...counts,
         missing: `${node.name} is connected to ${someNames(strange)}, a link that its topology does not have`,
+        others: strange,
       };
 }
 

@@ -1,7 +1,9 @@
 import { formatMs, plural } from '../../base/format.ts';
+import type { Pace } from '../../chain/chain.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
+import type { MissingLinks } from '../../cluster/nodes/mesh.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
 import { congested } from './congestion.ts';
@@ -73,11 +75,11 @@ export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'se
   readonly height: Reply<number | null>;
   /** When the newest block was made, milliseconds since 1970; absent: not known. */
   readonly blockAt?: number | undefined;
-  /** Between two blocks, as the chain was defined; 0 or absent: they come on demand. */
-  readonly blockTimeMs?: number;
+  /** Absent: not known. */
+  readonly pace?: Pace | undefined;
   readonly nodes: readonly NodeAnswers[];
   /** Nodes with too few links → which are missing. */
-  readonly unlinked?: ReadonlyMap<string, string> | undefined;
+  readonly unlinked?: ReadonlyMap<string, MissingLinks> | undefined;
   /** Nodes without a peer or with too few → why, if known. */
   readonly isolated?: ReadonlyMap<string, string>;
 }
@@ -91,7 +93,7 @@ export function statusDocument({
   nodes,
   faults,
   blockAt,
-  blockTimeMs = 0,
+  pace,
   unlinked = new Map(),
   isolated = new Map(),
 }: ClusterAnswers): StatusDocument {
@@ -108,7 +110,7 @@ export function statusDocument({
     faults,
     problems: [
       ...chainProblems(height, nodeStatuses),
-      ...standstill(blockAt, { nowMs: Date.parse(at), blockTimeMs }),
+      ...standstill(blockAt, Date.parse(at), pace),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
       ...lonely(nodeStatuses, isolated),
       ...nodeStatuses.flatMap(({ name, lacking }) =>
@@ -131,11 +133,11 @@ function nodeStatus(
   {
     names,
     unlinked,
-  }: { readonly names: ReadonlyMap<string, string>; readonly unlinked: ReadonlyMap<string, string> },
+  }: { readonly names: ReadonlyMap<string, string>; readonly unlinked: ReadonlyMap<string, MissingLinks> },
 ): NodeStatus {
   const { name, flavour, mode, binary, state, replies } = node;
   const unheard = node.unheard.map((peer) => nameOf(peer, names));
-  const lacking = lackingOf(node, unlinked.get(name));
+  const lacking = lackingOf(node, unlinked.get(name)?.text);
   const about = { name, flavour, mode, ...(binary === undefined ? {} : { binary }), state, unheard, lacking };
   const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
   if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
@@ -233,14 +235,14 @@ function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[
 }
 
 /** A chain that makes blocks by itself, and has made none for a while. */
-function standstill(
-  blockAt: number | undefined,
-  { nowMs, blockTimeMs }: { readonly nowMs: number; readonly blockTimeMs: number },
-): string[] {
-  if (blockAt === undefined || blockTimeMs === 0) return [];
+function standstill(blockAt: number | undefined, nowMs: number, pace: Pace | undefined): string[] {
+  // Without a block time they come on demand.
+  if (blockAt === undefined || pace === undefined || pace.blockTimeMs === 0) return [];
+  const { blockTimeMs, paused } = pace;
   const ageMs = nowMs - blockAt;
   if (ageMs <= Math.max(STANDSTILL_MIN_MS, STANDSTILL_BLOCKS * blockTimeMs)) return [];
-  return [`the chain has made no block for ${formatMs(ageMs)}, expected one every ${formatMs(blockTimeMs)}`];
+  const problem = `the chain has made no block for ${formatMs(ageMs)}, expected one every ${formatMs(blockTimeMs)}`;
+  return [because(problem, paused ? 'it is paused' : undefined)];
 }
 
 function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, string>): string[] {

@@ -3,7 +3,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
-import { missingLinks } from '../../cluster/nodes/mesh.ts';
+import { type MissingLinks, missingLinks } from '../../cluster/nodes/mesh.ts';
 import { ANSWER_LIMIT_MS, type NodeAnswers, peersOf, replyOf, valueOr } from './ask.ts';
 import { clockProblem } from './clock.ts';
 
@@ -18,17 +18,19 @@ export interface BlocklistSource {
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
-/** Nodes that lack links, by name → which. Those that have not told their peers are not judged. */
+/** Nodes with peers that lack links, by name → which. Those that have not told their peers are not judged. */
 export function unlinkedNodes(
   answers: readonly NodeAnswers[],
   nodes: readonly ClusterNode[],
-): ReadonlyMap<string, string> {
+): ReadonlyMap<string, MissingLinks> {
   const told = answers.map((node) => [node.overlay, peersOf(node)] as const);
+  const alone = answers.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
   return missingLinks(
     nodes,
     new Map(
       told.flatMap(([overlay, peers]) => (peers === undefined ? [] : [[overlay, new Set(peers)] as const])),
     ),
+    new Set(alone.map(({ overlay }) => overlay)),
   );
 }
 
@@ -43,7 +45,7 @@ export async function isolationOf(
     signal,
   }: {
     /** Nodes with too few links, by name. */
-    readonly unlinked?: ReadonlyMap<string, string> | undefined;
+    readonly unlinked?: ReadonlyMap<string, Pick<MissingLinks, 'others'>> | undefined;
     readonly faults: readonly ActiveFault[];
     readonly nowMs: number;
     readonly signal: AbortSignal;
@@ -67,7 +69,9 @@ export async function isolationOf(
   return new Map(
     alone.flatMap((node) => {
       const clock = clockProblem(node, answers, nowMs);
-      const reason = reasonOf(node, { lists, faults, clock });
+      const names = [node.name, ...(unlinked.get(node.name)?.others ?? [])];
+      const active = faults.filter(({ targets }) => names.some((name) => targets.includes(name)));
+      const reason = reasonOf(node, { lists, active, clock });
       return reason === undefined ? [] : [[node.name, reason] as const];
     }),
   );
@@ -75,13 +79,13 @@ export async function isolationOf(
 
 interface Known {
   readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
-  readonly faults: readonly ActiveFault[];
+  /** Of the node, and of those that it lacks links to. */
+  readonly active: readonly ActiveFault[];
   readonly clock: string | undefined;
 }
 
-function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string | undefined {
+function reasonOf(alone: NodeAnswers, { lists, active, clock }: Known): string | undefined {
   const { name, overlay, replies } = alone;
-  const active = faults.filter(({ targets }) => targets.includes(name));
   const isWrong = clock === undefined ? [] : [clock];
   if (active.length > 0)
     return [...active.map(({ id, text }) => `fault ${id} is active: it ${text}`), ...isWrong].join('; ');

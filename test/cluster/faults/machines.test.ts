@@ -203,6 +203,7 @@ describe('the chain', () => {
   test('stands still, and the withheld blocks are counted', async () => {
     const fault = await begun({ kind: 'chain-stall' });
     await expect.poll(async () => (await fault.effect())['blocks withheld'], soon).toBeGreaterThan(1);
+    expect(await net.chain.pace()).toMatchObject({ paused: true });
     await net.faults.heal();
     const height = await net.chain.height();
     await expect.poll(() => net.chain.height(), soon).toBeGreaterThan(height);
@@ -210,6 +211,7 @@ describe('the chain', () => {
 
   test('can be slow', async () => {
     const fault = await begun({ kind: 'chain-slow', blockTime: '5s' });
+    expect(await net.chain.pace()).toMatchObject({ blockTimeMs: 5000, paused: false });
     await expect.poll(async () => (await fault.effect())['blocks late'], soon).toBeGreaterThan(1);
   });
 

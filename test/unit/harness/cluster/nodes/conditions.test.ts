@@ -81,8 +81,24 @@ test('a node that lacks links is named with those that it has, one that does not
     [a, new Set([b])],
     [b, new Set([a, c])],
   ]);
-  expect(Object.fromEntries(missingLinks(nodes, peers))).toEqual({
-    'node-0': 'node-0 is not connected to node-2, and has 1 of 2 links',
+  expect(Object.fromEntries(missingLinks(nodes, peers, new Set()))).toEqual({
+    'node-0': { text: 'node-0 is not connected to node-2, and has 1 of 2 links', others: ['node-2'] },
+  });
+});
+
+test('links to a node without any peer are not missing: it is named itself', () => {
+  const overlays = [0, 0x40, 0x80, 0xc0].map((first) => overlay(first));
+  const [a = '', b = '', c = '', d = ''] = overlays;
+  const nodes = overlays.map((own, index) => node({ name: `node-${index}`, overlay: own }));
+  const peers = new Map([
+    [a, new Set([b, c])],
+    [b, new Set([a])],
+    [c, new Set([a])],
+    [d, new Set<string>()],
+  ]);
+  expect(Object.fromEntries(missingLinks(nodes, peers, new Set([d])))).toEqual({
+    'node-1': { text: 'node-1 is not connected to node-2, and has 1 of 2 links', others: ['node-2'] },
+    'node-2': { text: 'node-2 is not connected to node-1, and has 1 of 2 links', others: ['node-1'] },
   });
 });
 

@@ -83,7 +83,7 @@ test.each([
   ['links', {}, 'node-0 is not connected to node-1, and has 1 of 2 links'],
   ['a status of a peer', { lacking: 'is warming up' }, 'node-0 is warming up'],
 ])('a node with peers that lacks %s is a problem, with the reason if it is known', (_what, given, line) => {
-  const unlinked = 'lacking' in given ? undefined : new Map([['node-0', line]]);
+  const unlinked = 'lacking' in given ? undefined : new Map([['node-0', { text: line, others: ['node-1'] }]]);
   const about = { at: 'now', name: 'net', seed: 1, rpc: '', height: { value: 20 }, faults: [] };
   const nodes = [node(0, given), node(1)];
   expect(statusDocument({ ...about, nodes, unlinked }).problems).toEqual([line]);
@@ -93,15 +93,19 @@ test.each([
   expect(shown[0]).toMatchObject({ lacking: [line] });
 });
 
+const STILL = 'the chain has made no block for 42.0 s, expected one every 1.0 s';
+
 test.each([
-  [1000, 42_000, ['the chain has made no block for 42.0 s, expected one every 1.0 s']],
-  [1000, 9_000, []],
-  [30_000, 42_000, []],
-  [0, 42_000, []],
-])('a chain with a block every %d ms and none for %d ms: %j', (blockTimeMs, ageMs, problems) => {
+  [{ blockTimeMs: 1000, paused: false }, 42_000, [STILL]],
+  [{ blockTimeMs: 1000, paused: true }, 42_000, [`${STILL}: it is paused`]],
+  [{ blockTimeMs: 1000, paused: false }, 9_000, []],
+  [{ blockTimeMs: 30_000, paused: false }, 42_000, []],
+  [{ blockTimeMs: 0, paused: false }, 42_000, []],
+  [undefined, 42_000, []],
+])('a chain with the pace %j and no block for %d ms: %j', (pace, ageMs, problems) => {
   const at = new Date(1_000_000).toISOString();
   const about = { at, name: 'net', seed: 1, rpc: '', height: { value: 20 }, faults: [], nodes: [node(0)] };
-  expect(statusDocument({ ...about, blockAt: 1_000_000 - ageMs, blockTimeMs }).problems).toEqual(problems);
+  expect(statusDocument({ ...about, blockAt: 1_000_000 - ageMs, pace }).problems).toEqual(problems);
 });
 
 test('a node that is not running has its state and no figures, and does not affect the other rows', () => {

@@ -72,12 +72,18 @@ test('a node with a peer and too few links has the same reasons, or none that is
   const told = [answers('a', 1), answers('b', 2), answers('c', 3)];
   const nodes = [node('a', 1), node('b', 2, [1]), node('c', 3)];
   const unlinked = new Map([
-    ['a', 'a is not connected to b'],
-    ['c', 'c is not connected to b'],
+    ['a', { others: ['b'] }],
+    ['c', { others: ['b'] }],
   ]);
-  const found = await isolationOf(told, nodes, { unlinked, faults: [], nowMs: NOW, signal: SIGNAL });
-  expect(Object.fromEntries(found)).toEqual({
+  const about = { unlinked, nowMs: NOW, signal: SIGNAL };
+  expect(Object.fromEntries(await isolationOf(told, nodes, { ...about, faults: [] }))).toEqual({
     a: 'b has it on the blocklist: settled too late (60 s)',
+  });
+  const faults = [{ id: 'f1', text: 'isolates b', targets: ['b'] }];
+  const reason = 'fault f1 is active: it isolates b';
+  expect(Object.fromEntries(await isolationOf(told, nodes, { ...about, faults }))).toEqual({
+    a: reason,
+    c: reason,
   });
 });
 

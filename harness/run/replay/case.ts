@@ -4,7 +4,7 @@ import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
 import type { PlannedScenario } from '../run-options.ts';
 import type { ParameterSpec, Scenario } from '../scenario.ts';
-import type { Schedule } from '../schedule/schedule.ts';
+import type { Milestone, Schedule } from '../schedule/schedule.ts';
 
 type Operation = Schedule['operations'][number];
 
@@ -161,10 +161,15 @@ export function withOperations(given: Case, kept: readonly Operation[]): Case | 
 function withLoad(given: Case, operations: readonly Operation[]): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;
-  const share = bytesOf(operations) / Math.max(1, bytesOf(schedule.operations));
-  const faults = schedule.faults.map((fault) => ({
+  const shareOf = (sum: typeof bytesOf) => sum(operations) / Math.max(1, sum(schedule.operations));
+  const shares: Readonly<Record<Milestone, number>> = {
+    'chunks acknowledged': shareOf(bytesOf),
+    'bytes acknowledged': shareOf(bytesOf),
+    'uploads acknowledged': shareOf(uploadsOf),
+  };
+  const faults = schedule.faults.map(({ when, ...fault }) => ({
     ...fault,
-    when: 'after' in fault.when ? { ...fault.when, after: Math.floor(fault.when.after * share) } : fault.when,
+    when: 'after' in when ? { ...when, after: Math.floor(when.after * shares[when.of]) } : when,
   }));
   return { ...given, schedule: { ...schedule, faults, operations: [...operations] } };
 }
@@ -186,6 +191,10 @@ export function withLeaves(given: Case, n: number, leaves: number): Case {
       : operation,
   );
   return withLoad(given, operations);
+}
+
+function uploadsOf(operations: readonly Operation[]): number {
+  return operations.filter((operation) => operation.do === 'upload').length;
 }
 
 function bytesOf(operations: readonly Operation[]): number {

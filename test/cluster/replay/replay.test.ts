@@ -12,6 +12,7 @@ import { stateFolder } from '../node/kit.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 const SCENARIO = join(import.meta.dirname, '../../../harness/run/scenario.ts');
+const SCHEDULE = join(import.meta.dirname, '../../../harness/run/schedule/schedule.ts');
 const SIGNAL = new AbortController().signal;
 const root = stateFolder();
 const stateDir = join(root, 'state');
@@ -19,13 +20,14 @@ const home = join(root, 'made-elsewhere');
 const failed = join(root, 'failed');
 const passed = join(root, 'passed');
 const failedInRealTime = join(root, 'real-time');
+const failedByUploads = join(root, 'uploads');
 
 async function made(
   report: string,
   given: Record<string, string>,
-  driver: 'simulated' | 'embedded' = 'simulated',
+  { driver = 'simulated', name = 'breaks' }: { driver?: 'simulated' | 'embedded'; name?: string } = {},
 ): Promise<void> {
-  const scenario = await loadScenario(join(home, 'breaks.ts'));
+  const scenario = await loadScenario(join(home, `${name}.ts`));
   await runScenarios({
     planned: planScenarios([scenario], new Map(Object.entries(given))),
     seed: 5n,
@@ -58,9 +60,31 @@ beforeAll(async () => {
        },
      });`,
   );
+  writeFileSync(
+    join(home, 'weighs.ts'),
+    `import { defineScenario, parameter } from ${JSON.stringify(SCENARIO)};
+     import { readSchedule, writeSchedule } from ${JSON.stringify(SCHEDULE)};
+     const about = { lane: 'one', atMs: 0, node: 'node-0', do: 'upload', kind: 'bytes', mode: 'direct' };
+     const operations = [0, 1].map((n) => ({ ...about, n, size: 40_000, data: String(n) }));
+     const fault = { id: 's1', when: { atMs: 0 }, request: { kind: 'kill', node: 'node-0' } };
+     export default defineScenario({
+       name: 'weighs', group: 'functional', about: 'Fails with a fault and three leaves.',
+       parameters: { schedule: parameter('text', '', 'a path') },
+       needs: { nodes: 1 }, cluster: { nodes: 1 }, timeoutMs: 60_000,
+       async run({ expect, folder, parameters: { schedule } }) {
+         const given = schedule === ''
+           ? { schema: 1, durationMs: 500, faults: [fault], operations }
+           : readSchedule(schedule);
+         writeSchedule(folder, given);
+         const isHeavy = given.operations.some(({ size }) => size > 2 * 4096);
+         expect('it is light', given.faults.length === 0 || !isHeavy, { observed: 'heavy', expected: 'light' });
+       },
+     });`,
+  );
   await made(failed, {});
   await made(passed, { count: '1' });
-  await made(failedInRealTime, { count: '5', words: 'b' }, 'embedded');
+  await made(failedInRealTime, { count: '5', words: 'b' }, { driver: 'embedded' });
+  await made(failedByUploads, {}, { name: 'weighs' });
   const moved = join(root, 'moved');
   cpSync(failed, moved, { recursive: true });
   rmSync(failed, { recursive: true });
@@ -158,6 +182,27 @@ test('the smallest failing run is a folder and a file', async () => {
   expect((await svcnet('run', document.scenario, '--nodes', '3')).stderr).toContain(
     'which describes the whole run',
   );
+});
+
+test('uploads become smaller when nothing else does any more', async () => {
+  const tried: string[] = [];
+  const document = await minimise({
+    folder: failedByUploads,
+    out: join(root, 'smallest-uploads'),
+    attempts: 40,
+    budgetMs: 600_000,
+    stateDir,
+    signal: SIGNAL,
+    onProgress: ({ trying }) => tried.push(trying),
+  });
+  expect(document).toMatchObject({
+    from: { uploadedBytes: 80_000 },
+    to: { faults: 1, operations: 1, uploadedBytes: 3 * 4096 },
+    stopped: null,
+  });
+  const first = tried.findIndex((trying) => trying.startsWith('upload '));
+  const after = tried.slice(first).filter((trying) => !/^upload |^the smallest/.test(trying));
+  expect([tried[first], after]).toEqual(['upload 1 of 4 KiB', []]);
 });
 
 test('the smallest run in real time is repeated, to count how often it fails', async () => {

@@ -190,6 +190,21 @@ test('an upload can be smaller by whole leaves, and what waits for chunks waits 
   expect(smaller.schedule?.faults[1]?.when).toMatchObject({ after: 20 });
 });
 
+test('a fault that waits for uploads waits for as many when they are smaller, and for fewer of fewer', () => {
+  const { faults, operations } = given.schedule!;
+  const [first, second = first!] = faults;
+  const waiting = { ...second, when: { after: 4, of: 'uploads acknowledged' } } as const;
+  const large = operations.map((operation) =>
+    operation.do === 'upload' ? { ...operation, size: 40_960 } : operation,
+  );
+  const counted: Case = {
+    ...given,
+    schedule: { ...given.schedule!, faults: [first!, waiting], operations: large },
+  };
+  expect(withLeaves(counted, 0, 1).schedule?.faults[1]?.when).toEqual(waiting.when);
+  expect(withOperations(counted, large.slice(2))?.schedule?.faults[1]?.when).toMatchObject({ after: 2 });
+});
+
 test('everything comes sooner by the same factor', () => {
   const { durationMs, faults, operations } = sooner(given, 0.5).schedule!;
   expect(durationMs).toBe(30_000);

@@ -75,7 +75,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
       );
       running.delete(seed);
       // It was ended with the others: nothing is known of it.
-      if (outcome === undefined) return;
+      if (outcome === undefined) return show();
       ran++;
       if ('passed' in outcome) {
         passes.push({ seed: seedToJson(seed), ...outcome.passed });

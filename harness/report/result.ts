@@ -270,13 +270,13 @@ export interface DeterminismCheck {
   readonly runs: readonly [RunResult, RunResult];
 }
 
-/** Skipped scenarios do not fail a run; all else but `passed` does. */
 /** A scenario that ended with an error did not come to its other assertions. */
 export function assertionsText({ assertions, result }: ScenarioResult, words = 'assertions'): string {
   const held = assertions.filter(({ passed }) => passed).length;
   return `${held} of ${assertions.length} ${words}${result === 'error' ? ' before it ended' : ''}`;
 }
 
+/** Skipped scenarios do not fail a run; all else but `passed` does. */
 export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
 }

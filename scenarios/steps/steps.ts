@@ -141,20 +141,23 @@ async function causesOf<T extends ParameterTable>(
   }
 }
 
-/** Routes of the first chunks that are not where they belong, and how to have more. */
+/** How to learn all of the first chunk that is not where it belongs, and routes: short reports cut long evidence. */
 export async function waysOfAstray(
   {
-    cluster: { nodes, startedAt: began },
+    cluster: { nodes, startedAt: began, logged },
     signal,
-  }: { readonly cluster: Pick<Cluster, 'nodes' | 'startedAt'>; readonly signal: AbortSignal },
+  }: { readonly cluster: Pick<Cluster, 'nodes' | 'startedAt' | 'logged'>; readonly signal: AbortSignal },
   { astray }: Pick<PlacementWatch, 'astray'>,
 ): Promise<{ readonly evidence?: string }> {
   const [first] = astray;
   if (first === undefined) return {};
   const chunks = astray.map(({ chunk }) => chunk);
   const ways = await waysOfLost(chunks, nodes, { began, signal });
-  const next = `all that was said of it: run again with --tap, then svcnet trace ${first.chunk} --run last`;
-  return { evidence: [...ways, next].join('\n').trimStart() };
+  // Nothing taps the links of a network that svcnet did not start.
+  const next = logged
+    ? `all that was said of it: run again with the same seed and --tap, then svcnet trace ${first.chunk} --run last`
+    : `its events: svcnet trace ${first.chunk}`;
+  return { evidence: [next, ...ways].join('\n') };
 }
 
 /** Boot nodes only introduce the others; dishonest ones do not count. */

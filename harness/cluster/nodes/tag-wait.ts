@@ -34,13 +34,12 @@ export async function awaitTag(target: TagTarget, wait: TagWait): Promise<Tag> {
   const probe = (aborted: AbortSignal) => watch.probe(aborted);
   if (timeoutMs !== undefined) return until('the upload is not synced', probe, { clock, signal, timeoutMs });
   for (;;) {
-    const before = watch.synced;
     try {
-      const limits = { clock, signal, timeoutMs: STANDSTILL_MS };
+      const limits = { clock, signal, timeoutMs: Math.ceil(STANDSTILL_MS - watch.idleMs) };
       return await until('the upload is not synced, and no chunk of it arrived', probe, limits);
     } catch (error) {
       const isLate = error instanceof HarnessError && error.code === 'WAIT_TIMEOUT';
-      if (!isLate || watch.synced === before) throw error;
+      if (!isLate || watch.idleMs >= STANDSTILL_MS) throw error;
     }
   }
 }
@@ -50,34 +49,38 @@ class TagWatch {
   readonly #clock: Clock;
   readonly #onProgress: SyncProgress | undefined;
   #synced = 0;
-  /** Of the last progress, or of the last explanation. */
-  #since: number;
+  #progressAt: number;
+  /** Or the last progress. */
+  #explainedAt: number;
   #others: string | undefined;
 
   constructor(target: TagTarget, { clock, onProgress }: TagWait) {
     this.#target = target;
     this.#clock = clock;
     this.#onProgress = onProgress;
-    this.#since = clock.monotonic();
+    this.#progressAt = clock.monotonic();
+    this.#explainedAt = this.#progressAt;
   }
 
-  get synced(): number {
-    return this.#synced;
+  /** Since a chunk arrived, or since the wait began. */
+  get idleMs(): number {
+    return this.#clock.monotonic() - this.#progressAt;
   }
 
   async probe(signal: AbortSignal): Promise<ProbeResult<Tag>> {
     const result = await probeTag(this.#target, signal, (synced, split) => this.#seen(synced, split));
     if ('done' in result) return result;
-    if (this.#clock.monotonic() - this.#since >= EXPLAINED_MS) {
+    if (this.#clock.monotonic() - this.#explainedAt >= EXPLAINED_MS) {
       this.#others = await otherUploads(this.#target, signal);
-      this.#since = this.#clock.monotonic();
+      this.#explainedAt = this.#clock.monotonic();
     }
     return this.#others === undefined ? result : { missing: `${result.missing}; ${this.#others}` };
   }
 
   #seen(synced: number, split: number): void {
     if (synced > this.#synced) {
-      this.#since = this.#clock.monotonic();
+      this.#progressAt = this.#clock.monotonic();
+      this.#explainedAt = this.#progressAt;
       this.#others = undefined;
     }
     this.#synced = synced;

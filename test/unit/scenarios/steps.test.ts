@@ -31,7 +31,7 @@ test('the next second has begun by the clock, even when a timer fires before it'
   expect(await waiting).toBe(true);
 });
 
-test('a chunk out of place has its route as evidence, and the command that shows more', async () => {
+test('a chunk out of place has the command that shows more as evidence, then its route', async () => {
   const chunk = '77'.repeat(32);
   const events = [{ seq: 1, at: 5, address: chunk, kind: 'stored' }];
   const holder = {
@@ -48,11 +48,17 @@ test('a chunk out of place has its route as evidence, and the command that shows
     },
   } as unknown as ClusterNode;
   const { signal } = new AbortController();
-  const context = { cluster: { nodes: [holder], startedAt: 0 }, signal };
+  const cluster = { nodes: [holder], startedAt: 0, logged: true };
+  const context = { cluster, signal };
   const astray = [{ chunk, holders: [], wanted: [holder], lacking: [holder] }];
-  const { evidence = '' } = await waysOfAstray(context, { astray });
-  expect(evidence).toContain('node-1 stored it');
-  expect(evidence.split('\n').at(-1)).toContain(`svcnet trace ${chunk} --run last`);
+  const firstLine = async (one: typeof context) => {
+    const { evidence = '' } = await waysOfAstray(one, { astray });
+    expect(evidence).toContain('node-1 stored it');
+    return evidence.split('\n')[0];
+  };
+  expect(await firstLine(context)).toMatch(new RegExp(`--tap, then svcnet trace ${chunk} --run last$`));
+  const attached = { ...context, cluster: { ...cluster, logged: false } };
+  expect(await firstLine(attached)).toBe(`its events: svcnet trace ${chunk}`);
   expect(await waysOfAstray(context, { astray: [] })).toEqual({});
 });
 

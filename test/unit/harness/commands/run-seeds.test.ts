@@ -81,6 +81,7 @@ test('while seeds run there is one rate, that of the progress', async () => {
   const abort = new AbortController();
   const seen = Promise.withResolvers<string>();
   const many = { first: 1n, last: 2n, jobs: 1, folder, program, command: String };
+  const all: string[] = [];
   try {
     const ended = runSeeds(
       { ...many, words: (seed) => [String(seed)] },
@@ -88,7 +89,10 @@ test('while seeds run there is one rate, that of the progress', async () => {
         ...contextOf(folder),
         style: { width: 200, colour: false, live: true },
         signal: abort.signal,
-        out: (text) => void (text.includes('1 of 2 seeds') && seen.resolve(text)),
+        out: (text) => {
+          all.push(text);
+          if (text.includes('1 of 2 seeds')) seen.resolve(text);
+        },
       },
     );
     const told = await Promise.race([seen.promise, ended]);
@@ -96,6 +100,7 @@ test('while seeds run there is one rate, that of the progress', async () => {
     expect(told).not.toContain('seeds/min');
     abort.abort(new Error('seen'));
     await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect(all.find((text) => text.includes('✖ seeds'))).toMatch(/ seeds\/min · 0 failed +\d/);
   } finally {
     rmSync(folder, { recursive: true });
   }

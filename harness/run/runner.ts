@@ -287,7 +287,8 @@ async function runScenario(
     step: (name, work) => {
       const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
       const { display } = options;
-      return runStep(name, work, { clock, began: cluster.startedAt, display, events, ended, open });
+      const { startedAt: began } = cluster;
+      return runStep(name, work, { clock, began, display, events, ended, open, signal: context.signal });
     },
   };
   try {
@@ -375,9 +376,11 @@ interface StepSurroundings {
   readonly events: RunEvent[];
   readonly ended: (ms: number) => void;
   readonly open: Set<OpenStep>;
+  /** Of the scenario's end: what it cuts off stays open. */
+  readonly signal: AbortSignal;
 }
 
-/** Begun and not succeeded. */
+/** Begun and not ended. */
 interface OpenStep {
   about: string;
   /** Its last progress. */
@@ -387,7 +390,7 @@ interface OpenStep {
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { clock, began, display, events, ended, open }: StepSurroundings,
+  { clock, began, display, events, ended, open, signal }: StepSurroundings,
 ): Promise<R> {
   const at = clock.now();
   const step: OpenStep = { about: name };
@@ -405,12 +408,12 @@ async function runStep<R>(
       },
     });
     display?.end(true, clock.now() - at);
-    open.delete(step);
     return result;
   } catch (error) {
     display?.end(false, clock.now() - at);
     throw error;
   } finally {
+    if (!signal.aborted) open.delete(step);
     const endAt = clock.now();
     events.push({ kind: 'phase', at, endAt, text: step.about });
     ended(endAt - at);

@@ -35,7 +35,7 @@ export interface ExportedFile {
 export interface Exported {
   readonly files: readonly ExportedFile[];
   /** Commands. @param at a file's path as its reader types it */
-  next(at: (path: string) => string): readonly string[];
+  readonly next: (at: (path: string) => string) => readonly string[];
 }
 
 /** Containers: images and limits apply. @throws HarnessError `DEFINITION_INVALID` */

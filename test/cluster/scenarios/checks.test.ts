@@ -233,10 +233,10 @@ test('a scenario that does not end is an error that names its limit', async () =
 });
 
 test('a scenario that does not end in time says which step it was in, and how far that step had come', async () => {
-  const stuck = uploading('stuck', async ({ step }) => {
-    await step('mesh', async () => undefined);
-    await step('attempt', () => Promise.reject(new Error('caught'))).catch(() => undefined);
-    await step('upload', (progress) => {
+  const stuck = uploading('stuck', async (context) => {
+    await context.step('mesh', async () => undefined);
+    await context.step('attempt', () => Promise.reject(new Error('caught'))).catch(() => undefined);
+    await context.step('upload', (progress) => {
       progress.detail('64 MiB on node-0');
       progress.progress(1200, 16_384, 'chunks synced; node-0 also pushes 9 chunks of 1 other upload');
       return new Promise(() => undefined);

@@ -260,7 +260,7 @@ function pushing(
   });
   const began = clock.monotonic();
   const tags = { get: async () => tag(), list: async () => [{ uid: 1, ...tag() }, ...others] };
-  return { ...node({ name: 'node-0', overlay: overlay(0) }), tags } as unknown as ClusterNode;
+  return Object.assign(node({ name: 'node-0', overlay: overlay(0) }), { tags }) as unknown as ClusterNode;
 }
 
 test('an upload is awaited as long as its chunks arrive, unless the wait has a limit', async () => {

@@ -85,8 +85,8 @@ export const CONVERGING: readonly Mutation[] = [
 ];
 
 export const CONTENT: readonly Mutation[] = [
-  ['act', LETTER, otherFileOnce, /node-\d reads .{8}$/],
-  ['act', LETTER, all(impatience, otherFile), /node-\d reads .{8}$/, /node-\d is refused .{8} /],
+  ['act', LETTER, otherFileOnce, /node-\d reads .{8}: /],
+  ['act', LETTER, all(impatience, otherFile), /node-\d reads .{8}: /, /node-\d is refused .{8} /],
   [
     'act',
     LETTER,

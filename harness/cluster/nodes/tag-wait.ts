@@ -50,7 +50,7 @@ class TagWatch {
   readonly #onProgress: SyncProgress | undefined;
   #synced = 0;
   #progressAt: number;
-  /** Or the last progress. */
+  /** When a standstill was last explained, or when progress ended it. */
   #explainedAt: number;
   #others: string | undefined;
 
@@ -100,7 +100,7 @@ async function otherUploads({ node, tag }: TagTarget, signal: AbortSignal): Prom
   }
 }
 
-/** Once. */
+/** One look at the tag. */
 export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,

@@ -146,7 +146,7 @@ export class MessagesClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     socket.binaryType = 'arraybuffer';
-    // Whoever waits looks again and again: an open socket does not keep a program alive.
+    // The open socket does not keep a program alive: a program that waits polls.
     socket.once('upgrade', ({ socket: connection }) => void connection.unref());
     const subscription = new Subscription(socket, this.#http.clock);
     using deadline = this.#http.clock.deadline(OPEN_TIMEOUT_MS, signal);

@@ -178,8 +178,7 @@ function inWords(
 
 /** Nothing in a stack orders the start of its services. A single dollar sign starts a variable. */
 function afterChain(entrypoint: readonly string[]): string[] {
-  const [program = '', flag = '', script = ''] = WAIT_FOR_CHAIN;
-  return ['sh', '-c', `${program} ${flag} ${shellWord(script)} && exec "$$0" "$$@"`, ...entrypoint];
+  return ['sh', '-c', `${WAIT_FOR_CHAIN.map(shellWord).join(' ')} && exec "$$0" "$$@"`, ...entrypoint];
 }
 
 function mount({ key, target, secret = false }: StackFile): object {

@@ -17,7 +17,7 @@ export class ExpressionError extends Error {
 
 /** Three times the longest name of a logger. */
 const LENGTH_MAX = 128;
-/** Sum of counts in braces (`{2,5}`: 5), each of which copies what it repeats. */
+/** Sum of counts in braces (`{2,5}`: 5). A count copies what it repeats. */
 const COUNTS_MAX = 20;
 /** Steps of the compiled expression: a millisecond per name. */
 const PROGRAM_SIZE_MAX = 200;

@@ -23,7 +23,7 @@ export const TABLES = [
   'blocks',
   /** sequence → address, tag, stamp */
   'pushes',
-  /** address ‖ batch → sequences, of which all but one belong to sessions open together */
+  /** address ‖ batch → sequences; all but one belong to sessions that are open together */
   'uploads',
   /** collection → empty, while being filled or given up */
   'openPins',

@@ -84,7 +84,7 @@ export async function openLmdbStore(
 }
 
 /**
- * Of a store that no node uses, whoever owns it.
+ * Opens the tables and slots of a store that no node uses. Any node may own it.
  * @throws StoreError as above, DATA_DIR_UNUSABLE also without a store
  */
 export async function openOffline(path: string): Promise<Backend> {

@@ -15,7 +15,7 @@ import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 
-/** At the public network's limits a peer wants payment for some twenty chunks, of which time pays for fifteen a second. */
+/** At the public network's limits a peer wants payment for some twenty chunks. Time pays for fifteen a second. */
 const CHUNKS_AT_ONCE = 64;
 /** A chunk's price does not depend on its length. */
 const PAYLOAD_SIZE = 32;

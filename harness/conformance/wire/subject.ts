@@ -208,7 +208,7 @@ export class Desk {
     }
   }
 
-  /** A light node, of which others never hear. */
+  /** A light node: others never hear of it. */
   async friend(): Promise<Counterpart> {
     return prerequisite('introduction', this.memory.friend(this.log));
   }

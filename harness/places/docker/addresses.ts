@@ -20,7 +20,7 @@ export function urlAt(listen: string, port: number): string {
   return `http://${reachedAt(listen)}:${port}`;
 }
 
-/** Whoever reaches it controls chain or links, so only this machine may. */
+/** It controls chain or links: only this machine may reach it. */
 export function controlAddress(listen: string): string {
   return remoteEngine() === undefined ? LOOPBACK : listen;
 }

@@ -87,7 +87,7 @@ async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
   try {
     const unzipped = createGunzip();
     const source = createReadStream(file);
-    // Whoever reads from it hears of its errors.
+    // The loop that reads from it gets its errors.
     pipeline(source, unzipped, () => undefined);
     const decoder = new TextDecoder();
     for await (const bytes of unzipped as AsyncIterable<Buffer>) {

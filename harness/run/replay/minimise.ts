@@ -51,7 +51,7 @@ const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
 /** Times are shortened by this factor, again and again. */
 const SHARE = 0.5;
-/** A report counts requests, of which an operation makes several. */
+/** A report counts requests; an operation makes several. */
 const SCHEDULED = 'scheduled operation';
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {

@@ -35,7 +35,7 @@ export interface Tracing {
   /** Ends with `work`; a rejection makes it a failed one. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   current(): Span | undefined;
-  /** Continues as work of the calling code, whoever reads it. */
+  /** Reading it counts as work of the code that calls this. */
   bind<T>(stream: AsyncIterable<T>): AsyncIterable<T>;
   /** The calling code's context, for later work. The oldest are forgotten. */
   keep(key: string): void;

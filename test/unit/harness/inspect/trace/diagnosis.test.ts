@@ -198,7 +198,7 @@ test('a chunk that a node stored and lost without an event is not called untold:
   }
 });
 
-test('whose events are missing, and why, is said of a chunk of which nothing is known', () => {
+test('names the nodes whose events are missing, and why, if nothing is known of a chunk', () => {
   const b: Given = { name: 'b', overlay: 0x40 };
   const synced: Given = { name: 'a', overlay: 0x80, events: [['synced', 1, { peer: overlayOf(0x40) }]] };
   const missing = (nodes: readonly Given[]) =>

@@ -114,6 +114,7 @@ function openHost(
       allowPrivateCidrs: options['allow-private-cidrs'],
       welcomeMessage: options['welcome-message'],
       onlyPeers: options['only-peers'],
+      configured: [...options.bootnode, ...options['only-peers']],
       chequebook: () => money.swap?.chequebook?.address,
       givenRecord: deps.given.of(toHex(deps.overlay)),
       listensAt,

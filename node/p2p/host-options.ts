@@ -17,6 +17,8 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly welcomeMessage: string;
   /** Multiaddresses of the only peers accepted, whichever side dials; absent or none: all. */
   readonly onlyPeers?: readonly string[];
+  /** Multiaddresses that the operator named: dialled in vain, they say nothing about other nodes. */
+  readonly configured?: readonly string[];
   /** Contract, 20 bytes, that our record names. */
   readonly chequebook?: () => Uint8Array | undefined;
   /** Our record that peers were given: used as long as it fits. */

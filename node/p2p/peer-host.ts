@@ -65,6 +65,7 @@ class PeerHost implements Host {
   readonly #dialects: readonly HandshakeDialect[];
   readonly #streams: PeerStreams;
   readonly #allowed: ReadonlySet<string | undefined>;
+  readonly #configured: ReadonlySet<string>;
   readonly #listensAt: (remoteId: string) => readonly string[] | undefined;
   readonly #metrics: MetricsOf<typeof P2P_METRICS>;
   readonly #hooks: ConnectHook[] = [];
@@ -81,6 +82,7 @@ class PeerHost implements Host {
     this.#deps = deps;
     const { generations } = options;
     this.#dialling = new Dialling(options, deps);
+    this.#configured = new Set(options.configured);
     this.#listensAt = options.listensAt ?? (() => undefined);
     this.#allowed = new Set(options.onlyPeers?.map((address) => peerIdOf(address)));
     this.#dialects = HANDSHAKE_DIALECTS.filter(({ generation }) => generations?.includes(generation) ?? true);
@@ -204,7 +206,8 @@ class PeerHost implements Host {
     const remoteId = peerIdOf(underlay);
     const open = remoteId === undefined ? undefined : this.#sessions.link(remoteId);
     if (open !== undefined) return this.#introduce(open, underlay, signal);
-    const isGiven = remoteId !== undefined && this.#listensAt(remoteId) !== undefined;
+    const isGiven =
+      this.#configured.has(underlay) || (remoteId !== undefined && this.#listensAt(remoteId) !== undefined);
     const link = await this.#dialling.dial(underlay, signal, isGiven);
     const session = this.#sessions.ofRemote(link.remoteId);
     if (session === undefined) return this.#introduce(link, underlay, signal);

@@ -13,8 +13,8 @@ import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 /** Dialled per pass; connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
-/** Without a lasting peer the operator is told: the first passes take seconds. */
-const TOLD_FROM = 6;
+/** So often without a lasting peer the operator is told: the first ones take seconds. */
+const TOLD_AFTER_PASSES = 6;
 
 export interface BootnodePassesDeps {
   readonly host: Pick<Host, 'connect'>;
@@ -27,12 +27,13 @@ export class BootnodePasses {
   readonly #addresses: readonly string[];
   readonly #deps: BootnodePassesDeps;
   #passes = 0;
-  /** Monotonic. */
+  #answered = 0;
+  /** When the row of passes began; monotonic, as are the others. */
+  #since = 0;
   #dueAt = 0;
   #running: Promise<void> | undefined;
   #current: string | undefined;
   readonly #outcomes = new Map<string, string>();
-  /** Monotonic. */
   #peersSince: number | undefined;
 
   /** @param addresses multiaddresses */
@@ -50,6 +51,7 @@ export class BootnodePasses {
     }
     if (this.#peersSince !== undefined && now - this.#peersSince >= REDIAL_MS) {
       this.#passes = 0;
+      this.#answered = 0;
       this.#dueAt = now;
     }
     this.#peersSince = undefined;
@@ -58,13 +60,7 @@ export class BootnodePasses {
 
   /** A silent bootnode holds up no other dial. @param settled called at the end */
   dial(signal: AbortSignal, settled: () => void): void {
-    this.#running = this.#pass(signal).finally(() => {
-      this.#running = undefined;
-      // At the end: peers that came and went meanwhile begin a new row.
-      this.#passes++;
-      this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
-      settled();
-    });
+    this.#running = this.#dialAll(signal).finally(settled);
   }
 
   /** The node at these multiaddresses is the current bootnode. */
@@ -86,31 +82,54 @@ export class BootnodePasses {
     await this.#running;
   }
 
-  async #pass(signal: AbortSignal): Promise<void> {
+  async #dialAll(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    if (this.#passes === 0) this.#since = clock.monotonic();
+    let silent = false;
+    try {
+      silent = await this.#pass(signal);
+    } finally {
+      this.#running = undefined;
+      const now = clock.monotonic();
+      // At the end: peers that came and went meanwhile begin a new row.
+      this.#passes++;
+      if (!silent) this.#answered++;
+      const row = { passes: this.#passes, answered: this.#answered, silent, waitedMs: now - this.#since };
+      this.#dueAt = now + bootnodePauseMs(row);
+    }
+  }
+
+  /** @returns whether no bootnode answered */
+  async #pass(signal: AbortSignal): Promise<boolean> {
     const { clock, host, log, metrics } = this.#deps;
-    if (this.#passes >= TOLD_FROM) {
+    if (this.#passes > 0 && this.#passes % TOLD_AFTER_PASSES === 0) {
       log.info(
         { bootnodes: Object.fromEntries(this.#outcomes) },
         'no bootnode keeps a connection to this node',
       );
     }
     let connected = 0;
+    let silent = true;
     for (const bootnode of this.#addresses.slice(0, ATTEMPTS_MAX)) {
-      if (connected >= CONNECTED_MAX || signal.aborted) return;
+      if (connected >= CONNECTED_MAX || signal.aborted) break;
       using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
       metrics.bootnodeAttempts.inc();
       this.#current = bootnode;
       try {
         await host.connect([bootnode], deadline.signal);
         connected++;
+        silent = false;
         this.#outcomes.set(bootnode, 'connected, then ended by it: its log may say why');
       } catch (error) {
-        if (error instanceof HostError && error.code === 'ALREADY_CONNECTED') connected++;
+        const code = error instanceof HostError ? error.code : undefined;
+        if (code === 'ALREADY_CONNECTED') connected++;
+        if (code !== 'DIAL_FAILED') silent = false;
         this.#outcomes.set(bootnode, error instanceof Error ? error.message : String(error));
         log.debug({ err: error, bootnode }, 'bootnode not connected');
       } finally {
         this.#current = undefined;
       }
     }
+    return silent;
   }
 }

@@ -40,7 +40,7 @@ export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;
 
-/** Without an answer of a bootnode; doubles. Nodes that start together find each other at once. */
+/** Doubles. Nodes that start together find each other at once. */
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
 
@@ -78,10 +78,27 @@ export function isGivenUp(
   return attempts >= (neighbour ? NEIGHBOUR_ATTEMPTS_MAX : ATTEMPTS_MAX);
 }
 
-/** @param failedPasses in a row without a lasting peer, from 1 */
-export function bootnodePauseMs(failedPasses: number): number {
+/** Passes over the bootnodes in a row without a lasting peer. */
+export interface BootnodeRow {
+  /** From 1. */
+  readonly passes: number;
+  /** In which a bootnode answered, and then refused or ended the connection. */
+  readonly answered: number;
+  /** Whether none answered in the last pass. */
+  readonly silent: boolean;
+  readonly waitedMs: number;
+}
+
+/** Bootnodes that do not answer may be starting, or their names: for a minute the pause stays short. */
+export function bootnodePauseMs({ passes, answered, silent, waitedMs }: BootnodeRow): number {
+  if (!silent) return doubledPauseMs(answered);
+  return waitedMs < EAGER_MS ? Math.min(doubledPauseMs(passes), EAGER_PAUSE_MIN_MS) : doubledPauseMs(passes);
+}
+
+/** @param times from 1 */
+function doubledPauseMs(times: number): number {
   // The longest pause is reached.
-  return Math.min(BOOTNODE_PAUSE_MIN_MS * 2 ** Math.min(failedPasses - 1, 20), BOOTNODE_PAUSE_MAX_MS);
+  return Math.min(BOOTNODE_PAUSE_MIN_MS * 2 ** Math.min(times - 1, 20), BOOTNODE_PAUSE_MAX_MS);
 }
 
 /**

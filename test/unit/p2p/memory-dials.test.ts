@@ -96,10 +96,14 @@ test('after a hundred failed dials in a row dialling pauses, and then resumes', 
   expect((await a.host.connect([b.underlay()], never)).overlayHex).toBe(peer.overlayHex);
 });
 
-test('dialling does not pause for nodes that are known from the start: they may still be starting', async () => {
-  const listensAt = () => ['/ip4/10.0.0.99/tcp/1634'];
-  const { a, b } = await pair({ listensAt });
-  const nowhere = b.underlay().replace('10.0.0.2', '10.0.0.99');
+const UNREACHED = '/ip4/10.0.0.99/tcp/1634';
+
+test.each([
+  ['nodes that are known from the start', { listensAt: () => [UNREACHED] }],
+  ['addresses that the operator named', { configured: [UNREACHED] }],
+])('dialling does not pause for %s: they may still be starting', async (_name, options) => {
+  const { a, b } = await pair(options);
+  const nowhere = 'configured' in options ? UNREACHED : b.underlay().replace('10.0.0.2', '10.0.0.99');
   for (let failed = 0; failed < FAILURES_MAX; failed++)
     await expect(a.host.connect([nowhere], never)).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   expect((await a.host.connect([b.underlay()], never)).overlay).toEqual(b.host.overlay);

@@ -64,6 +64,7 @@ export interface MemoryNodeOptions {
   readonly welcomeMessage?: string;
   readonly generations?: readonly Generation[];
   readonly onlyPeers?: readonly string[];
+  readonly configured?: readonly string[];
   readonly carriers?: readonly CarrierName[];
   readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
 }
@@ -80,6 +81,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       welcomeMessage: options.welcomeMessage ?? '',
       listen: `10.0.0.${options.n}:1634`,
       onlyPeers: options.onlyPeers ?? [],
+      configured: options.configured ?? [],
       ...(options.generations === undefined ? {} : { generations: options.generations }),
       ...(options.carriers === undefined ? {} : { carriers: options.carriers }),
       ...(options.listensAt === undefined ? {} : { listensAt: options.listensAt }),

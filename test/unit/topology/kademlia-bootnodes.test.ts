@@ -25,6 +25,33 @@ test('without a peer the bootnodes are dialled again, quickly at first', async (
   });
 });
 
+test('bootnodes whose names do not resolve yet are dialled again within a second of when they do', async () => {
+  const bootnode = `/dns4/node-0/tcp/1634/p2p/${peerId}`;
+  const { kademlia, clock, net, dialled } = table({ bootnodes: [bootnode] });
+  net.dial = () => {
+    throw new HostError('DIAL_FAILED', 'getaddrinfo ENOTFOUND node-0');
+  };
+  await kademlia.start();
+  await clock.advance(50_000);
+  expect(dialled().length).toBeGreaterThan(50);
+  net.dial = () => id('80');
+  await clock.advance(1_000);
+  expect(dialled()).toEqual([bootnode]);
+  expect(kademlia.connectedCount()).toBe(1);
+});
+
+test('bootnodes that stay silent for a minute are dialled every 20 s', async () => {
+  const { kademlia, clock, net, dialled } = table({ bootnodes: [bootnodeOf(id('80'))] });
+  net.dial = () => {
+    throw new HostError('DIAL_FAILED', 'nobody there');
+  };
+  await kademlia.start();
+  await clock.advance(90_000);
+  dialled();
+  await clock.advance(60_000);
+  expect(dialled()).toHaveLength(3);
+});
+
 test('a bootnode that ends each connection at once is dialled again after longer and longer pauses', async () => {
   const bootnode = bootnodeOf(id('80'));
   const { kademlia, clock, net, dialled, disconnect } = table({ bootnodes: [bootnode] });

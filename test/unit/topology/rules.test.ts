@@ -44,6 +44,22 @@ test('a peer is given up after four failed dials, a neighbour after six', () => 
   expect([5, 6].map((attempts) => isGivenUp(attempts, neighbour))).toEqual([false, true]);
 });
 
-test('bootnodes are dialled again after 50 ms, then twice as long each time, up to 20 s', () => {
-  expect([1, 2, 3, 9, 10, 1000].map(bootnodePauseMs)).toEqual([50, 100, 200, 12_800, 20_000, 20_000]);
+const PASSES = [1, 2, 3, 9, 10, 1000];
+
+test('bootnodes that end connections are dialled again after 50 ms, then twice as long each time, up to 20 s', () => {
+  const pauses = PASSES.map((answered) =>
+    bootnodePauseMs({ passes: 1000, answered, silent: false, waitedMs: 0 }),
+  );
+  expect(pauses).toEqual([50, 100, 200, 12_800, 20_000, 20_000]);
 });
+
+test.each([
+  [59_999, [50, 100, 200, 1000, 1000, 1000]],
+  [60_000, [50, 100, 200, 12_800, 20_000, 20_000]],
+])(
+  'bootnodes that do not answer are dialled at least every second for a minute: after %d ms',
+  (waitedMs, expected) => {
+    const pauses = PASSES.map((passes) => bootnodePauseMs({ passes, answered: 0, silent: true, waitedMs }));
+    expect(pauses).toEqual(expected);
+  },
+);

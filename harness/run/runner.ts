@@ -12,10 +12,13 @@ import { sourceCommit } from '../base/machine/source-commit.ts';
 import { orAborted } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
+import { someNames } from '../cluster/nodes/mesh.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { Ledger } from '../inspect/ledger/ledger.ts';
 import { takePicture } from '../inspect/status/take-picture.ts';
+import { nodesWithoutPeers } from '../inspect/status/without-peers.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import type { TestbedMetrics } from '../metrics/testbed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
@@ -188,7 +191,13 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   let wrong: string | undefined;
   let result: ScenarioResult | undefined;
   try {
-    result = { ...(await runScenario(planned, surroundings)), clusterStartedAt: cluster?.startedAt };
+    // A start waits for peers; of a network that was there before, a scenario may be too early.
+    const lonely =
+      cluster === undefined || options.attachTo === undefined
+        ? []
+        : await nodesWithoutPeers(cluster.nodes, options.signal);
+    const ended = await runScenario(planned, surroundings);
+    result = { ...ended, ...explained(ended, lonely), clusterStartedAt: cluster?.startedAt };
   } finally {
     if (cluster !== undefined) {
       const removed = isRemoved(options.signal.aborted ? undefined : result, options);
@@ -204,6 +213,13 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   if (wrong === undefined) return result;
   const outcome = result.result === 'passed' ? 'error' : result.result;
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
+}
+
+/** @param lonely nodes without a peer when the scenario began */
+function explained({ result, error }: ScenarioResult, lonely: readonly ClusterNode[]): { error?: string } {
+  if (lonely.length === 0 || result === 'passed' || result === 'skipped') return {};
+  const why = `when the scenario began, ${someNames(lonely)} had no peers: what was uploaded there was on no other node`;
+  return { error: error === undefined ? why : `${error}\n${why}` };
 }
 
 function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {

@@ -21,7 +21,7 @@ const PING_LIMIT_MS = 400;
 const PINGS_MAX = 40;
 const PINGED_MAX = 8;
 /** Several hanging nodes delay the others by no more than their own limit. */
-const NODES_AT_ONCE = 32;
+export const NODES_AT_ONCE = 32;
 
 export type Reply<T> = { readonly value: T } | { readonly failure: Failure };
 

@@ -6,11 +6,18 @@ import type { Settlements } from '../../client/money-types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { parseExposition } from '../../metrics/exposition.ts';
 import type { NetworkPicture, PictureLink, PictureNode } from '../../web/picture/picture.ts';
-import { ANSWER_LIMIT_MS, askNodes, type NodeAnswers, type Reply, replyOf, valueOr } from './ask.ts';
+import {
+  ANSWER_LIMIT_MS,
+  askNodes,
+  NODES_AT_ONCE,
+  type NodeAnswers,
+  type Reply,
+  replyOf,
+  valueOr,
+} from './ask.ts';
 
 /** All links of a hundred nodes; of more, the best-paid ones. */
 const LINKS_MAX = 5000;
-const NODES_AT_ONCE = 32;
 const SHORT_HEX = 8;
 const CACHE_SIZE = /_localstore_cache_size$/;
 

@@ -9,6 +9,7 @@ import { readEmbedded } from '../../../harness/places/embedded/node-file.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import { defineScenario } from '../../../harness/run/scenario.ts';
 
 const HOUR_MS = 3_600_000;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-simulated-'));
@@ -92,6 +93,36 @@ test('scenarios run on a cluster that the test started, in its time, and leave i
     return net.digest;
   };
   expect(await run()).toBe(await run());
+});
+
+test('a failed run on a network that was there before names the nodes that had no peers', async () => {
+  await using net = await start({ name: 'lonely', batches: false });
+  const { client } = net.node(0);
+  await net.faults.begin({ kind: 'isolate', node: 'node-0' });
+  for (const { address } of await client.peers()) await client.disconnect(address);
+  const broken = defineScenario({
+    name: 'broken',
+    group: 'chaos',
+    about: 'Fails.',
+    parameters: {},
+    needs: { nodes: 2 },
+    cluster: { nodes: 2 },
+    timeoutMs: 60_000,
+    run: () => Promise.reject(new Error('not found')),
+  });
+  const { scenarios } = await runScenarios({
+    planned: planScenarios([broken], new Map()),
+    attachTo: net.name,
+    seed: 7n,
+    stateDir,
+    report: join(stateDir, 'lonely'),
+    name: 'lonely',
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+  expect(scenarios).toMatchObject([{ result: 'error' }]);
+  const why = 'when the scenario began, node-0 had no peers: what was uploaded there was on no other node';
+  expect(scenarios[0]?.error?.split('\n').at(-1)).toBe(why);
 });
 
 test('a ping takes two round trips between the regions of two nodes: headers of its stream, then itself', async () => {

@@ -22,7 +22,7 @@ const map = <T extends z.ZodType>(key: z.ZodType<string, string>, entry: T, expe
     error: `${expected}, at most ${ENTRIES_MAX}`,
   });
 
-const TEMPLATE_EXPECTED = 'a text, which may have values such as {api-port}';
+const TEMPLATE_EXPECTED = "a text, in quotes if it is a number or has values such as '{api-port}'";
 const template = z
   .string({ error: TEMPLATE_EXPECTED })
   .max(TEXT_MAX, { error: `at most ${TEXT_MAX} characters` })
@@ -30,7 +30,8 @@ const template = z
     const wrong = unknownValue(text);
     if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong });
   });
-const VALUE_EXPECTED = `${TEMPLATE_EXPECTED}, a number, true, false, or a list of texts`;
+const VALUE_EXPECTED =
+  "a text, in quotes if it has values such as '{api-port}', a number, true, false, or a list of texts";
 const value = z.union([template, z.number(), z.boolean(), list(template, 'a list of texts')], {
   error: VALUE_EXPECTED,
 });

@@ -89,19 +89,26 @@ export const VALUES = {
 } as const satisfies Readonly<Record<string, Row>>;
 
 const NAMES = Object.keys(VALUES);
-/** Other braces are text: JSON and TOML have them. */
-const PLACEHOLDER = /\{([a-z][a-z0-9-]*)\}/g;
+/** A single word in braces; other braces are text, as in JSON and TOML. */
+const PLACEHOLDER = /\{([a-z][\w-]*)\}/gi;
 
+/** @returns what was expected; undefined: every value in braces is known */
 export function unknownValue(text: string): string | undefined {
   const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = '']) => !NAMES.includes(name))?.[1];
-  return unknown === undefined
-    ? undefined
-    : `known values in braces; {${unknown}} is none${suggestion(unknown, NAMES)}`;
+  if (unknown !== undefined) return `known values in braces; {${unknown}} is none${meant(unknown)}`;
+  const open = /\{[a-z][\w-]*$/i.exec(text)?.[0];
+  return open === undefined ? undefined : `a brace after ${open}`;
+}
+
+/** `{port}` stands for several. */
+function meant(unknown: string): string {
+  const whole = NAMES.filter((name) => name.split('-').includes(unknown.toLowerCase()));
+  return whole.length === 0 ? suggestion(unknown, NAMES) : `, did you mean ${whole.join(' or ')}?`;
 }
 
 /** A lone value keeps its type. */
 export function filled(text: string, plan: NodePlan): Value {
-  const [, alone] = /^\{([a-z][a-z0-9-]*)\}$/.exec(text) ?? [];
+  const [, alone] = /^\{([a-z][\w-]*)\}$/i.exec(text) ?? [];
   return alone === undefined ? filledText(text, plan) : valueOf(alone, plan);
 }
 

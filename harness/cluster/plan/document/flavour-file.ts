@@ -5,6 +5,7 @@ import { flavourFile } from '../../../flavours/declared/file.ts';
 import type { FlavourInput } from '../../../flavours/declared/input.ts';
 import { explain } from '../definition.ts';
 import { keysAt } from '../editor/json-schema.ts';
+import { lineAt } from './plain-yaml.ts';
 import { documentOf, textOf } from './text.ts';
 
 const INSIDE = 'flavours';
@@ -50,6 +51,6 @@ async function linesOf(text: string): Promise<(path: readonly PropertyKey[]) => 
         at = item;
       } else break;
     }
-    return text.slice(0, offset).split('\n').length;
+    return lineAt(text, offset);
   };
 }

@@ -2,7 +2,7 @@
  * The parser compares every key with all others and nests aliases: a small hostile text would take minutes. Here each takes
  * its time once.
  */
-import type { Alias, Document, Node, Scalar } from 'yaml';
+import type { Alias, Document, Node, Scalar, YAMLParseError } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
@@ -11,6 +11,15 @@ const VALUES_MAX = 1_000_000;
 /** No document of ours has more than eight levels. */
 const DEPTH_MAX = 100;
 const TOO_DEEP = `more than ${DEPTH_MAX} levels`;
+/** The parser says what it met; for these, not what it wants. */
+const EXPECTED: Readonly<Partial<Record<YAMLParseError['code'], string>>> = {
+  BAD_SCALAR_START: 'it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'one value, in quotes if it has a colon and a space',
+  BLOCK_IN_FLOW: 'a comma between two entries',
+  MISSING_CHAR: 'that, or quotes around a text with braces, brackets or commas',
+  MULTILINE_IMPLICIT_KEY: 'KEY: VALUE',
+  TAB_AS_INDENT: 'spaces',
+};
 
 /**
  * @param source names the text @param scalars `failsafe`: even what looks like a number is a text
@@ -24,17 +33,36 @@ export async function plainYaml(
   const document: Document.Parsed = yaml.parseDocument(text, { schema: scalars, uniqueKeys: false });
   const [error] = document.errors;
   if (error !== undefined) {
-    if (error.code === 'MULTIPLE_DOCS') {
-      const at = error.linePos?.[0].line ?? 1;
-      throw new HarnessError('DEFINITION_INVALID', `${source}: line ${at}: a second document, expected one`);
-    }
-    // Later lines quote text, perhaps a token.
-    const [first = ''] = error.message.trim().split('\n', 1);
-    // The parser calls itself for each level.
-    const what = first.startsWith('Maximum call stack') ? TOO_DEEP : first;
-    throw new HarnessError('DEFINITION_INVALID', `${source}: ${what.replace(/:$/, '')}`);
+    const line = lineAt(text, begunAt(yaml, document, error));
+    throw new HarnessError('DEFINITION_INVALID', `${source}: line ${line}: ${syntaxMistake(error)}`);
   }
   return new PlainValues(yaml, text, source).of(document.contents);
+}
+
+function syntaxMistake({ code, message }: YAMLParseError): string {
+  if (code === 'MULTIPLE_DOCS') return 'a second document, expected one';
+  // Later lines quote text, perhaps a token.
+  const [first = ''] = message.trim().split('\n', 1);
+  // The parser calls itself for each level.
+  if (first.startsWith('Maximum call stack')) return TOO_DEEP;
+  const what = first.replace(/ at line \d+, column \d+:?$/, '').replace(/(["'])quote$/, 'quote $1');
+  const expected = EXPECTED[code];
+  return expected === undefined ? what : `${what}, expected ${expected}`;
+}
+
+/** A text without its closing quote takes all that follows, and the parser misses the quote there. */
+function begunAt(
+  { isScalar, visit }: typeof import('yaml'),
+  document: Document.Parsed,
+  { code, pos: [met] }: YAMLParseError,
+): number {
+  let begun = met;
+  visit(document, (_key, node) => {
+    if (code !== 'MISSING_CHAR' || !isScalar(node) || !node.type?.startsWith('QUOTE_')) return;
+    const [start = met, end = met] = node.range ?? [];
+    if (start <= met && met <= end) begun = start;
+  });
+  return begun;
 }
 
 class PlainValues {
@@ -111,7 +139,12 @@ class PlainValues {
   }
 
   #mistake(node: Node, what: string): HarnessError {
-    const line = this.#text.slice(0, node.range?.[0] ?? 0).split('\n').length;
+    const line = lineAt(this.#text, node.range?.[0] ?? 0);
     return new HarnessError('DEFINITION_INVALID', `${this.#source}: line ${line}: ${what}`);
   }
+}
+
+/** @param offset of a character @returns the number of its line, from 1 */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length;
 }

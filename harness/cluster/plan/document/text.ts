@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
-import { plainYaml } from './plain-yaml.ts';
+import { lineAt, plainYaml } from './plain-yaml.ts';
 
 /** Bytes: twice a cluster with every link and key written out. */
 const DOCUMENT_MAX = 2 * 2 ** 20;
@@ -13,13 +13,20 @@ export async function documentOf(
   source: string,
   scalars: 'core' | 'failsafe' = 'core',
 ): Promise<Record<string, unknown>> {
-  // Decoding made these of other bytes; no text has them.
-  if (/[\uFFFD\0]/.test(text))
-    throw new HarnessError('DEFINITION_INVALID', `${source}: expected text in UTF-8`);
+  // Decoding puts U+FFFD in the place of other bytes.
+  const wrong = text.search(/[\uFFFD\0]/);
+  if (wrong !== -1) {
+    const got = text[wrong] === '\0' ? 'a NUL' : 'bytes of another encoding';
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      `${source}: line ${lineAt(text, wrong)}: got ${got}, expected text in UTF-8`,
+    );
+  }
   const document = await plainYaml(text, { source, scalars });
   if (document === null || document === undefined) return {};
   if (typeof document !== 'object' || Array.isArray(document)) {
-    throw new HarnessError('DEFINITION_INVALID', `${source}: expected a map of keys to values`);
+    const got = Array.isArray(document) ? 'a list' : 'a single value';
+    throw new HarnessError('DEFINITION_INVALID', `${source}: got ${got}, expected a map of keys to values`);
   }
   return document as Record<string, unknown>;
 }

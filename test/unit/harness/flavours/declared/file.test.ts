@@ -181,8 +181,88 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     `name: x\nprogram: ./x\n${KEYS}\nenv: { SVC_PASSWORD: x }`,
     "line 4: env.SVC_PASSWORD: got 'x', expected a variable whose name has",
   ],
-  ['a text', 'hello', 'expected a map of keys to values'],
+  ['a text', 'hello', ': got a single value, expected a map of keys to values'],
+  ['a list', `- name: x`, ': got a list, expected a map of keys to values'],
+  ['nothing but a comment', '# x', 'line 1: name: got nothing, expected 1 to 32 lower-case letters'],
+  [
+    'tabs before keys',
+    'name: x\nkeys:\n\tlibp2p: { type: p256 }',
+    ': line 3: Tabs are not allowed as indentation, expected spaces',
+  ],
+  ['an open quote', `name: x\nprogram: "./x\n${KEYS}\n`, ': line 2: Missing closing quote ", expected that'],
+  [
+    'braces without quotes',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: [--port {api-port}]`,
+    ': line 4: Missing , or : between flow sequence items, expected that, or quotes around a text with braces',
+  ],
+  [
+    'a value without quotes',
+    `name: x\nprogram: ./x\n${KEYS}\nargs:\n  - run\n  - {api-port}`,
+    `line 6: args[1]: got {"api-port":null}, expected a text, in quotes if it is a number or has values such as '{api-port}'`,
+  ],
+  [
+    'a colon without quotes',
+    `name: x\nprogram: ./x: y\n${KEYS}`,
+    ': line 2: Nested mappings are not allowed in compact mappings, expected one value, in quotes if it has a colon',
+  ],
+  [
+    'JSON without a comma',
+    '{\n"name": "x"\n"program": "./x" }',
+    ': line 3: Missing , between flow map items, expected that',
+  ],
+  [
+    'the name of several values',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: ['--port={port}']`,
+    'known values in braces; {port} is none, did you mean api-port or p2p-port or debug-port?',
+  ],
+  ...['API-PORT', 'apiPort', 'api_port'].map(
+    (name) =>
+      [
+        `a value spelt ${name}`,
+        `name: x\nprogram: ./x\n${KEYS}\nargs: ['--port={${name}}']`,
+        `line 4: args[0]: got '--port={${name}}', expected known values in braces; {${name}} is none, did you mean 'api-port'?`,
+      ] as const,
+  ),
+  [
+    'an open brace',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: ['--port={api-port']`,
+    "line 4: args[0]: got '--port={api-port', expected a brace after {api-port",
+  ],
+  ['a NUL', `name: x\nprogram: "./x\0"\n${KEYS}`, ': line 2: got a NUL, expected text in UTF-8'],
+  [
+    'a merge key',
+    'base: &base { type: p256 }\nkeys:\n  libp2p: { <<: *base }',
+    ": line 3: merge key '<<', expected the keys themselves",
+  ],
 ];
+
+const OTHER_ENCODINGS: readonly (readonly [string, Buffer, string])[] = [
+  ['Latin-1', Buffer.from(`name: x\nprogram: ./caf\u00e9\n${KEYS}`, 'latin1'), 'line 2'],
+  ['UTF-16', Buffer.from(`\uFEFFname: x\n${KEYS}`, 'utf16le'), 'line 1'],
+];
+
+test.each(OTHER_ENCODINGS)('a flavour file in %s is refused', async (_name, bytes, line) => {
+  const path = join(folder, 'encoded.flavour.yaml');
+  writeFileSync(path, bytes);
+  await expect(readFlavour(path)).rejects.toThrow(
+    `${path}: ${line}: got bytes of another encoding, expected text in UTF-8`,
+  );
+});
+
+test.each([
+  ['a byte order mark', `\uFEFFname: x\nprogram: ./x\n${KEYS}`],
+  ['line ends of Windows', `name: x\r\nprogram: ./x\r\n${KEYS}\r\n`],
+  ['JSON', '{"name":"x","program":"./x","keys":{"libp2p":{"type":"p256"}}}'],
+  ['braces that are text', `name: x\nprogram: ./x\n${KEYS}\nargs: ['{"a":{"b":[1]}}', '{}', '{{.Name}}']`],
+])('a flavour file with %s is read', async (_what, text) => {
+  await expect(readFlavour(written(text))).resolves.toMatchObject({ name: 'x' });
+});
+
+test('a flavour file that is a folder or too long is refused', async () => {
+  await expect(readFlavour(folder)).rejects.toThrow(`--flavour: ${folder} is not a regular file`);
+  const path = written('#'.repeat(2 ** 21 + 1));
+  await expect(readFlavour(path)).rejects.toThrow(`--flavour: ${path} is longer than 2 MiB`);
+});
 
 test.each(WRONG)('a flavour file with %s is refused with its line', async (_what, text, message) => {
   const path = written(text);

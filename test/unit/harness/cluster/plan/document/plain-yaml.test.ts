@@ -61,7 +61,7 @@ test.each([
   ['a list as key', '[a, b]: 1', 'line 1: expected a text as key'],
   ['too many levels', '['.repeat(200) + ']'.repeat(200), 'line 1: more than 100 levels'],
   ['far too many levels', '['.repeat(20_000) + ']'.repeat(20_000), 'more than 100 levels'],
-  ['broken syntax', 'a: [1', 'at line 1'],
+  ['broken syntax', 'a: [1', 'line 1: '],
   ['two documents', 'a: 1\n---\nb: 2', 'a second document, expected one'],
 ])('%s is refused with the line', async (_what, text, why) => {
   await expect(read(text)).rejects.toMatchObject({

@@ -68,7 +68,9 @@ test.each([
   ['a program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0])],
 ])('%s is no document', async (_what, bytes) => {
   writeFileSync(file, bytes);
-  await expect(readDefinitionFile(file)).rejects.toThrow(`${file}: expected text in UTF-8`);
+  await expect(readDefinitionFile(file)).rejects.toThrow(
+    `${file}: line 1: got bytes of another encoding, expected text in UTF-8`,
+  );
 });
 
 test.each(['\uFEFFnodes: 2\n', 'nodes: 2\r\n'])(

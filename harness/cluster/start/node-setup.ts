@@ -16,7 +16,7 @@ import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
-import { sharesRecords, writePeerRecords } from './peer-records.ts';
+import { addPeerRecords, sharesRecords, writePeerRecords } from './peer-records.ts';
 
 /** Enough to tell clusters of one name apart, too few to control one. */
 const TOKEN_SHOWN = 8;
@@ -25,7 +25,7 @@ const TOKEN_SHOWN = 8;
 const NO_PORTS: NodePorts = { p2p: 0, api: 0, debug: 0 };
 
 export interface NodeSetup {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Clock;
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
@@ -78,8 +78,9 @@ export async function createNodes(
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
   const placed = placeNodes(plan, places, { ...chainFacts(started, plan.definition), peerRecords });
   if (peerRecords !== undefined) {
-    const told = { planned: plan.nodes, placed, join: plan.joined !== undefined };
-    writePeerRecords(peerRecords, told, clock.now());
+    const told = { planned: plan.nodes, placed };
+    if (plan.joined === undefined) writePeerRecords(peerRecords, told, clock.now());
+    else await addPeerRecords(peerRecords, told, { clock, stateDir, record });
   }
   // A container created after a failure would have no owner.
   const records = await awaitAll(

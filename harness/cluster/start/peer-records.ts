@@ -14,6 +14,7 @@ import type { PlacedNode } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
+import { inTurn, type RecordContext } from '../state/change.ts';
 
 export function sharesRecords(
   { coldGossip, topology, nodes, underlays }: Definition,
@@ -25,54 +26,68 @@ export function sharesRecords(
   return !coldGossip && underlays.length === 1 && topology === 'mesh' && !introduces && owned && !images;
 }
 
-/**
- * @param nodes both lists in the same order; `join`: they join those whose records the file has
- * @param nowMs when records become valid
- */
-export function writePeerRecords(
-  file: string,
-  nodes: {
-    readonly planned: readonly PlannedNode[];
-    readonly placed: readonly PlacedNode[];
-    readonly join?: boolean;
-  },
-  nowMs: number,
-): void {
-  const networkId = BigInt(nodes.placed[0]?.plan.network.networkId ?? 0);
-  const isThere = nodes.join === true && existsSync(file);
-  const known = isThere ? parseRecords(readFileSync(file, 'utf8'), networkId) : [];
-  // Nodes tell by the time whose record another had: later ones are later, even within a second.
-  const timestamp = known.reduce(
-    (time, record) => (record.timestamp < time ? time : record.timestamp + 1n),
-    BigInt(Math.floor(nowMs / 1000)),
-  );
-  const told = nodes.placed.filter(
-    ({ plan, underlay }, index) =>
-      flavourOf(nodes.planned[index] ?? { flavour: 'svc' }).takesRecords &&
-      plan.mode === 'full' &&
-      underlay.startsWith(`/ip4/${plan.listen}/`),
-  );
-  const records = told.map(({ plan, underlay }) =>
-    mintRecord(
-      {
-        underlay: encodeUnderlays([underlay]),
-        nonce: OVERLAY_NONCE,
-        timestamp,
-        chequebook:
-          plan.chequebook === undefined ? NO_CHEQUEBOOK : fromHex(plan.chequebook.replace(/^0x/, '')),
-      },
-      { signer: createSigner(plan.identity.keys.swarm), networkId },
-    ),
-  );
-  if (nodes.join !== true) {
-    writeFileSync(file, formatRecords(records));
-    return;
-  }
-  // Some programs forget a peer that has two records. Appended, as others may join now.
-  const places = known.map(placeOf);
-  appendFileSync(file, formatRecords(records.filter((record) => !places.includes(placeOf(record)))));
+/** Both lists in the same order. */
+interface Told {
+  readonly planned: readonly PlannedNode[];
+  readonly placed: readonly PlacedNode[];
 }
 
-function placeOf({ overlay, underlay }: ReturnType<typeof parseRecords>[number]): string {
+/** @param nowMs when records become valid */
+export function writePeerRecords(file: string, told: Told, nowMs: number): void {
+  writeFileSync(file, formatRecords(recordsOf(told, unixSeconds(nowMs))));
+}
+
+/**
+ * Nodes tell by the time whose record another had: those who join later have later records, also within a second, and of two
+ * who join at once, those whose records are appended later.
+ */
+export function addPeerRecords(file: string, told: Told, context: RecordContext): Promise<void> {
+  return inTurn(context, () => {
+    const known = existsSync(file) ? parseRecords(readFileSync(file, 'utf8'), networkOf(told)) : [];
+    const timestamp = known.reduce(
+      (time, record) => (record.timestamp < time ? time : record.timestamp + 1n),
+      unixSeconds(context.clock.now()),
+    );
+    // Some programs forget a peer that has two records.
+    const places = known.map(placeOf);
+    const added = recordsOf(told, timestamp).filter((record) => !places.includes(placeOf(record)));
+    appendFileSync(file, formatRecords(added));
+  });
+}
+
+function recordsOf({ planned, placed }: Told, timestamp: bigint): AddressRecord[] {
+  const networkId = networkOf({ placed });
+  return placed
+    .filter(
+      ({ plan, underlay }, index) =>
+        flavourOf(planned[index] ?? { flavour: 'svc' }).takesRecords &&
+        plan.mode === 'full' &&
+        underlay.startsWith(`/ip4/${plan.listen}/`),
+    )
+    .map(({ plan, underlay }) =>
+      mintRecord(
+        {
+          underlay: encodeUnderlays([underlay]),
+          nonce: OVERLAY_NONCE,
+          timestamp,
+          chequebook:
+            plan.chequebook === undefined ? NO_CHEQUEBOOK : fromHex(plan.chequebook.replace(/^0x/, '')),
+        },
+        { signer: createSigner(plan.identity.keys.swarm), networkId },
+      ),
+    );
+}
+
+function networkOf({ placed }: Pick<Told, 'placed'>): bigint {
+  return BigInt(placed[0]?.plan.network.networkId ?? 0);
+}
+
+function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
+}
+
+type AddressRecord = ReturnType<typeof mintRecord>;
+
+function placeOf({ overlay, underlay }: AddressRecord): string {
   return `${toHex(overlay)} ${toHex(underlay)}`;
 }

@@ -27,10 +27,25 @@ export interface RecordContext {
  * @param change what throws changes nothing @returns the record as it is now
  * @throws HarnessError `CLUSTER_GONE`, `WAIT_TIMEOUT`; what the change throws
  */
-export async function changeRecord(
-  { clock, stateDir, record: { name, token } }: RecordContext,
+export function changeRecord(
+  context: RecordContext,
   change: (record: ClusterRecord) => ClusterRecord,
 ): Promise<ClusterRecord> {
+  return inTurn(context, (record) => {
+    const changed = change(record);
+    writeRecord(context.stateDir, changed);
+    return changed;
+  });
+}
+
+/**
+ * What reads and writes files of a cluster that others change too. @throws HarnessError `CLUSTER_GONE`, `WAIT_TIMEOUT`; what
+ * the work throws
+ */
+export async function inTurn<T>(
+  { clock, stateDir, record: { name, token } }: RecordContext,
+  work: (record: ClusterRecord) => T,
+): Promise<T> {
   const expectCluster = () => {
     const record = readRecord(stateDir, name);
     if (record?.token !== token) throw clusterGone(name);
@@ -38,7 +53,7 @@ export async function changeRecord(
     return record;
   };
   const turn = await until<Disposable>(
-    `the record of cluster '${name}' cannot be changed`,
+    `the files of cluster '${name}' cannot be changed`,
     async () => {
       expectCluster();
       return turnOf(clusterFolder(stateDir, name).path);
@@ -46,15 +61,13 @@ export async function changeRecord(
     { clock, timeoutMs: WAIT_MS },
   );
   using _turn = turn;
-  const changed = change(expectCluster());
-  writeRecord(stateDir, changed);
-  return changed;
+  return work(expectCluster());
 }
 
 function turnOf(folder: string): { readonly done: Disposable } | { readonly missing: string } {
   try {
     const taken = ({ pid }: { readonly pid: number }) =>
-      new HarnessError('NODE_STATE', `process ${pid} is changing it`);
+      new HarnessError('NODE_STATE', `process ${pid} is changing them`);
     return { done: takeTurn(folder, 'changing', taken) };
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error;

@@ -1,15 +1,22 @@
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../../../formats/crypto/hex.ts';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import type { DefinitionInput } from '../../../../../harness/cluster/plan/definition-input.ts';
 import { placeNodes, planCluster } from '../../../../../harness/cluster/plan/plan.ts';
-import { sharesRecords, writePeerRecords } from '../../../../../harness/cluster/start/peer-records.ts';
+import {
+  addPeerRecords,
+  sharesRecords,
+  writePeerRecords,
+} from '../../../../../harness/cluster/start/peer-records.ts';
+import { takeClusterTurn } from '../../../../../harness/cluster/state/turn.ts';
 import { parseRecords } from '../../../../../node/p2p/address/record-file.ts';
 import { decodeUnderlays } from '../../../../../node/p2p/address/underlay.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { CONTRACTS } from '../plan/contracts.ts';
+import { claimed } from '../state/claimed.ts';
 
 const NOW_MS = 1_750_000_000_123;
 const MIXED: DefinitionInput['nodes'] = [{}, { mode: 'light' }, { flavour: 'bee', binary: '/bee' }, {}];
@@ -60,33 +67,55 @@ test('a node that listens on all interfaces is left out, as its addresses are no
   expect(written(placed({ nodes: 2 }, '0.0.0.0'))).toEqual([]);
 });
 
-test('a node that joins once more, as after an upgrade, keeps its one record', () => {
-  const file = join(temporaryFolder('records'), 'records');
+async function joining() {
+  const stateDir = temporaryFolder('records');
+  const record = await claimed(stateDir, 'net');
   const all = placed({ nodes: 3 });
   const only = (...indices: number[]) => ({
     planned: indices.flatMap((index) => all.planned[index] ?? []),
     placed: indices.flatMap((index) => all.placed[index] ?? []),
   });
-  const overlays = () => parseRecords(readFileSync(file, 'utf8'), 4020n).map(({ overlay }) => toHex(overlay));
+  const file = join(stateDir, 'records');
+  const read = () => parseRecords(readFileSync(file, 'utf8'), 4020n);
+  return { all, only, file, read, stateDir, context: { clock: MACHINE_CLOCK, stateDir, record } };
+}
+
+test('a node that joins once more, as after an upgrade, keeps its one record', async () => {
+  const { all, only, file, read, context } = await joining();
   writePeerRecords(file, only(0, 1), NOW_MS);
-  writePeerRecords(file, { ...only(1, 2), join: true }, NOW_MS + 60_000);
-  expect(overlays()).toEqual(all.planned.map(({ identity }) => identity.overlay));
+  await addPeerRecords(file, only(1, 2), context);
+  expect(read().map(({ overlay }) => toHex(overlay))).toEqual(
+    all.planned.map(({ identity }) => identity.overlay),
+  );
   const moved = only(1).placed.map((node) => ({ ...node, underlay: '/ip4/127.0.0.1/tcp/4' }));
-  writePeerRecords(file, { ...only(1), placed: moved, join: true }, NOW_MS + 120_000);
-  expect(overlays()).toHaveLength(4);
+  await addPeerRecords(file, { ...only(1), placed: moved }, context);
+  expect(read()).toHaveLength(4);
 });
 
-test('a record of a node that joins is later than those it joins, even within a second', () => {
-  const file = join(temporaryFolder('records'), 'records');
-  const nodes = placed({ nodes: 2 });
-  const only = (index: number) => ({
-    planned: nodes.planned.slice(index, index + 1),
-    placed: nodes.placed.slice(index, index + 1),
-  });
-  writePeerRecords(file, only(0), NOW_MS);
-  writePeerRecords(file, { ...only(1), join: true }, NOW_MS);
-  const times = parseRecords(readFileSync(file, 'utf8'), 4020n).map(({ timestamp }) => timestamp);
-  expect(times).toEqual([1_750_000_000n, 1_750_000_001n]);
+test('a record of a node that joins is later than those it joins, even within a second', async () => {
+  const { only, file, read, context } = await joining();
+  const now = MACHINE_CLOCK.now() + 60_000;
+  writePeerRecords(file, only(0), now);
+  await addPeerRecords(file, only(1), context);
+  const soon = BigInt(Math.floor(now / 1000));
+  expect(read().map(({ timestamp }) => timestamp)).toEqual([soon, soon + 1n]);
+});
+
+test('of nodes that join at once from two processes, those that come second have later records', async () => {
+  const { only, file, read, stateDir, context } = await joining();
+  const now = MACHINE_CLOCK.now() + 60_000;
+  writePeerRecords(file, only(0), now);
+  const other = takeClusterTurn(stateDir, context.record, 'changing', () => new Error('taken'));
+  const added = addPeerRecords(file, only(2), context);
+  const { planned, placed: places } = only(1);
+  const soon = now + 1000;
+  const first = join(stateDir, 'first');
+  writePeerRecords(first, { planned, placed: places }, soon);
+  appendFileSync(file, readFileSync(first));
+  other[Symbol.dispose]();
+  await added;
+  const seconds = BigInt(Math.floor(soon / 1000));
+  expect(read().map(({ timestamp }) => timestamp)).toEqual([seconds - 1n, seconds, seconds + 1n]);
 });
 
 test('only our own nodes are given the path of the file', () => {

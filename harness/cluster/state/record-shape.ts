@@ -82,7 +82,5 @@ export function expectRecord(record: object, name: string, file: string): void {
 }
 
 function invalid(file: string, what: string): HarnessError {
-  return new HarnessError('STATE_INVALID', `${file}: ${what}`, {
-    hint: 'It is damaged, or svcnet has not written it. Remove its folder by hand once none of its processes runs.',
-  });
+  return new HarnessError('STATE_INVALID', `${file}: ${what}`);
 }

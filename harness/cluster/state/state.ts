@@ -16,7 +16,7 @@
  */
 import { hash, randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
@@ -30,6 +30,7 @@ import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { Profile } from '../../flavours/profiles.ts';
 import { type Handle } from '../../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
+import { damaged } from './damaged.ts';
 import { removeFolder } from './move.ts';
 import { expectRecord } from './record-shape.ts';
 import { foldersIn, markedPath, namesIn, statePath } from './state-folder.ts';
@@ -199,20 +200,27 @@ export function asideFolders(stateDir: string): string[] {
 
 /** @returns undefined: no such cluster @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
-  const file = recordFile(stateDir, name);
+  const folder = clusterFolder(stateDir, name);
+  let written: Written | undefined;
+  try {
+    written = expectedRecord(recordFile(stateDir, name), name);
+  } catch (error) {
+    throw error instanceof HarnessError && error.code === 'STATE_INVALID'
+      ? damaged(folder.path, error)
+      : error;
+  }
+  return written && readAsOwn(written, folder);
+}
+
+function expectedRecord(file: string, name: string): Written | undefined {
   const written = readJson(file) as Written | null | undefined;
   if (written === undefined) return undefined;
   if (written?.version !== RECORD_VERSION) {
-    throw new HarnessError(
-      'STATE_INVALID',
-      `${file}: version ${String(written?.version)}, expected ${RECORD_VERSION}`,
-      {
-        hint: `Remove the folder by hand once none of its processes runs: ${dirname(file)}`,
-      },
-    );
+    const what = `version ${String(written?.version)}, expected ${RECORD_VERSION}`;
+    throw new HarnessError('STATE_INVALID', `${file}: ${what}`);
   }
   expectRecord(written, name, file);
-  return readAsOwn(written, clusterFolder(stateDir, name));
+  return written;
 }
 
 type Written = ClusterRecord & {

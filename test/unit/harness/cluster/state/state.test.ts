@@ -55,6 +55,29 @@ test('the name of a running cluster cannot be taken, whichever process started i
   await expect(claim('one')).rejects.toThrow("a cluster named 'one' is running already");
 });
 
+test.each([
+  ['cut off', '{"version":3,', 'JSON'],
+  ['of another version', '{"version":99}', `version 99, expected ${RECORD_VERSION}`],
+  ['without a name', `{"version":${RECORD_VERSION}}`, 'expected'],
+])('a record that is %s leads to its processes and its folder', async (_what, text, why) => {
+  await claim('one');
+  writeRun(stateDir, 'one', 'node-0', { handle: { ...ownProcess() }, state: 'running' });
+  writeRun(stateDir, 'one', 'node-1', { handle: GONE, state: 'running' });
+  const container = 'ab'.repeat(32);
+  writeRun(stateDir, 'one', 'node-2', { handle: { container, startedAt: '' }, state: 'running' });
+  const { path } = clusterFolder(stateDir, 'one');
+  writeFileSync(join(path, 'run', 'node-3.json'), '{');
+  writeFileSync(join(path, 'cluster.json'), text);
+  const { pid } = process;
+  const hint = `The file is damaged, or svcnet has not written it. Still running: node-0 (process ${pid}). End the cluster with:
+  kill ${pid}
+  docker rm -f ${container}
+  rm -r ${path}`;
+  expect(() => readRecord(stateDir, 'one')).toThrow(
+    expect.objectContaining({ code: 'STATE_INVALID', hint, message: expect.stringContaining(why) }),
+  );
+});
+
 test('the remains of a cluster that is gone are replaced', async () => {
   const before = await claim('one');
   writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });

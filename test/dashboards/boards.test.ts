@@ -27,7 +27,7 @@ import { traffic } from './traffic.ts';
 const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
 const RUN = 'traffic-42';
 /** Each node gives up chunks within seconds. */
-const CAPACITY = 300;
+const CAPACITY = 100;
 const READY_WITHIN_MS = 180_000;
 const FIRES_WITHIN_MS = 180_000;
 

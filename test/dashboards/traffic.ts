@@ -9,11 +9,11 @@ const parameters = {};
 type Context = ScenarioContext<typeof parameters>;
 
 const LOAD_MS = 40_000;
-const SIZES = [4096, 65_536, 400_000];
+const SIZES = [4096, 65_536, 200_000];
 const REORGANISED_BLOCKS = 3;
 const PAUSE_MS = 2000;
 /** Without a rest the load would take all processors. */
-const REST_MS = 200;
+const REST_MS = 1000;
 
 export const traffic = defineScenario({
   name: 'traffic',

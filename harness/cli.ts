@@ -2,7 +2,7 @@
 /** The process around a command line: signals, output, end. `commands/` has the commands. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { EXIT, HarnessError } from './base/errors.ts';
+import { EXIT, HarnessError, messageOf } from './base/errors.ts';
 import { MACHINE_CLOCK } from './base/machine/clock.ts';
 import { compileCacheDir } from './cluster/state/compile-cache.ts';
 import { defaultStateDir } from './cluster/state/state-folder.ts';
@@ -62,7 +62,7 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
   }
   endedBy ??= EXIT.usage;
   if (lostOutput !== undefined) return;
-  lostOutput = `cannot write to ${name}: ${error.message}`;
+  lostOutput = `cannot write to ${name}: ${messageOf(error)}`;
   end(lostOutput);
   // What it has written last fails later.
   if (hasEnded) sayLost();

@@ -80,9 +80,9 @@ export function exitCodeOf(error: unknown): number {
   return error.code === 'INTERRUPTED' ? EXIT.interrupted : EXIT.usage;
 }
 
-/** The message of anything that was thrown. */
+/** The message of anything that was thrown; of what the system refused, in words. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? (systemMessage(error) ?? error.message) : String(error);
 }
 
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
@@ -102,6 +102,7 @@ export function interrupted(signal: AbortSignal): HarnessError {
     : new HarnessError('INTERRUPTED', 'interrupted', { cause: signal.reason });
 }
 
+/** Of writing. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
@@ -128,13 +129,37 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   EISDIR: 'a folder is where a file should be',
   ELOOP: 'its links lead in a circle',
 };
+/** Of a call whose purpose is not known here. */
+const PLAIN: Readonly<Record<string, string>> = {
+  ...REASONS,
+  ...UNREADABLE,
+  EEXIST: 'it exists already',
+  ENOENT: 'no such file or folder',
+  ENOTEMPTY: 'the folder is not empty',
+  EXDEV: 'it is on another file system',
+};
+const VERBS: Readonly<Record<string, string>> = {
+  mkdir: 'make',
+  rename: 'move',
+  copyfile: 'copy',
+  unlink: 'remove',
+  rmdir: 'remove',
+  rm: 'remove',
+  open: 'open',
+  write: 'write',
+};
+
+/** Another owner, or other rights, would do. */
+const OWNERS = new Set(['EACCES', 'EPERM']);
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
 /** @param hint for an existing file */
 export function fileRefused(path: string, error: unknown, hint: string): HarnessError {
   return (error as NodeJS.ErrnoException).code === 'EEXIST'
     ? new HarnessError('USAGE', `${path} already exists`, { hint })
-    : new HarnessError('USAGE', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
+    : new HarnessError('USAGE', `cannot write ${path}: ${reasonOf(error) ?? messageOf(error)}`, {
+        cause: error,
+      });
 }
 
 /**
@@ -165,9 +190,10 @@ export function cannotRead(path: string, error: unknown): unknown {
   return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
     cause: error,
     hint:
-      code === 'EMFILE' || code === 'ENFILE'
-        ? 'Allow more with: ulimit -n 4096'
-        : 'If it is yours, allow yourself to read it with chmod u+rwX. If another user has made it, for example with sudo, give it back with chown, or choose another folder with SVCNET_STATE.',
+      systemHint(error) ??
+      (OWNERS.has(code)
+        ? 'If it is yours, allow yourself to read it with chmod u+rwX. If another user has made it, for example with sudo, give it back with chown, or choose another folder with SVCNET_STATE.'
+        : undefined),
   });
 }
 
@@ -207,4 +233,38 @@ export function logFailure(log: string): HarnessError | undefined {
     const failure = cannotWrite(dirname(log), error);
     return failure instanceof HarnessError ? failure : undefined;
   }
+}
+
+// What the system refused, in words: the one translation for all that commands print.
+
+/** @returns reason and code; undefined for anything but a refusal that is known here */
+export function reasonOf(error: unknown): string | undefined {
+  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  if (code === 'ERR_ACCESS_DENIED') return `Node.js runs without this permission (${code})`;
+  const reason = syscall === undefined ? undefined : PLAIN[code];
+  return reason === undefined ? undefined : `${reason} (${code})`;
+}
+
+/** Instead of Node.js's own text, which begins with the code. @returns undefined unless it is about a file or a program */
+function systemMessage(error: Error): string | undefined {
+  const { syscall = '', path, resource } = error as NodeJS.ErrnoException & { readonly resource?: string };
+  const reason = reasonOf(error);
+  if (reason === undefined) return undefined;
+  if (syscall.startsWith('spawn')) {
+    const missing = reason.replace(PLAIN['ENOENT'] ?? '', 'no such program');
+    return path === undefined ? undefined : `cannot run ${path}: ${missing}`;
+  }
+  const about = path ?? resource;
+  if (about === undefined || about === '') return VERBS[syscall] === undefined ? undefined : reason;
+  return `cannot ${VERBS[syscall] ?? 'access'} ${about}: ${reason}`;
+}
+
+/** What a person can do about it, whichever file it is. */
+export function systemHint(error: unknown): string | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EMFILE' || code === 'ENFILE') return 'Allow more with: ulimit -n 4096';
+  if (code === 'ENAMETOOLONG') return 'Choose a shorter name.';
+  return code === 'ERR_ACCESS_DENIED'
+    ? "Allow it with Node.js's options --allow-…, or end --permission."
+    : undefined;
 }

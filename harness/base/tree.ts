@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { type Pack, pack } from 'tar-stream';
-import { HarnessError } from './errors.ts';
+import { HarnessError, reasonOf } from './errors.ts';
 
 /** A file of a directory tree; `path` with `/`, relative to its root. */
 export interface TreeFile {
@@ -20,9 +20,13 @@ export const TREE_BYTES_MAX = 512 * 2 ** 20;
 export async function readTree(folder: string): Promise<TreeFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
     (error: NodeJS.ErrnoException) => {
-      throw new HarnessError('USAGE', `cannot read the directory ${folder}: ${error.code ?? error.message}`, {
-        cause: error,
-      });
+      throw new HarnessError(
+        'USAGE',
+        `cannot read the directory ${folder}: ${reasonOf(error) ?? error.message}`,
+        {
+          cause: error,
+        },
+      );
     },
   );
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

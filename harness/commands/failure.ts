@@ -1,5 +1,5 @@
 /** An error of `--json`: one line, which can end a stream of documents. */
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { HarnessError, messageOf, systemHint } from '../base/errors.ts';
 
 export interface FailureDocument {
   readonly error: {
@@ -12,8 +12,11 @@ export interface FailureDocument {
 }
 
 export function failureDocument(error: unknown): FailureDocument {
-  const hint = error instanceof HarnessError ? (error.hint ?? null) : null;
-  return { error: { code: codeOf(error), message: messageOf(error), hint } };
+  return { error: { code: codeOf(error), message: messageOf(error), hint: hintOf(error) ?? null } };
+}
+
+export function hintOf(error: unknown): string | undefined {
+  return error instanceof HarnessError ? error.hint : systemHint(error);
 }
 
 /** @param text Commander's, `error: …` */

@@ -7,7 +7,7 @@ import { asTyped } from '../base/typed.ts';
 import { consoleStyle, paint } from '../report/console.ts';
 import { commandLine } from './command-line.ts';
 import type { CommandContext } from './context.ts';
-import { failureDocument, usageDocument } from './failure.ts';
+import { failureDocument, hintOf, usageDocument } from './failure.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Stream = { write(data: string | Uint8Array): unknown } & (
@@ -81,7 +81,7 @@ function fail(
   print(failureDocument(told));
   const begin = signal.aborted ? '' : `${paint(consoleStyle(stderr, env), 'red', 'error')}: `;
   stderr.write(`${begin}${forTerminal(messageOf(told))}\n`);
-  if (told instanceof HarnessError && told.hint !== undefined)
-    stderr.write(`${forTerminal(asTyped(told.hint))}\n`);
+  const hint = hintOf(told);
+  if (hint !== undefined) stderr.write(`${forTerminal(asTyped(hint))}\n`);
   return signal.aborted ? undefined : exitCodeOf(told);
 }

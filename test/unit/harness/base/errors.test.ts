@@ -1,7 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cannotWrite, HarnessError, logFailure, messageOf } from '../../../../harness/base/errors.ts';
+import {
+  cannotRead,
+  cannotWrite,
+  HarnessError,
+  logFailure,
+  messageOf,
+} from '../../../../harness/base/errors.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 
 const folder = temporaryFolder('svcnet-errors');
@@ -21,6 +27,37 @@ test.each([
   const path = syscall === 'write' ? undefined : '/state/clusters/local/run/node-0.json';
   const error = cannotWrite('/state', systemError(code, syscall, path));
   expect(error).toMatchObject({ code: 'CANNOT_WRITE', message: `cannot write to /state: ${words}` });
+});
+
+test.each([
+  [{ code: 'ENAMETOOLONG', syscall: 'stat', path: '/a' }, 'cannot access /a: name too long (ENAMETOOLONG)'],
+  [{ code: 'ENOENT', syscall: 'open', path: '/a' }, 'cannot open /a: no such file or folder (ENOENT)'],
+  [{ code: 'EMFILE', syscall: 'open', path: '/a' }, 'cannot open /a: too many open files (EMFILE)'],
+  [{ code: 'ENOENT', syscall: 'spawn ssh', path: 'ssh' }, 'cannot run ssh: no such program (ENOENT)'],
+  [{ code: 'ENOSPC', syscall: 'write' }, 'disk full (ENOSPC)'],
+  [
+    { code: 'ERR_ACCESS_DENIED', permission: 'FileSystemRead', resource: '/a' },
+    'cannot access /a: Node.js runs without this permission (ERR_ACCESS_DENIED)',
+  ],
+])('a refusal of the system is told in words: %j', (fields, words) => {
+  expect(messageOf(Object.assign(new Error(`${fields.code}: told by the system`), fields))).toBe(words);
+});
+
+test.each([[{ code: 'ECONNREFUSED', syscall: 'connect' }], [{ code: 'ENOENT' }], [{}]])(
+  'other errors keep their text: %j',
+  (fields) => {
+    expect(messageOf(Object.assign(new Error('as it was'), fields))).toBe('as it was');
+  },
+);
+
+test('only what another owner may read has the advice to change rights', () => {
+  expect(cannotRead('/a', systemError('EACCES', 'open', '/a'))).toMatchObject({
+    hint: expect.stringContaining('chmod'),
+  });
+  expect(cannotRead('/a', systemError('ENAMETOOLONG', 'open', '/a'))).toMatchObject({
+    hint: 'Choose a shorter name.',
+  });
+  expect((cannotRead('/a', systemError('ENOTDIR', 'open', '/a')) as HarnessError).hint).toBeUndefined();
 });
 
 test('the reason may be the cause of another error', () => {

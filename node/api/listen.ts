@@ -67,6 +67,10 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
       pipeline.enter(response, () => listener.handle(request, response));
     },
   );
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    continueWhenRead(request, response);
+    server.emit('request', request, response);
+  });
   server.on('upgrade', (request, socket, head) => {
     connections.release(socket);
     listener.upgrade(request, socket, head);
@@ -81,6 +85,16 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
   };
   server.on('clientError', (error, socket) => void refuse(error, socket));
   return { server, close: () => close(server, connections, clock) };
+}
+
+/** A refused request gets its answer instead of `100 Continue`, and its client keeps the body. */
+function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  const read = request._read.bind(request);
+  request._read = (size) => {
+    request._read = read;
+    if (!response.headersSent) response.writeContinue();
+    read(size);
+  };
 }
 
 /** @throws ApiStartError */

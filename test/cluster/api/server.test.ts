@@ -44,6 +44,29 @@ function largeFile(): { reference: string; chunks: Chunk[]; size: number } {
   return { reference: toHex(root.address), chunks: [leaf, middle, root], size };
 }
 
+describe('a client that asks before it sends the body', () => {
+  const asking = (more = '') =>
+    uploadHead(5000).replace('\r\n\r\n', `\r\nExpect: 100-continue\r\n${more}\r\n`);
+
+  test('is told to go on once its request is admitted, and then is answered', async () => {
+    const { port, services } = await start();
+    await services.store.tags.create();
+    const socket = await raw(port, asking('Connection: close\r\n'));
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    expect(first.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write(Buffer.alloc(5000, 1));
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 201 /);
+  });
+
+  test('keeps the body when its request is refused', async () => {
+    const { port } = await startApi({ tokens: { api: 'secret' } });
+    const socket = await raw(port, asking());
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer.toLowerCase()).toContain('connection: close');
+  });
+});
+
 describe('uploads that break off', () => {
   test.each([
     ['aborted', (socket: Socket) => socket.resetAndDestroy()],

@@ -3,6 +3,7 @@ import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Logger } from '../env/logger.ts';
+import { Lock } from '../env/turns/lock.ts';
 import type { Peer } from '../p2p/host.ts';
 import { BROADCAST_BIN_SIZE, SATURATION } from './rules.ts';
 import type { Standing } from './tiers.ts';
@@ -34,10 +35,17 @@ export interface Place {
   readonly radius: number;
 }
 
+interface Turns {
+  readonly lock: Lock;
+  /** Not sent yet. */
+  next: { readonly others: Peer[]; sent: Promise<void> } | undefined;
+}
+
 export class Introductions {
   readonly #deps: IntroductionsDeps;
   /** Anew after a reconnection. */
   readonly #introduced = new WeakMap<Peer, WeakSet<Peer>>();
+  readonly #turns = new WeakMap<Peer, Turns>();
 
   constructor(deps: IntroductionsDeps) {
     this.#deps = deps;
@@ -120,17 +128,35 @@ export class Introductions {
     return others.filter(({ overlayHex }) => !knows(peer.overlayHex, overlayHex));
   }
 
+  /** One message after the other, the next with all that came meanwhile: a peer serves few streams of ours at once. */
   async #announce(peer: Peer, others: readonly Peer[]): Promise<void> {
     if (others.length === 0) return;
     const told = this.#introduced.get(peer) ?? new WeakSet();
     this.#introduced.set(peer, told);
     for (const other of others) told.add(other);
+    const turns = this.#turns.get(peer) ?? { lock: new Lock(), next: undefined };
+    this.#turns.set(peer, turns);
+    if (turns.next !== undefined) {
+      turns.next.others.push(...others);
+      return turns.next.sent;
+    }
+    const news = { others: [...others], sent: Promise.resolve() };
+    turns.next = news;
+    news.sent = turns.lock.run(() => {
+      turns.next = undefined;
+      return this.#send(peer, news.others);
+    });
+    return news.sent;
+  }
+
+  async #send(peer: Peer, others: readonly Peer[]): Promise<void> {
     const overlaysHex = others.map(({ overlayHex }) => overlayHex);
     using deadline = this.#deps.clock.deadline(ANNOUNCE_TIMEOUT_MS, this.#deps.stopped);
     try {
       await this.#deps.hive.announce(peer, overlaysHex, deadline.signal);
     } catch (error) {
-      for (const other of others) told.delete(other);
+      const told = this.#introduced.get(peer);
+      for (const other of others) told?.delete(other);
       throw error;
     }
   }

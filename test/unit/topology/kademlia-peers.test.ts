@@ -90,6 +90,31 @@ test('a failed announcement is repeated when the peer proves reachable', async (
   expect(announced).toEqual([{ to: id('80'), about: [id('40')] }]);
 });
 
+test('while a peer is told of another, it is told of all that come then in one message, afterwards', async () => {
+  const { kademlia, clock, net, connect, announced } = table();
+  await kademlia.start();
+  connect(id('80'));
+  await clock.settle();
+  const underWay = Promise.withResolvers<void>();
+  let messages = 0;
+  net.announce = (to) => {
+    if (to !== id('80')) return;
+    messages++;
+    return underWay.promise;
+  };
+  for (const other of ['40', '20', '10']) {
+    connect(id(other));
+    await clock.settle();
+  }
+  expect(messages).toBe(1);
+  underWay.resolve();
+  await clock.settle();
+  expect(announced.filter(({ to }) => to === id('80'))).toEqual([
+    { to: id('80'), about: [id('40')] },
+    { to: id('80'), about: [id('20'), id('10')] },
+  ]);
+});
+
 test('a light peer hears of others, is not announced, and is not in the table', async () => {
   const { kademlia, clock, connect, announced } = table();
   await kademlia.start();

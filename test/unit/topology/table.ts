@@ -53,7 +53,7 @@ export function table(
     dial: (_underlay: string): string | Promise<string> => {
       throw new HostError('DIAL_FAILED', 'nobody there');
     },
-    announce: (_to: string): void => undefined,
+    announce: (_to: string): void | Promise<void> => undefined,
     /** By default every peer can be reached. */
     probe: async (_underlay: string, _signal: AbortSignal): Promise<void> => undefined,
   };
@@ -113,7 +113,7 @@ export function table(
   let learned: (overlays: readonly string[]) => void = () => undefined;
   const hive = {
     announce: async (peer: Peer, about: readonly string[]) => {
-      net.announce(peer.overlayHex);
+      await net.announce(peer.overlayHex);
       announced.push({ to: peer.overlayHex, about });
     },
     onLearned: (listener: typeof learned) => {

@@ -13,25 +13,25 @@ interface KnownDeviation extends Known {
 
 const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.7.1', '2.8.1', '2.8.2'],
     rows: ['GET /tags query offset -1', 'GET /tags query limit -1'],
     kind: 'bug',
     why: 'ends the connection for a negative number instead of refusing it',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.7.1', '2.8.1', '2.8.2'],
     rows: ['if-match another', 'if-match weak', 'if-unmodified-since the past'],
     kind: 'bug',
     why: 'answers 412 with the length of a body that it does not send, and ends the connection',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.7.1', '2.8.1', '2.8.2'],
     rows: ['HEAD /bytes level 1'],
     kind: 'bug',
     why: 'tells the raw span of the root, in which the redundancy level is set, as the length of the content: a negative number',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.7.1', '2.8.1', '2.8.2'],
     rows: ['HEAD /bytes headers', 'range of HEAD'],
     kind: 'version',
     why: 'HEAD tells type and length alone; change 5551, which gives it the headers of GET, came later',
@@ -84,7 +84,7 @@ const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
     why: 'reads the overlay of a record that is not there, and the process ends',
   },
   {
-    versions: ['2.7.1', '2.8.1'],
+    versions: ['2.7.1', '2.8.1', '2.8.2'],
     rows: ['PATCH /stamps/dilute same'],
     kind: 'differs from the document',
     why: 'asks the contract, which refuses the depth that a batch has: 500 instead of 400',

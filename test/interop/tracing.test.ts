@@ -1,4 +1,7 @@
-/** A Bee sends its own spans to a Jaeger agent; the context must leave it with the trace that came in. */
+/**
+ * A Bee sends its own spans to a Jaeger agent, or from 2.8.2 to the receiver; the context must leave it with the trace that
+ * came in.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -45,10 +48,13 @@ describeOthers(aBee, '$title', (side) => {
       (span) => span !== undefined,
     ) as Promise<ReceivedSpan>;
 
+  const sendsOtlp = () => configOf(theirs).includes('tracing-insecure: true');
+
   test('it is given the address for its traces, and its name', () => {
-    const config = readFileSync(join(theirs.dataDir, 'config.yaml'), 'utf8');
+    const config = configOf(theirs);
     expect(config).toContain('tracing-enable: true');
-    expect(config).toContain('tracing-endpoint: "127.0.0.1:6831"');
+    const receives = sendsOtlp() ? new URL(receiver.url).host : '127.0.0.1:6831';
+    expect(config).toContain(`tracing-endpoint: "${receives}"`);
     expect(config).toContain(`tracing-service-name: "${theirs.name}"`);
   });
 
@@ -78,18 +84,31 @@ describeOthers(aBee, '$title', (side) => {
         'swarm-postage-batch-id': theirs.batch ?? '',
         'swarm-deferred-upload': 'false',
         'swarm-trace-id': `${traceId}:${APPLICATION_SPAN}:0:1`,
+        // From 2.8.2.
+        traceparent: `00-${traceId}-${APPLICATION_SPAN}-01`,
       },
     });
     expect(answer.status).toBe(201);
     const pushed = await traceAt(traceId, last, 'pushsync-handler');
     expect(pushed.attributes).toMatchObject({ 'peer.overlay': theirs.overlay });
     expect(pushed.events).toContain('stored');
+    if (!sendsOtlp()) return;
+    const ids = Buffer.from(traceId, 'hex');
+    await eventually(
+      `no span of ${theirs.name} in the trace`,
+      async () => receiver.binary.some((sent) => sent.includes(ids) && sent.includes(theirs.name)),
+      (has) => has,
+    );
   });
 
   test('no log has an error', async () => {
     expect(await errorsInLogs(net)).toEqual([]);
   });
 });
+
+function configOf({ dataDir }: ClusterNode): string {
+  return readFileSync(join(dataDir, 'config.yaml'), 'utf8');
+}
 
 /** The peer stands between it and all others. */
 async function keepTo(node: ClusterNode, peer: ClusterNode): Promise<void> {

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+
+const BINARY = 'application/x-protobuf';
 
 export interface ReceivedSpan {
   /** `service.name` of its node. */
@@ -27,6 +30,8 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
   readonly requests: readonly string[];
+  /** Requests in the binary encoding, which other implementations send. */
+  readonly binary: readonly Buffer[];
 }
 
 /** 64-bit numbers are text. */
@@ -64,9 +69,18 @@ interface WireSpan {
 export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: string[] = [];
+  const binary: Buffer[] = [];
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    spans.push(...spansOf(JSON.parse(await textOf(request)) as ExportRequest));
-    response.setHeader('content-type', 'application/json').end('{}');
+    const sent = await bodyOf(request);
+    const type = request.headers['content-type'] ?? '';
+    response.setHeader('content-type', type);
+    if (type === BINARY) {
+      binary.push(sent);
+      response.end();
+      return;
+    }
+    spans.push(...spansOf(JSON.parse(sent.toString('utf8')) as ExportRequest));
+    response.end('{}');
   };
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
@@ -78,6 +92,7 @@ export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
     url: `http://${host}:${(server.address() as AddressInfo).port}`,
     spans,
     requests,
+    binary,
     async [Symbol.asyncDispose]() {
       server.close();
       server.closeAllConnections();
@@ -86,10 +101,11 @@ export async function otlpReceiver(host = '127.0.0.1'): Promise<OtlpReceiver> {
   };
 }
 
-async function textOf(request: IncomingMessage): Promise<string> {
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
-  return Buffer.concat(parts).toString('utf8');
+  const body = Buffer.concat(parts);
+  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
 }
 
 function spansOf({ resourceSpans }: ExportRequest): ReceivedSpan[] {

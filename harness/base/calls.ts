@@ -110,7 +110,9 @@ export async function listening(server: Server, at: CallAddress): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
+/** A server that has ended, or ends, is left alone. */
 export async function endServer(server: Server): Promise<void> {
+  if (!server.listening) return;
   const closed = server[Symbol.asyncDispose]();
   server.closeAllConnections();
   await closed;

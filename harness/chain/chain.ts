@@ -457,7 +457,7 @@ export class Chain {
   #controlled(without: string): HttpClient {
     if (this.#control !== undefined) return this.#control;
     throw new HarnessError('CHAIN_UNCONTROLLED', `this chain has no control endpoint: ${without}`, {
-      hint: 'If svcnet started the chain, name its control endpoint in the network file: chain: { control: … }',
+      hint: 'If svcnet started the chain, name its control endpoint in the network file: chain: { control: … }. A Docker Swarm stack has none: it would be open on all interfaces.',
     });
   }
 }

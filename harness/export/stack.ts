@@ -47,7 +47,7 @@ export function exportStack(request: ExportRequest): Exported {
     ],
     next: (at) => [
       `docker stack deploy --resolve-image never -c ${at(STACK_FILE)} ${name}`,
-      untilStarted(name),
+      untilStarted(name, network.nodes.length + 1),
       `svcnet attach -f ${at(NETWORK_FILE)}`,
       ...removal(name),
     ],
@@ -112,8 +112,7 @@ function stackText(
   return servicesYaml(parts, notes(request));
 }
 
-// A container's name resolves only once it is healthy, and a node is ready only once it has peers: a readiness check would
-// wait for itself.
+// A container's name resolves only once it is healthy: nodes find each other only then.
 const INSIDE = { chain: CHAIN_CONFIG, node: NODE_CONFIG, health: NODE_HEALTH_PATH } as const;
 const HEALTH: Readonly<Record<string, object>> = {
   [CHAIN]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 30 },
@@ -196,8 +195,9 @@ function declared(stack: string, files: readonly StackFile[] = []): Record<strin
   );
 }
 
-function untilStarted(name: string): string {
-  return `while docker stack services --format '{{.Replicas}}' ${name} | grep -qv ^1/1; do sleep 1; done`;
+/** @param services counted: of a stack with another name there are none */
+function untilStarted(name: string, services: number): string {
+  return `until docker stack services --format '{{.Replicas}}' ${name} | grep --count ^1/1 | grep -qx ${services}; do sleep 1; done`;
 }
 
 /** Volumes are in use until their containers are gone, some seconds later. */

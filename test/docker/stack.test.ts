@@ -87,7 +87,7 @@ beforeAll(async () => {
   printed = lines(await svcnet('export', 'stack', ...flags, '--machine', machines.trim())).map((line) =>
     line.trim(),
   );
-  const [deployed, started] = ['docker stack deploy ', 'while docker stack services '].map((words) =>
+  const [deployed, started] = ['docker stack deploy ', 'until docker stack services '].map((words) =>
     printed.filter((line) => line.startsWith(words)),
   );
   shell(...(deployed ?? []), ...(started ?? []));

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import type { Machine } from '../../../../harness/export/export-request.ts';
 import { exportStack } from '../../../../harness/export/stack.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { MIXED, requestFor } from './kit.ts';
 
 interface Mount {
@@ -200,6 +203,25 @@ test('a node starts once the health of the chain is answered with success, also 
   const here = script.replaceAll('$$', '$').replace('chain:8546', `127.0.0.1:${port}`);
   const { stdout } = await promisify(execFile)(shell, [flag, here, 'echo', 'now', 'it starts']);
   expect([stdout, statuses]).toEqual(['now it starts\n', []]);
+});
+
+test('the printed wait ends once all services of the stack run, not while it has none', async () => {
+  const { next } = exportStack(requestFor(MIXED));
+  const wait = next((path) => path).find((line) => line.includes('stack services')) ?? '';
+  const services = Number(/grep -qx (\d+)/.exec(wait)?.[1]);
+  expect(services).toBe(
+    [...exported().contents.keys()].filter((path) => path.startsWith('configs/')).length + 1,
+  );
+  const folder = temporaryFolder('svcnet-stack-wait');
+  const all = Array.from({ length: services }, () => '1/1');
+  const answers = [[], ['0/1', ...all.slice(1)], all];
+  for (const [at, lines] of answers.entries())
+    writeFileSync(join(folder, String(at)), lines.map((line) => `${line}\n`).join(''));
+  const docker = `for f in ${folder}/?; do cat $f; rm $f; return; done`;
+  await promisify(execFile)('sh', ['-c', `docker() { ${docker}; }; sleep() { :; }; ${wait}`], {
+    timeout: 20_000,
+  });
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('volumes are removed once no container uses them', () => {

@@ -119,5 +119,5 @@ export class Intake {
 }
 
 export function keyOf({ address, id }: OfferedEntry): string {
-  return Buffer.concat([address, id]).toString('latin1');
+  return Buffer.concat([address, ...id]).toString('latin1');
 }

@@ -84,11 +84,16 @@ export class Serving {
   ): Promise<{ page: readonly Offered[]; want: Promise<MessageOf<typeof Want>> }> {
     const waiting = new AbortController();
     const want = stream.read(Want, signal);
+    let isCollected = false;
+    // Nobody would hear a later abort, and it costs as much as a page.
     want.then(
-      () => waiting.abort(new PullsyncError('WANT_INVALID', 'chunks wanted before any were offered')),
-      (error: unknown) => waiting.abort(error),
+      () =>
+        isCollected ||
+        waiting.abort(new PullsyncError('WANT_INVALID', 'chunks wanted before any were offered')),
+      (error: unknown) => isCollected || waiting.abort(error),
     );
     const items = await this.#pages.page(bin, start, waiting.signal);
+    isCollected = true;
     const page = items.flatMap((item) => {
       const id = version.idOf(item, this.#deps.reserve);
       return id === undefined ? [] : [{ ...item, id }];

@@ -10,10 +10,13 @@ import type { Reserve, ReserveEntry } from '../../store/ports.ts';
 import { checkOffered } from './rules.ts';
 import { CURSORS, CURSORS_2, Offer, PULLSYNC, PULLSYNC_2, SummedOffer } from './wire.ts';
 
+/** What tells an entry from others of its address: batch id and stamp hash, or the sum and nothing. */
+export type EntryId = readonly [Uint8Array, Uint8Array];
+
 export interface OfferedEntry {
   /** 32 bytes. */
   readonly address: Uint8Array;
-  readonly id: Uint8Array;
+  readonly id: EntryId;
 }
 
 export interface OfferedPage {
@@ -32,10 +35,10 @@ export interface Version {
   /** @throws PullsyncError `OFFER_INVALID` */
   readOffer(stream: MessageStream, signal: AbortSignal): Promise<OfferedPage>;
   /** Undefined when the chunk cannot be read. */
-  idOf(entry: ReserveEntry, reserve: Entries): Uint8Array | undefined;
+  idOf(entry: ReserveEntry, reserve: Entries): EntryId | undefined;
   /** Whether the entry still holds what was offered. */
-  isStill(offered: Uint8Array, held: { readonly chunk: Chunk; readonly stamp: Stamp }): boolean;
-  idOfDelivery(chunk: Chunk, stamp: Stamp): Uint8Array;
+  isStill(offered: EntryId, held: { readonly chunk: Chunk; readonly stamp: Stamp }): boolean;
+  idOfDelivery(chunk: Chunk, stamp: Stamp): EntryId;
   /** The own entry; undefined when there is none. */
   find(entry: OfferedEntry, reserve: Entries): ReserveEntry | undefined;
 }
@@ -50,26 +53,21 @@ export const BY_STAMP: Version = {
   pullsync: PULLSYNC,
   cursors: CURSORS,
   async writeOffer(stream, { topmost, entries }) {
-    const chunks = entries.map(({ address, id }) => ({
-      address,
-      batchId: id.subarray(0, ADDRESS_SIZE),
-      stampHash: id.subarray(ADDRESS_SIZE),
-    }));
+    const chunks = entries.map(({ address, id: [batchId, stampHash] }) => ({ address, batchId, stampHash }));
     await stream.write(Offer, { topmost, chunks });
   },
   async readOffer(stream, signal) {
     const { topmost, chunks } = await stream.read(Offer, signal);
     const entries = chunks.map(({ address, batchId, stampHash }) => {
       checkOffered('hash', ADDRESS_SIZE, address, batchId, stampHash);
-      return { address, id: underStamp(batchId, stampHash) };
+      return { address, id: [batchId, stampHash] as const };
     });
     return { topmost, entries };
   },
-  idOf: ({ batchId, stampHash }) => underStamp(batchId, stampHash),
+  idOf: ({ batchId, stampHash }) => [batchId, stampHash],
   isStill: () => true,
-  idOfDelivery: (_chunk, stamp) => underStamp(stamp.batchId, stampHash(stamp)),
-  find({ address, id }, reserve) {
-    const [batchId, stampHash] = [id.subarray(0, ADDRESS_SIZE), id.subarray(ADDRESS_SIZE)];
+  idOfDelivery: (_chunk, stamp) => [stamp.batchId, stampHash(stamp)],
+  find({ address, id: [batchId, stampHash] }, reserve) {
     return reserve.has(address, batchId, stampHash) ? { address, batchId, stampHash } : undefined;
   },
 };
@@ -81,7 +79,7 @@ export const BY_SUM: Version = {
   async writeOffer(stream, { topmost, entries }) {
     await stream.write(SummedOffer, {
       topmost,
-      chunks: entries.map(({ address, id }) => ({ address, sum: id })),
+      chunks: entries.map(({ address, id: [sum] }) => ({ address, sum })),
     });
   },
   async readOffer(stream, signal) {
@@ -89,19 +87,21 @@ export const BY_SUM: Version = {
     const entries = chunks.map(({ address, sum }) => {
       checkOffered('hash', ADDRESS_SIZE, address);
       checkOffered('sum', CHUNK_SUM_SIZE, sum);
-      return { address, id: sum };
+      return { address, id: bySum(sum) };
     });
     return { topmost, entries };
   },
-  idOf: (entry, reserve) => reserve.sumOf(entry),
-  isStill: (offered, { chunk, stamp }) => equalBytes(sumOfStamped(chunk, stamp), offered),
-  idOfDelivery: sumOfStamped,
-  find: ({ address, id }, reserve) => reserve.entryOf(address, id),
+  idOf(entry, reserve) {
+    const sum = reserve.sumOf(entry);
+    return sum && bySum(sum);
+  },
+  isStill: ([offered], { chunk, stamp }) => equalBytes(sumOfStamped(chunk, stamp), offered),
+  idOfDelivery: (chunk, stamp) => bySum(sumOfStamped(chunk, stamp)),
+  find: ({ address, id: [sum] }, reserve) => reserve.entryOf(address, sum),
 };
 
-function underStamp(batchId: Uint8Array, stampHash: Uint8Array): Uint8Array {
-  const id = new Uint8Array(2 * ADDRESS_SIZE);
-  id.set(batchId);
-  id.set(stampHash, ADDRESS_SIZE);
-  return id;
+const NOTHING = new Uint8Array(0);
+
+function bySum(sum: Uint8Array): EntryId {
+  return [sum, NOTHING];
 }

@@ -129,9 +129,9 @@ function kindText({ flavour, mode, version, binary }: NodeStatus, program: strin
   return [flavour, ...shown, ...(mode === 'full' ? [] : [mode]), ...told].join(' ');
 }
 
-/** `2.8.1` of `2.8.1-6e8a2e2`. */
+/** `2.8.1` of `2.8.1-6e8a2e2`, `2.8.2-rc1` of `2.8.2-rc1-6e8a2e2`. */
 export function shortVersion(version: string): string {
-  return inLine(version.replace(/(?<=\d)-.*$/, ''), VERSION_MAX);
+  return inLine(version.replace(/(?<=\d)-(?!(?:alpha|beta|rc)\.?\d).*$/, ''), VERSION_MAX);
 }
 
 function slowestText({ unheard, slowest }: NodeStatus): string {

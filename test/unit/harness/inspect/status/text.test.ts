@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NodeStatus, StatusDocument } from '../../../../../harness/inspect/status/document.ts';
-import { fitted, statusText, textLines } from '../../../../../harness/inspect/status/text.ts';
+import { fitted, shortVersion, statusText, textLines } from '../../../../../harness/inspect/status/text.ts';
 
 const STYLE = { width: 60, colour: false, live: true };
 
@@ -99,4 +99,13 @@ test('when there is not enough height, nodes give way to problems', () => {
 test('a page that fits is shown whole', () => {
   const whole = page(NODES, PROBLEMS);
   expect(fitted(whole, 60)).toEqual(textLines(whole));
+});
+
+test.each([
+  ['2.8.1-6e8a2e2', '2.8.1'],
+  ['2.8.2-rc1-dev', '2.8.2-rc1'],
+  ['2.8.2-rc.1', '2.8.2-rc.1'],
+  ['0.9.0', '0.9.0'],
+])('of version %s, %s is shown', (version, shown) => {
+  expect(shortVersion(version)).toBe(shown);
 });

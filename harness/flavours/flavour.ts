@@ -154,8 +154,8 @@ export interface Flavour {
     options: Readonly<Record<string, unknown>>;
     runImage?: ((image: string, args: readonly string[]) => Promise<string>) | undefined;
   }): Promise<void>;
-  /** Loads what a node loads, and ends; for programs compiled when loaded. */
-  compile?(): Command;
+  /** Loads what a node loads, and ends; for programs compiled when loaded. @param machineFaults of the cluster */
+  compile?(machineFaults: boolean): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
   /** Runs on stopped nodes, so that copies stay in their own cluster. Absent: nodes cannot be copied. */
   forgetPeers?(dataDirs: readonly string[]): Command;

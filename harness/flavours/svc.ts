@@ -38,7 +38,7 @@ export const svcFlavour = {
   files: (plan: NodePlan) => svcFiles(plan),
   forgetPeers: (dataDirs: readonly string[]) => svcProgram('forget-peers', ...dataDirs),
   embedded: (plan: NodePlan) => ({ options: optionsOf(plan), keys: plan.identity.keys }),
-  compile: () => svcProgram('compile'),
+  compile: (machineFaults: boolean) => (machineFaults ? tamperedProgram : svcProgram)('compile'),
   command: ({ dataDir }: { dataDir: string }) => {
     const program = isTampered(dataDir) ? tamperedProgram : svcProgram;
     return program(...startArguments(dataDir));

@@ -5,7 +5,12 @@ import type { Flavour, FlavourName, OwnFlavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 import { svcBinaryFlavour } from './svc-binary.ts';
 
-const dishonestFlavour: Flavour = { ...svcFlavour, name: 'dishonest', modes: ['full', 'light'] };
+const dishonestFlavour: Flavour = {
+  ...svcFlavour,
+  name: 'dishonest',
+  modes: ['full', 'light'],
+  compile: () => svcFlavour.compile(true),
+};
 
 export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
   svc: svcFlavour,

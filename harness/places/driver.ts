@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
+import type { CompiledFor } from '../base/machine/compile.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { Counts } from '../flavours/tampered/settings.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
@@ -307,7 +308,7 @@ export interface DriverOptions {
   readonly clock: Clock;
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  readonly compileCache: (of: 'nodes' | 'embedded' | 'tools') => string;
+  readonly compileCache: (of: CompiledFor) => string;
   /** Existing parts are not made anew. */
   readonly isAgain?: boolean;
   readonly token: string;

@@ -24,6 +24,7 @@ import {
 import { programPath } from '../base/machine/programs.ts';
 import { makeFolder } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import { tamperedProgram } from '../flavours/svc-program.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import { removeTampered } from '../flavours/tampered/settings.ts';
 import type {
@@ -65,7 +66,8 @@ export class ProcessDriver implements Driver {
   readonly #options: ProcessDriverOptions;
   readonly #guards = new Map<number, ChildProcess>();
   readonly #exits = new Map<string, Exit>();
-  #bundle: Bundle | undefined;
+  /** By folder: all nodes that this process starts use one per program. */
+  readonly #bundles = new Map<string, Bundle>();
 
   constructor(options: ProcessDriverOptions) {
     this.#options = options;
@@ -126,8 +128,8 @@ export class ProcessDriver implements Driver {
   }
 
   async prepare(flavour: Flavour, signal?: AbortSignal): Promise<void> {
-    const command = flavour.compile?.();
-    if (command !== undefined) await compile(command, this.#options.compileCache('nodes'), signal);
+    const command = this.#compileOf(flavour);
+    if (command !== undefined) await compile(command, this.#bundlesOf(command), signal);
   }
 
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
@@ -239,18 +241,28 @@ export class ProcessDriver implements Driver {
 
   async close(): Promise<void> {}
 
-  /** The chain and tampered nodes write compiled code when they end; other nodes read what one run left. */
+  #compileOf(flavour: Flavour): Command | undefined {
+    return flavour.compile?.(this.#options.machineFaults);
+  }
+
+  #bundlesOf(command: Command): string {
+    const isTampered = isSameProgram(command, tamperedProgram());
+    return this.#options.compileCache(isTampered ? 'tampered' : 'nodes');
+  }
+
+  /** The chain writes compiled code when it ends; nodes read what one run left. */
   #launchOf(part: Part): Launch {
     const { compileCache } = this.#options;
     const command = commandOf(part);
     if (part.kind !== 'node') return { command, compileCache: compileCache('tools') };
-    const compiled = part.flavour.compile?.();
+    const compiled = this.#compileOf(part.flavour);
     if (compiled === undefined) return { command, compileCache: undefined };
-    // Tampered nodes are few, and run from the sources: what one has compiled is left to the next.
+    // From the sources: what one has compiled is left to the next.
     if (!isSameProgram(command, compiled)) return { command, compileCache: compileCache('tools') };
-    // All nodes that this process starts use one bundle.
-    this.#bundle ??= currentBundle(command, compileCache('nodes'));
-    return launchOf(command, this.#bundle);
+    const folder = this.#bundlesOf(command);
+    const bundle = this.#bundles.get(folder) ?? currentBundle(command, folder);
+    if (bundle !== undefined) this.#bundles.set(folder, bundle);
+    return launchOf(command, bundle);
   }
 
   #unguarded(handle: Handle): ProcessId {

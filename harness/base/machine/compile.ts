@@ -21,6 +21,9 @@ interface CompiledRecord {
   readonly bundle: Bundle;
 }
 
+/** Nodes run as processes, those that are tampered with, embedded nodes, everything else: a folder each. */
+export type CompiledFor = 'nodes' | 'tampered' | 'embedded' | 'tools';
+
 /** A command from a current bundle, else from the sources without compiled code. */
 export interface Launch {
   readonly command: Command;

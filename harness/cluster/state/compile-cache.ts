@@ -3,15 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { CompiledFor } from '../../base/machine/compile.ts';
 import { isMadeHere, markMadeHere } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from './move.ts';
 import { markedPath, statePath } from './state-folder.ts';
 
 /**
  * Below `NODE_COMPILE_CACHE`, if set: setting it means trusting that folder.
- * @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath`
+ * @throws HarnessError as `statePath`
  */
-export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
+export function compileCacheDir(stateDir: string, of: CompiledFor): string {
   const given = process.env['NODE_COMPILE_CACHE'] ?? '';
   if (given !== '') return resolve(given, of);
   const cache = statePath(stateDir, 'cache');

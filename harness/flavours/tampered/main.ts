@@ -1,6 +1,6 @@
 /**
- * A tampered node in a process: `node harness/flavours/tampered/main.ts start --config FILE`. Exit codes: 0 stopped, 1
- * failed.
+ * A tampered node in a process: `node harness/flavours/tampered/main.ts start --config FILE`, or `compile`, which fills the
+ * compile cache. Exit codes: 0 stopped, 1 failed.
  */
 import { readFileSync } from 'node:fs';
 import { startNode } from '../../../node/compose.ts';
@@ -15,6 +15,7 @@ import { tamper } from './tamper.ts';
 const STOP_LIMIT_MS = 10_000;
 
 async function main(argv: readonly string[]): Promise<void> {
+  if (argv[0] === 'compile') return;
   const options = resolveOptions(
     argv.slice(1),
     {},

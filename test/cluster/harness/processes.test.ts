@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { follow, tail } from '../../../harness/base/logs/logs.ts';
-import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
-import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
 import { claimPort, isClaimed } from '../../../harness/base/machine/port-claims.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import {
@@ -23,11 +20,10 @@ import {
 } from '../../../harness/base/machine/processes.ts';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
-import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
-import { ProcessDriver } from '../../../harness/places/process.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { PART, printed, processDriver } from './programs.ts';
 
 const TIMEOUT = { timeoutMs: 120_000 };
 let folder: string;
@@ -46,21 +42,6 @@ const PROGRAM = {
   stubborn: `process.on('SIGTERM', () => console.log('asked')); console.log('up ' + process.pid); setInterval(() => {}, 1000);`,
 };
 
-const PART = { kind: 'node', name: 'node-0' } as const;
-
-function processDriver(cache: string, token = 'test'): Driver {
-  return new ProcessDriver({
-    clock: MACHINE_CLOCK,
-    stopWithParent: false,
-    linkFaults: false,
-    tap: false,
-    machineFaults: false,
-    listen: '127.0.0.1',
-    compileCache: () => cache,
-    token,
-  });
-}
-
 async function start(program: string, stopWithParent = false): Promise<ProcessId> {
   const { id } = await spawnProgram({
     command: { file: process.execPath, args: ['-e', program], env: {} },
@@ -69,19 +50,8 @@ async function start(program: string, stopWithParent = false): Promise<ProcessId
     compileCache: join(folder, 'cache'),
   });
   started.push(id);
-  await printed('up');
+  await printed('up', join(folder, 'program.log'));
   return id;
-}
-
-async function printed(word: string, log = join(folder, 'program.log')): Promise<string> {
-  return until(
-    `the program has not printed ${word}`,
-    () => {
-      const line = tail(log, 100).find((text) => text.startsWith(word));
-      return Promise.resolve(line === undefined ? { missing: 'its log has no such line' } : { done: line });
-    },
-    TIMEOUT,
-  );
 }
 
 async function ended(id: ProcessId): Promise<void> {
@@ -132,7 +102,9 @@ test('ending a program ends the processes that it has started', async () => {
     `const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
      console.log('child ' + child.pid); console.log('up'); setInterval(() => {}, 1000);`,
   );
-  const child = processOf(Number((await printed('child')).split(' ')[1])) as ProcessId;
+  const child = processOf(
+    Number((await printed('child', join(folder, 'program.log'))).split(' ')[1]),
+  ) as ProcessId;
   expect(isAlive(child)).toBe(true);
   await killProcess(id);
   await ended(child);
@@ -150,7 +122,9 @@ test('the ports of a killed program are free, even when its threads end after ea
       `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(threads)}],
         { detached: true, stdio: 'inherit' }); console.log('up'); setInterval(() => {}, 1000);`,
     );
-    const child = processOf(Number((await printed('child')).split(' ')[1])) as ProcessId;
+    const child = processOf(
+      Number((await printed('child', join(folder, 'program.log'))).split(' ')[1]),
+    ) as ProcessId;
     started.push(child);
     await killProcess(parent);
     await killProcess(child);
@@ -211,170 +185,12 @@ test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
       await start(
         `console.log('up'); console.log('leaked ' + process.env.${name}); setInterval(() => {}, 1000);`,
       );
-      expect(await printed('leaked')).toBe('leaked undefined');
+      expect(await printed('leaked', join(folder, 'program.log'))).toBe('leaked undefined');
     } finally {
       delete process.env[name];
     }
   },
 );
-
-describe('compiled code', () => {
-  const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without') + ' ' + process.argv[1]); setInterval(() => {}, 1000);`;
-  const ENTRY = `import { appendFileSync } from 'node:fs'; appendFileSync('MADE', 'x');`;
-  const made = () => join(folder, 'made');
-  /** As `compile` and as `start` run it. */
-  function program(compiling: string): void {
-    const body = compiling.replace('MADE', made());
-    writeFileSync(
-      join(folder, 'program.ts'),
-      `if (process.argv[2] === 'compile') { await import('./compiling.ts'); } else { ${SAY} }`,
-    );
-    writeFileSync(join(folder, 'compiling.ts'), body);
-    for (const name of ['program.ts', 'compiling.ts']) utimesSync(join(folder, name), 1, 1);
-  }
-  const run = (word: string) => () => ({
-    file: process.execPath,
-    args: ['--max-semi-space-size=8', join(folder, 'program.ts'), word],
-    env: {},
-  });
-  const flavour = () => ({ command: run('start'), compile: run('compile') }) as never as Flavour;
-  const cacheOf = () => join(folder, 'cache');
-  const SOURCE = 'without SOURCE';
-
-  // The nodes would get that of the run.
-  beforeEach(() => void vi.stubEnv('NODE_COMPILE_CACHE', undefined));
-  afterEach(() => void vi.unstubAllEnvs());
-
-  async function heardBy(driver: Driver, log: string, of = flavour()): Promise<string> {
-    const { handle } = await driver.start({
-      ...PART,
-      flavour: of,
-      dataDir: folder,
-      log: join(folder, log),
-    });
-    started.push(handle as unknown as ProcessId);
-    const heard = (await printed('up', join(folder, log))).replace(join(folder, 'program.ts'), 'SOURCE');
-    return heard.replace(/^up /, '');
-  }
-
-  test('is made once, before the nodes start, and read by all of them', async () => {
-    program(ENTRY);
-    const driver = processDriver(cacheOf());
-    expect(await heardBy(driver, 'before.log')).toBe(SOURCE);
-    await driver.prepare(flavour());
-    await driver.prepare(flavour());
-    expect(readFileSync(made(), 'utf8')).toBe('x');
-    const first = await heardBy(driver, 'first.log');
-    expect(first).toMatch(/cache\/[0-9a-f]{16}\/compiled .*cache\/[0-9a-f]{16}\/main\.mjs$/);
-    expect(await heardBy(driver, 'second.log')).toBe(first);
-  });
-
-  test('is left to later ones by a node of another program than that of most', async () => {
-    const other = join(folder, 'other.ts');
-    writeFileSync(other, SAY);
-    const own = { ...flavour(), command: () => ({ ...run('start')(), args: [other] }) } as never as Flavour;
-    expect(await heardBy(processDriver(cacheOf()), 'other.log', own)).toBe(`${cacheOf()} ${other}`);
-  });
-
-  test('is made again when a killed run has left it incomplete', async () => {
-    program(`${ENTRY} process.kill(process.pid, 'SIGKILL');`);
-    const driver = processDriver(cacheOf());
-    await driver.prepare(flavour());
-    expect(await heardBy(driver, 'half.log')).toBe(SOURCE);
-    program(ENTRY);
-    await driver.prepare(flavour());
-    expect(readFileSync(made(), 'utf8')).toBe('xx');
-    expect(await heardBy(driver, 'whole.log')).toMatch(/main\.mjs$/);
-  });
-
-  test('is not run when its sources have changed since', async () => {
-    program(ENTRY);
-    const driver = processDriver(cacheOf());
-    await driver.prepare(flavour());
-    program(`${ENTRY}\n`);
-    expect(await heardBy(driver, 'changed.log')).toBe(SOURCE);
-  });
-
-  test('is not run under different flags of the runtime', async () => {
-    program(ENTRY);
-    expect(await compile(run('compile')(), cacheOf())).toBe(true);
-    const { args, ...others } = run('start')();
-    const command = { ...others, args: ['--max-semi-space-size=4', ...args.slice(1)] };
-    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
-    expect(currentBundle(command, cacheOf())).toBeUndefined();
-  });
-
-  test('is kept for the last four versions of a program, for nodes that still run', async () => {
-    for (let version = 0; version < 6; version++) {
-      program(`${ENTRY} console.log(${10 ** version});`);
-      expect(await compile(run('compile')(), cacheOf())).toBe(true);
-    }
-    expect(readdirSync(cacheOf())).toHaveLength(4 + 1);
-    expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
-  });
-
-  test('names the sources in the stacks of its errors', async () => {
-    program(
-      `import { writeFileSync } from 'node:fs';\n\nwriteFileSync('${made()}', new Error('shown').stack ?? '');`,
-    );
-    expect(await compile(run('compile')(), cacheOf())).toBe(true);
-    const stack = readFileSync(made(), 'utf8').split('\n');
-    expect(stack[0]).toBe('Error: shown');
-    expect(stack[1]).toContain(`${pathToFileURL(join(folder, 'compiling.ts')).href}:3:`);
-  });
-
-  test('is skipped when there is no place to keep it', async () => {
-    program(ENTRY);
-    writeFileSync(cacheOf(), 'a file');
-    const driver = processDriver(cacheOf());
-    await driver.prepare(flavour());
-    expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
-  });
-
-  test('is skipped when it cannot be made', async () => {
-    program('this is no program');
-    const driver = processDriver(cacheOf());
-    await driver.prepare({ command: run('start') } as never);
-    await driver.prepare(flavour());
-    expect(await heardBy(driver, 'node.log')).toBe(SOURCE);
-  });
-
-  test('is abandoned when the start is given up', async () => {
-    const pidFile = join(folder, 'pid');
-    program(
-      `import { writeFileSync } from 'node:fs'; writeFileSync('${pidFile}', String(process.pid)); setInterval(() => {}, 1000);`,
-    );
-    const driver = processDriver(cacheOf());
-    const stop = new AbortController();
-    const compiling = driver.prepare(flavour(), stop.signal);
-    const compiler = await until<ProcessId>(
-      'the compiler does not run',
-      () => {
-        const running = existsSync(pidFile) ? processOf(Number(readFileSync(pidFile, 'utf8'))) : undefined;
-        return Promise.resolve(running === undefined ? { missing: 'no pid' } : { done: running });
-      },
-      TIMEOUT,
-    );
-    stop.abort();
-    await compiling;
-    await until<true>(
-      'the compiler goes on',
-      () => Promise.resolve(isAlive(compiler) ? { missing: 'it is alive' } : { done: true }),
-      TIMEOUT,
-    );
-  });
-
-  test('of our own nodes is there before they start', async () => {
-    expect(await compile(svcFlavour.compile(), cacheOf())).toBe(true);
-    const { folder: own = '', main } =
-      currentBundle(svcFlavour.command({ dataDir: folder }), cacheOf()) ?? {};
-    expect(main).toBe(join(own, 'main.mjs'));
-    const compileCache = join(own, 'compiled');
-    const [version = ''] = readdirSync(compileCache);
-    // The parts that every start loads, and the packages.
-    expect(readdirSync(join(compileCache, version)).length).toBeGreaterThan(50);
-  });
-});
 
 describe('a driver', () => {
   const part = (program: string) => ({
@@ -385,10 +201,10 @@ describe('a driver', () => {
   });
 
   async function up(token: string, program = PROGRAM.patient): Promise<{ driver: Driver; handle: Handle }> {
-    const driver = processDriver(join(folder, 'cache'), token);
+    const driver = processDriver(join(folder, 'cache'), { token });
     const { handle } = await driver.start(part(program));
     started.push(handle as unknown as ProcessId);
-    await printed('up');
+    await printed('up', join(folder, 'program.log'));
     return { driver, handle };
   }
 
@@ -424,7 +240,7 @@ describe('a driver', () => {
   test('ends parts that no record names, but only of its own cluster', async () => {
     const child = `require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' });`;
     const ours = await up('ours', `${child} ${PROGRAM.patient}`);
-    const other = processDriver(join(folder, 'cache'), 'other');
+    const other = processDriver(join(folder, 'cache'), { token: 'other' });
     const { handle: theirs } = await other.start({
       ...part(PROGRAM.patient),
       log: join(folder, 'other.log'),

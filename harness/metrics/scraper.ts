@@ -22,7 +22,12 @@ const SHARED = { node: 'all', group: 'embedded' } as const;
 /** Of a fault without named nodes, such as bad links between all. */
 const WHOLE_CLUSTER = 'cluster';
 /** Caused on purpose, also without a fault to heal → kind of fault. */
-const STATE_FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
+/** Kinds of faults that stand for a node's state. */
+export const STATE_FAULTS: Readonly<Record<string, string>> = {
+  killed: 'kill',
+  paused: 'pause',
+  stopped: 'stop',
+};
 
 export interface ScrapedNode {
   readonly name: string;

@@ -47,6 +47,9 @@ export const LOSSES_FILE = 'losses.jsonl';
 
 export const FAULTS_FILE = 'faults.jsonl';
 
+/** What a cluster was made of. */
+export const CLUSTER_FILE = 'cluster.json';
+
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE, MESSAGES_FILE, OLDER_MESSAGES_FILE];
 
 /** Parts count from 0: parallel clusters have one each. */

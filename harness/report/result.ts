@@ -50,6 +50,8 @@ export interface RunEvent {
   readonly part?: string;
   /** Folder of its scenario. */
   readonly folder?: string;
+  /** Number of its cluster in that folder, from 2 on; absent: the first. */
+  readonly cluster?: number;
   /** What happened, for people. */
   readonly text: string;
 }
@@ -116,6 +118,8 @@ export interface ScenarioResult {
   readonly startedAt?: number;
   /** When its cluster began, ms since the epoch; absent: it had none. Reports show times since then. */
   readonly clusterStartedAt?: number | undefined;
+  /** Number of its cluster in its folder, from 2 on; absent: the first. */
+  readonly cluster?: number;
   /** Subfolder with logs, ledger and series; absent: the report's folder. */
   readonly folder?: string;
   /**
@@ -172,6 +176,14 @@ export interface RunResult {
 /** A scenario's shown times begin then, ms since the epoch. */
 export function originOf(run: RunResult, scenario: ScenarioResult): number {
   return scenario.clusterStartedAt ?? scenario.startedAt ?? Date.parse(run.startedAt);
+}
+
+/** Ms since the epoch. @param originMs if it is not known when it began */
+export function endOf(
+  { startedAt, durationMs }: Pick<ScenarioResult, 'startedAt' | 'durationMs'>,
+  originMs: number,
+): number {
+  return (startedAt ?? originMs) + durationMs;
 }
 
 /** A line each. */

@@ -11,7 +11,14 @@ export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame
   const originMs = originOf(run, scenario);
   const { startedAt = originMs } = scenario;
   const endMs = startedAt + scenario.durationMs;
-  const inside = run.events.filter(({ at, endAt }) => at < endMs + 1 && (endAt ?? at) >= startedAt - 1);
+  const inside = run.events.filter(
+    ({ at, endAt, folder = scenario.folder, cluster }) =>
+      at < endMs + 1 &&
+      (endAt ?? at) >= startedAt - 1 &&
+      // Each simulated cluster begins at the same instant.
+      folder === scenario.folder &&
+      cluster === scenario.cluster,
+  );
   const windows = scenario.timelines.flatMap(({ startMs, windowMs, count }) => [
     startMs,
     startMs + windowMs * count.length,

@@ -29,6 +29,8 @@ interface MendedScenario {
   readonly name: string;
   readonly fromMs: number;
   readonly began: number;
+  /** Number of its cluster, from 2 on; absent: the first. */
+  readonly cluster?: number;
   readonly folder: string;
   readonly removed?: boolean;
 }
@@ -40,7 +42,7 @@ interface MendedScenario {
  */
 export async function mend(
   faults: Pick<Faults, 'history' | 'healOwn' | 'abandon'>,
-  { name, fromMs, began, folder, removed = false }: MendedScenario,
+  { name, fromMs, folder, removed = false, ...of }: MendedScenario,
 ): Promise<string | undefined> {
   const wrong: string[] = [];
   try {
@@ -51,7 +53,7 @@ export async function mend(
   }
   const own = faults.history.filter(({ at }) => at >= fromMs);
   for (const line of journalOf(own)) {
-    appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, began, ...line })}\n`);
+    appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...of, ...line })}\n`);
   }
   // The effect of a fault that something else has ended is not known.
   const inert = inertAmong(own).filter(({ endAt }) => endAt !== undefined);

@@ -15,6 +15,7 @@ import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
 import { type FlavourName, isOurs } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
+import { CLUSTER_FILE } from '../report/folder.ts';
 import { isTapped, linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -32,10 +33,16 @@ export class Clusters implements AsyncDisposable {
   readonly #watches: readonly ClusterWatch[];
   #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
   #kept = 0;
+  #opened = 0;
 
   constructor(options: RunOptions, watches: readonly ClusterWatch[]) {
     this.#options = options;
     this.#watches = watches;
+  }
+
+  /** Of the last one, from 1; 0: none. */
+  get number(): number {
+    return this.#opened;
   }
 
   /** Undefined: a fresh one would not suit. */
@@ -51,6 +58,7 @@ export class Clusters implements AsyncDisposable {
     }
     await this.close();
     const cluster = await openCluster(this.#options, kind);
+    this.#opened++;
     this.#current = { kind: key, cluster };
     for (const one of this.#watches) await one.watch(cluster);
     return cluster;
@@ -266,5 +274,5 @@ async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
     nodes,
     batches,
   };
-  writeFileSync(join(report, 'cluster.json'), `${JSON.stringify(record, undefined, 2)}\n`);
+  writeFileSync(join(report, CLUSTER_FILE), `${JSON.stringify(record, undefined, 2)}\n`);
 }

@@ -123,9 +123,18 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     options.onScenario?.({ name });
     const cluster = await clusters.of(planned);
     const { clock = book.clock } = cluster ?? {};
-    const result = await runOne(planned, { clock, cluster, options, events, testbed });
+    const number = cluster !== undefined && clusters.number > 1 ? { cluster: clusters.number } : {};
+    const own: RunEvent[] = [];
+    let result: ScenarioResult;
+    try {
+      const surroundings = { clock, cluster, number, options, events: own, testbed };
+      result = { ...(await runOne(planned, surroundings)), ...number };
+    } finally {
+      events.push(...own.map((event) => ({ ...event, ...number })));
+    }
     if (cluster !== undefined) {
-      events.push(...eventsOf(cluster.faults.broken, result.startedAt ?? 0));
+      const broken = eventsOf(cluster.faults.broken, result.startedAt ?? 0);
+      events.push(...broken.map((event) => ({ ...event, ...number })));
     }
     if (metrics.file !== undefined) book.series = metrics.file;
     if (options.signal.aborted) {
@@ -179,6 +188,8 @@ async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> 
 interface Surroundings {
   readonly clock: Clock;
   readonly cluster: Cluster | undefined;
+  /** Of the cluster, if it is not the first. */
+  readonly number: Pick<RunEvent, 'cluster'>;
   readonly options: RunOptions;
   readonly events: RunEvent[];
   readonly testbed: TestbedMetrics;
@@ -186,7 +197,7 @@ interface Surroundings {
 
 /** Nothing that a scenario broke stays broken in a cluster that goes on. A fault without effect is an error. */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
-  const { clock, cluster, options } = surroundings;
+  const { clock, cluster, number, options } = surroundings;
   const fromMs = clock.now();
   let wrong: string | undefined;
   let result: ScenarioResult | undefined;
@@ -205,6 +216,7 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
         name: planned.scenario.name,
         fromMs,
         began: cluster.startedAt,
+        ...number,
         folder: options.report,
         removed,
       });

@@ -12,6 +12,7 @@ export const ui: CommandOptions = {
       parse: whole(PORT.min, PORT.max),
     },
     '--open': 'open the page in the browser',
+    '--run <run>': "play the record of a run that has ended: its folder, its name, or 'last'",
   },
   note: `
 The page is served on loopback until Ctrl-C or the end of the cluster. Its URL includes a token: anyone who has the URL
@@ -21,5 +22,8 @@ chunks, let the nodes record chunk events:
   svcnet ui --open
 
 Only the process of a simulation reaches its nodes, so a run in virtual time serves its page itself:
-  svcnet run storm --driver simulated --ui`,
+  svcnet run storm --driver simulated --ui
+
+The record of a run needs no nodes: the page plays it, pauses, and goes to any moment, such as the first failure:
+  svcnet ui --run last --open`,
 };

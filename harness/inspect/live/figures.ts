@@ -13,6 +13,16 @@ const COUNTERS = {
 } as const;
 const HISTOGRAMS = { push: 'pusher_sync_time', retrieval: 'retrieval_retrieve_chunk_time' } as const;
 type HistogramName = keyof typeof HISTOGRAMS;
+const GAUGES = {
+  toPush: 'pusher_total_to_push',
+  pushed: 'pusher_total_synced',
+  memory: 'process_resident_memory_bytes',
+  delay: 'nodejs_eventloop_lag_p99_seconds',
+  cpu: 'process_cpu_seconds_total',
+} as const;
+
+/** What figures are made of, without latencies. */
+export const FIGURE_SERIES: readonly string[] = [...Object.values(COUNTERS).flat(), ...Object.values(GAUGES)];
 
 export interface Reading {
   /** Monotonic, milliseconds. */
@@ -66,8 +76,8 @@ export function figuresOf(
     requests: requests(),
     queue: queue(),
     cpu: cpu(),
-    memory: now.values.get('process_resident_memory_bytes') ?? null,
-    delay: milliseconds(now.values.get('nodejs_eventloop_lag_p99_seconds')),
+    memory: now.values.get(GAUGES.memory) ?? null,
+    delay: milliseconds(now.values.get(GAUGES.delay)),
   };
   return FIGURES.map((name) => rounded(figures[name]));
 
@@ -88,19 +98,18 @@ export function figuresOf(
   }
 
   function queue(): number | null {
-    const pushing = difference(now, 'pusher_total_to_push', 'pusher_total_synced');
+    const pushing = difference(now, GAUGES.toPush, GAUGES.pushed);
     return pushing === null ? waiting : pushing + (waiting ?? 0);
   }
 
   function cpu(): number | null {
     if (before === undefined || seconds <= 0) return null;
-    const name = 'process_cpu_seconds_total';
-    const own = growth(now.values.get(name), before.values.get(name));
+    const own = growth(now.values.get(GAUGES.cpu), before.values.get(GAUGES.cpu));
     return own === null ? null : (own / seconds) * 100;
   }
 }
 
-function growth(now: number | undefined, before: number | undefined): number | null {
+export function growth(now: number | undefined, before: number | undefined): number | null {
   return now === undefined || before === undefined ? null : gained(before, now);
 }
 
@@ -113,7 +122,7 @@ function milliseconds(seconds: number | undefined): number | null {
   return seconds === undefined ? null : seconds * 1000;
 }
 
-function rounded(value: number | null): number | null {
+export function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }
 

@@ -2,8 +2,8 @@ import type { PartLog } from '../../base/logs/file-log.ts';
 import { logEntry } from '../../base/logs/log-entry.ts';
 import type { LogAnswer, LogLine } from '../../web/picture/live.ts';
 
-const LINES_MAX = 400;
-const LINES_AT_FIRST = 150;
+export const LINES_MAX = 400;
+export const LINES_AT_FIRST = 150;
 const LINE_LENGTH_MAX = 600;
 
 /** @param after end of the last answer; undefined: the last lines */
@@ -25,7 +25,7 @@ function positionOf(text: string): number | string {
   return text.startsWith('n') ? Number(text.slice(1)) : text.slice(1);
 }
 
-function lineOf(line: string): LogLine {
+export function lineOf(line: string): LogLine {
   const entry = logEntry(line);
   if (entry === undefined) return { level: '', text: clipped(line) };
   const fields = Object.entries(entry.fields).map(([name, value]) => `${name}=${textOf(value)}`);

@@ -1,7 +1,7 @@
 /** What a run's own readings of metrics say of its nodes: looking at it asks them nothing. */
 import type { SeriesId } from '../../metrics/series.ts';
-import type { NodeView, Row } from '../../web/picture/live.ts';
-import { figuresOf, type Reading } from './figures.ts';
+import { type NodeView, OPERATIONS, type Row } from '../../web/picture/live.ts';
+import { FIGURE_SERIES, figuresOf, growth, type Reading, rounded } from './figures.ts';
 
 /** What metrics tell. */
 export type Reported = Pick<NodeView, 'version' | 'depth' | 'storageRadius' | 'reserve' | 'peers'>;
@@ -19,14 +19,41 @@ const GAUGES = {
   reserve: 'localstore_reserve_size',
   peers: 'kademlia_currently_connected_peers',
 } as const;
+const INFO = 'info';
+const DONE = 'testbed_op_total';
+const CPU = 'testbed_node_cpu_seconds_total';
+const MEMORY = 'testbed_node_rss_bytes';
+const OF_NODES: ReadonlySet<string> = new Set([...FIGURE_SERIES, ...Object.values(GAUGES), INFO]);
+const OF_TESTBED: ReadonlySet<string> = new Set([DONE, CPU, MEMORY]);
+/** Label of the one process that holds all nodes. */
+const ALL = 'all';
 const NO_BUCKETS = { push: new Map<number, number>(), retrieval: new Map<number, number>() };
 
+/** Whether the page shows what it says. */
+export function isShown({ node, name }: Pick<SeriesId, 'node' | 'name'>): boolean {
+  return node === undefined ? OF_TESTBED.has(name) : OF_NODES.has(name);
+}
+
+interface Numbered {
+  readonly number: number;
+  readonly id: SeriesId;
+}
+
 export class RecordedFigures {
+  /** A simulation's process says nothing of its nodes. */
+  readonly #isSimulated: boolean;
+  readonly #testbed: Numbered[] = [];
+  #operations: { readonly at: number; readonly sums: readonly number[] } | undefined;
+  #cpu: { readonly at: number; readonly seconds: number } | undefined;
   /** Series by node. */
-  readonly #series = new Map<string, { readonly number: number; readonly id: SeriesId }[]>();
+  readonly #series = new Map<string, Numbered[]>();
   readonly #before = new Map<string, Reading>();
   #known = 0;
   #readings = 0;
+
+  constructor({ isSimulated }: { readonly isSimulated: boolean }) {
+    this.#isSimulated = isSimulated;
+  }
 
   /**
    * @param ids all series so far, by number @param nodes in the row's order
@@ -46,7 +73,8 @@ export class RecordedFigures {
         at,
         nodes: found.map((one) => one?.figures ?? null),
         latencies: [null, null, null, null],
-        shared: null,
+        shared: this.#isSimulated ? null : this.#sharedAt({ at, read }),
+        ...this.#operationsAt({ at, read }),
       },
       reported: found.map((one) => one?.reported),
     };
@@ -54,12 +82,45 @@ export class RecordedFigures {
 
   #learn(ids: readonly SeriesId[]): void {
     for (const [i, id] of ids.slice(this.#known).entries()) {
-      if (id.node === undefined) continue;
+      if (!isShown(id)) continue;
+      if (id.node === undefined) {
+        this.#testbed.push({ number: this.#known + i, id });
+        continue;
+      }
       const series = this.#series.get(id.node) ?? [];
       series.push({ number: this.#known + i, id });
       this.#series.set(id.node, series);
     }
     this.#known = ids.length;
+  }
+
+  #operationsAt({ at, read }: Read): Pick<Row, 'operations'> {
+    const before = this.#operations;
+    const done = this.#testbed.filter(({ id }) => id.name === DONE);
+    const sums = OPERATIONS.map((kind) =>
+      done.filter(({ id }) => kindOf(id) === kind).reduce((sum, { number }) => sum + (read(number) ?? 0), 0),
+    );
+    this.#operations = { at, sums };
+    if (done.length === 0) return {};
+    const seconds = before === undefined ? 0 : (at - before.at) / 1000;
+    const rate = (sum: number, kind: number) => growth(sum, before?.sums[kind]);
+    return {
+      operations: sums.map((sum, kind) => (seconds > 0 ? rounded((rate(sum, kind) ?? 0) / seconds) : null)),
+    };
+  }
+
+  #sharedAt({ at, read }: Read): Row['shared'] {
+    const value = (name: string) => {
+      const found = this.#testbed.find(({ id }) => id.name === name && id.labels['node'] === ALL);
+      return found === undefined ? undefined : read(found.number);
+    };
+    const [seconds, memory] = [value(CPU), value(MEMORY)];
+    const before = this.#cpu;
+    this.#cpu = seconds === undefined ? undefined : { at, seconds };
+    if (memory === undefined) return null;
+    const isRate = before !== undefined && at > before.at;
+    const gain = growth(seconds, before?.seconds);
+    return { cpu: isRate && gain !== null ? rounded((gain * 100_000) / (at - before.at)) : null, memory };
   }
 
   #nodeAt(
@@ -72,7 +133,7 @@ export class RecordedFigures {
       const value = read(number);
       if (value === undefined) continue;
       values.set(id.name, (values.get(id.name) ?? 0) + value);
-      if (id.name === 'info') version = id.labels['version'] ?? version;
+      if (id.name === INFO) version = id.labels['version'] ?? version;
     }
     if (values.size === 0) {
       this.#before.delete(node);
@@ -93,4 +154,11 @@ export class RecordedFigures {
       },
     };
   }
+}
+
+function kindOf({ labels }: SeriesId): (typeof OPERATIONS)[number] {
+  const { op = '', result } = labels;
+  if (result !== 'ok') return 'failed';
+  if (op.startsWith('upload')) return 'uploads';
+  return op.startsWith('download') ? 'downloads' : 'others';
 }

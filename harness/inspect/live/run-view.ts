@@ -20,7 +20,7 @@ import { factsOf, unheardOf } from './network-observer.ts';
 import { RecordedFigures } from './recorded-figures.ts';
 import { UiState } from './state.ts';
 import { shortProtocol, Traffic } from './traffic.ts';
-import { type ActiveFault, faultEvents } from './watch.ts';
+import { type ActiveFault, faultEvents, withFaults } from './watch.ts';
 import { firstView, paceIn, type Told, type Watcher } from './watcher.ts';
 
 type Scraped = Parameters<ScraperOptions['onScrape']>;
@@ -82,7 +82,7 @@ export class RunView implements Watcher {
       cluster,
       simulation,
       state: new UiState(viewOf(cluster), cluster.nodes.map(unheardOf)),
-      figures: new RecordedFigures(),
+      figures: new RecordedFigures({ isSimulated: true }),
       traffic,
       listening: simulation.onMessage(({ from, to, protocol, ...message }) => {
         const [a, b] = [followed.places.get(from), followed.places.get(to)];
@@ -166,11 +166,11 @@ export class RunView implements Watcher {
     this.#renewMembers(followed);
     const at = cluster.clock.now();
     const before = state.nodes;
-    const nodes = cluster.nodes.map((node, place) => ({
-      ...(before[place] ?? unheardOf(node)),
-      ...factsOf(node),
-    }));
     const { active } = cluster.faults;
+    const nodes = withFaults(
+      cluster.nodes.map((node, place) => ({ ...(before[place] ?? unheardOf(node)), ...factsOf(node) })),
+      active,
+    );
     const events = [...stateEvents(before, nodes, at), ...faultEvents(followed.faults, active, at)];
     followed.faults = active;
     const pairs = simulation.pairs().flatMap(([from, to]): [number, number][] => {

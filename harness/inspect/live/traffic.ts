@@ -33,8 +33,7 @@ export class Traffic {
   #lookedMs: number | undefined;
 
   add({ a, b, ...message }: Said): void {
-    this.#messages.push(message);
-    if (this.#messages.length >= 2 * MESSAGES_MAX) this.#messages = this.messages;
+    this.recall(message);
     const key = a < b ? `${a}-${b}` : `${b}-${a}`;
     this.#bytes.set(key, (this.#bytes.get(key) ?? 0) + message.bytes);
     const kind = message.bytes < CHUNK_BYTES_MIN ? undefined : CHUNKS_OF[message.protocol];
@@ -42,6 +41,12 @@ export class Traffic {
     const move = { kind, from: a, to: b, chunk: '' };
     // Later ones replace earlier ones in turn.
     this.#moves[this.#seen++ % MOVES_MAX] = move;
+  }
+
+  /** From before what is looked at: it counts in no rate. */
+  recall(message: MessageView): void {
+    this.#messages.push(message);
+    if (this.#messages.length >= 2 * MESSAGES_MAX) this.#messages = this.messages;
   }
 
   /** Oldest first. */

@@ -157,7 +157,7 @@ export class ClusterWatch {
       const { active } = this.#cluster.faults;
       const events = faultEvents(this.#faults, active, this.#cluster.clock.now());
       this.#faults = active;
-      this.#put({ nodes: this.#observer.views, events });
+      this.#put({ nodes: withFaults(this.#observer.views, active), events });
       await pause(this.#cluster.clock, STATE_PAUSE_MS, signal);
     }
   }
@@ -179,7 +179,7 @@ export class ClusterWatch {
     // Requests in progress when the watch ended are only partly answered.
     if (signal.aborted) return;
     this.#rounds++;
-    const nodes = this.#observer.views;
+    const nodes = withFaults(this.#observer.views, this.#cluster.faults.active);
     const events = [
       ...radiusEvents(before.nodes, nodes, row.at),
       ...chequeEvents(before, { links, nodes }, row.at),
@@ -215,7 +215,7 @@ function intervalOf(nodes: number): number {
   return Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, nodes * PAUSE_PER_NODE_MS));
 }
 
-const RECOVERIES: ReadonlySet<Incident['what']> = new Set([
+export const RECOVERIES: ReadonlySet<Incident['what']> = new Set([
   'was resumed',
   'was started',
   'was restarted',
@@ -295,4 +295,15 @@ export function faultEvents(
       text: `fault ${fault.id} was healed: ${fault.text}`,
     })),
   ];
+}
+
+/** Each with the active faults that target it. */
+export function withFaults(
+  nodes: readonly NodeView[],
+  active: readonly Pick<ActiveFault, 'targets' | 'text'>[],
+): NodeView[] {
+  return nodes.map(({ faults: _before, ...node }) => {
+    const faults = active.filter(({ targets }) => targets.includes(node.name)).map(({ text }) => text);
+    return faults.length === 0 ? node : { ...node, faults };
+  });
 }

@@ -146,6 +146,7 @@ class OpenNode {
       ],
       ['API requests', quantity(model.figure(place, 'requests'), '1/s')],
       ...(model.cluster.isAsked ? asked(node, model.cluster.height) : []),
+      ...(node.faults === undefined ? [] : [['Faults', node.faults.join('; ')] as [string, string]]),
       ...(node.problem === null ? [] : [['Problem', node.problem] as [string, string]]),
     ];
     const texts = [...this.#facts.querySelectorAll('dd')];
@@ -164,7 +165,7 @@ class OpenNode {
   #showCharts(model: Model, place: number): void {
     const { rows } = model;
     const charts = nodeCharts(rows, place).filter(hasValues);
-    const frame = frameOf(rows, marksOf(model.events, this.name), model.cluster.startedAt);
+    const frame = frameOf(rows, marksOf(model.events, this.name), model.cluster);
     if (charts.length !== this.#charts.length) {
       for (const chart of this.#charts) chart.destroy();
       this.#charts = charts.map((data) => new TimeChart(data, frame));

@@ -129,9 +129,10 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
 }
 
 /** Briefly; undefined: nothing. */
-export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
+export function troubleOf({ state, problem, warmingUp, faults = [] }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';
+  if (faults.length > 0) return 'faulty';
   return warmingUp ? 'warming up' : undefined;
 }
 

@@ -29,6 +29,8 @@ const NO_EVENT =
 const NO_EVENT_YET = 'Nothing has happened yet. Faults, and nodes that stop or return, appear here.';
 /** From messages; the others are from nodes' books. */
 const SEEN_LINK_MODES = { traffic: LINK_MODES.traffic, all: LINK_MODES.all, none: LINK_MODES.none };
+/** Without messages. */
+const KNOWN_LINK_MODES = { all: LINK_MODES.all, none: LINK_MODES.none };
 
 const NODE_COLUMNS = [
   { title: 'node' },
@@ -55,6 +57,9 @@ const LINK_COLUMNS = [
   { title: 'cheques ←, tokens', numeric: true },
 ] as const;
 
+const RECORDED = 'Recorded';
+const NO_EVENT_PLAYED = 'Nothing has happened until now. Play the record, or go to its next event.';
+
 const CONNECTIONS: Readonly<Record<Connection, string>> = {
   connecting: 'Connecting …',
   live: 'Live',
@@ -77,6 +82,7 @@ class Page {
   readonly #sight = element('p', { class: 'quiet' });
   readonly #linksNote = element('p', { class: 'quiet' });
   readonly #time = new TimeBar();
+  readonly #lacks = element('details', { class: 'lacks', hidden: true });
   readonly #messages = element('ol', {
     class: 'messages',
     reversed: true,
@@ -95,9 +101,13 @@ class Page {
     this.#nodes = new LiveTable('Nodes', NODE_COLUMNS, open);
     this.#links = new LiveTable('Links', LINK_COLUMNS);
     const charts = element('div', { class: 'charts' });
-    const { isAsked } = model.cluster;
+    const { isAsked, played } = model.cluster;
+    const isHeard = played === undefined || model.messages !== undefined;
+    const linkModes = isAsked ? LINK_MODES : isHeard ? SEEN_LINK_MODES : KNOWN_LINK_MODES;
+    if (!isHeard) this.#modes.links = 'all';
     host.replaceChildren(
       this.#time.root,
+      this.#lacks,
       element(
         'section',
         { class: 'network', 'aria-labelledby': 'network-title' },
@@ -106,7 +116,7 @@ class Page {
         element(
           'div',
           { class: 'controls' },
-          choice('Links', isAsked ? LINK_MODES : SEEN_LINK_MODES, (mode: RingModes['links']) => {
+          choice('Links', linkModes, (mode: RingModes['links']) => {
             this.#modes.links = mode;
             this.#ring.update();
           }),
@@ -148,7 +158,7 @@ class Page {
       ),
     );
     host.parentElement?.append(this.#drawer.root);
-    const frame = frameOf(model.rows, marksOf(model.events), model.cluster.startedAt);
+    const frame = frameOf(model.rows, marksOf(model.events), model.cluster);
     this.#charts = clusterCharts(model.rows).map((data) => new TimeChart(data, frame));
     charts.append(...this.#charts.map(({ root }) => root));
     this.#draw();
@@ -197,6 +207,7 @@ class Page {
     const model = this.#model;
     const { rows, events, cluster } = model;
     const running = model.nodes.filter((node) => node.state === 'running').length;
+    showLacks(this.#lacks, cluster.played?.lacks ?? []);
     setText(this.#summary, networkText(model));
     showFacts(this.#facts, [
       ['nodes running', `${running} of ${model.nodes.length}`],
@@ -204,7 +215,10 @@ class Page {
       ['chunks waiting', orNothing(model.total('queue'))],
       ['API requests', quantity(model.total('requests'), '1/s')],
     ]);
-    const help = `${RING_HELP} ${cluster.isAsked ? CHARGED : SAID}`;
+    const help =
+      cluster.played !== undefined && cluster.chunkSight === 'off'
+        ? `${RING_HELP} not in this record.`
+        : `${RING_HELP} ${cluster.isAsked ? CHARGED : SAID}`;
     setText(
       this.#sight,
       cluster.chunkSight === 'on'
@@ -214,7 +228,7 @@ class Page {
           : help,
     );
     this.#ring.update();
-    const frame = frameOf(rows, marksOf(events), cluster.startedAt);
+    const frame = frameOf(rows, marksOf(events), cluster);
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;
@@ -293,7 +307,7 @@ function nodeRow(node: NodeView, place: number, model: Model): TableRow {
 }
 
 function showEvents(list: HTMLOListElement, { events, cluster }: Model): void {
-  const { startedAt, isAsked } = cluster;
+  const { startedAt, isAsked, played } = cluster;
   const newest = events.at(-1)?.number ?? 0;
   if (list.dataset['newest'] === String(newest)) return;
   list.dataset['newest'] = String(newest);
@@ -312,7 +326,8 @@ function showEvents(list: HTMLOListElement, { events, cluster }: Model): void {
       ),
     ),
   );
-  if (shown.length === 0) list.append(element('li', { class: 'none' }, isAsked ? NO_EVENT : NO_EVENT_YET));
+  const none = played === undefined ? (isAsked ? NO_EVENT : NO_EVENT_YET) : NO_EVENT_PLAYED;
+  if (shown.length === 0) list.append(element('li', { class: 'none' }, none));
 }
 
 function showMessages(list: HTMLOListElement, { messages = [], cluster }: Model): void {
@@ -329,6 +344,17 @@ function showMessages(list: HTMLOListElement, { messages = [], cluster }: Model)
           element('span', {}, quantity(bytes, 'bytes')),
         ),
       ),
+  );
+}
+
+function showLacks(at: HTMLDetailsElement, lacks: readonly string[]): void {
+  const text = lacks.join('\n');
+  if (at.dataset['text'] === text) return;
+  at.dataset['text'] = text;
+  at.hidden = lacks.length === 0;
+  at.replaceChildren(
+    element('summary', {}, `Not in this record (${lacks.length})`),
+    element('ul', {}, ...lacks.map((lack) => element('li', {}, lack))),
   );
 }
 
@@ -369,9 +395,17 @@ function start(): void {
   );
   document.body.append(element('header', { class: 'top' }, title, status), notice, main);
   let page: Page | undefined;
+  let connection: Connection = 'connecting';
+  let isPlayed = false;
+  const showConnection = () => {
+    status.className = `connection ${connection}`;
+    setText(status, isPlayed && connection === 'live' ? RECORDED : CONNECTIONS[connection]);
+  };
   const describe = (cluster: Snapshot['cluster']) => {
-    const { name, driver, seed, phase, record } = cluster;
-    setText(title, `svcnet · ${name}`);
+    const { name, driver, seed, phase, record, played } = cluster;
+    isPlayed = played !== undefined;
+    showConnection();
+    setText(title, `svcnet · ${name}${played === undefined ? '' : ` · ${played.verdict}`}`);
     document.title = `${name} – svcnet`;
     title.title = `${driver} driver${seed === null ? '' : `, seed ${seed}`}`;
     notice.hidden = phase === 'here';
@@ -392,9 +426,9 @@ function start(): void {
       if (delta.cluster !== undefined) describe(delta.cluster);
       page?.apply(delta);
     },
-    onConnection(connection) {
-      status.className = `connection ${connection}`;
-      setText(status, CONNECTIONS[connection]);
+    onConnection(now) {
+      connection = now;
+      showConnection();
       document.body.classList.toggle('old', connection === 'stale' || connection === 'lost');
     },
   });

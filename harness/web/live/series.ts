@@ -1,5 +1,12 @@
 import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.ts';
-import { type FigureName, LATENCIES, type LatencyName, type Row } from '../picture/live.ts';
+import {
+  type ClusterView,
+  type FigureName,
+  LATENCIES,
+  type LatencyName,
+  OPERATIONS,
+  type Row,
+} from '../picture/live.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
 const SPAN_MIN_MS = 60_000;
@@ -35,6 +42,11 @@ function together(shared: number | null | undefined, own: number | null): number
 }
 
 const CLUSTER_CHARTS: readonly ChartPlan[] = [
+  {
+    title: 'Operations of the scenario',
+    unit: '1/s',
+    series: OPERATIONS.map((kind, i) => ({ label: kind, of: (row) => row.operations?.[i] ?? null })),
+  },
   {
     title: 'Chunks',
     unit: '1/s',
@@ -112,7 +124,13 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-export function frameOf(rows: readonly Row[], marks: readonly ChartMark[], originMs: number): ChartFrame {
+/** Of a record, all its time. */
+export function frameOf(
+  rows: readonly Row[],
+  marks: readonly ChartMark[],
+  { startedAt: originMs, played }: Pick<ClusterView, 'startedAt' | 'played'>,
+): ChartFrame {
+  if (played !== undefined) return { originMs, fromMs: played.fromMs, toMs: played.toMs, marks };
   const toMs = rows.at(-1)?.at ?? originMs;
   const first = rows[0]?.at ?? toMs;
   return { originMs, fromMs: Math.min(first, toMs - SPAN_MIN_MS), toMs, marks };

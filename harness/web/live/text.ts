@@ -44,7 +44,10 @@ function trafficText(model: Model): string {
   const rates = (['pushed', 'retrieved', 'stored'] as const)
     .map((name) => ({ name, rate: model.total(name) }))
     .filter(({ rate }) => rate !== null && rate > 0);
-  if (model.rows.length < 2) return 'Rates are known after the second look.';
+  if (model.rows.length < 2)
+    return model.cluster.played === undefined
+      ? 'Rates are known after the second look.'
+      : 'No rate is known yet.';
   if (rates.length === 0)
     return model.cluster.isAsked && isEmpty(model)
       ? `No chunk is stored yet. To see chunks move: svcnet run upload --name ${model.cluster.name}`

@@ -22,6 +22,9 @@ export type FigureName = (typeof FIGURES)[number];
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
+/** Of a scenario, per second. */
+export const OPERATIONS = ['uploads', 'downloads', 'others', 'failed'] as const;
+
 export interface Row {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -30,6 +33,8 @@ export interface Row {
   readonly latencies: readonly (number | null)[];
   /** Of a process with several nodes, percent of one core and bytes; `null`: none. */
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
+  /** By `OPERATIONS`; absent: no scenario is known. */
+  readonly operations?: readonly (number | null)[];
 }
 
 /** `null`: not reported. */
@@ -62,6 +67,8 @@ export interface NodeView {
   readonly block: number | null;
   readonly warmingUp: boolean;
   readonly chequebook: { readonly total: string; readonly available: string } | null;
+  /** Active ones that target it; absent: none. */
+  readonly faults?: readonly string[];
 }
 
 export interface LinkView {
@@ -84,7 +91,8 @@ export interface UiEvent {
   readonly number: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  readonly kind: 'fault' | 'recovery' | 'change';
+  /** `failure`: of the run, such as a condition that is false. */
+  readonly kind: 'fault' | 'recovery' | 'change' | 'failure';
   /** A node, or `chain`; `null`: the cluster. */
   readonly part: string | null;
   readonly text: string;
@@ -117,6 +125,32 @@ export interface TimeView {
   readonly isPaused: boolean;
   /** Per real time; `null`: as fast as possible. */
   readonly rate: number | null;
+  /** The scenario's step, and what is broken. */
+  readonly doing?: string;
+}
+
+/** A run's record that is played. Times are milliseconds since the epoch. */
+export interface PlayedRecord {
+  /** Such as `failed, seed 7`. */
+  readonly verdict: string;
+  /** Clusters of the run, one after the other. */
+  readonly parts: readonly string[];
+  /** Place of the one that is played. */
+  readonly part: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** When the run first failed; `null`: it did not. */
+  readonly failedMs: number | null;
+  readonly marks: readonly PlayedMark[];
+  /** What the page cannot show, a sentence each. */
+  readonly lacks: readonly string[];
+}
+
+export interface PlayedMark {
+  readonly kind: 'fault' | 'failure';
+  readonly fromMs: number;
+  /** Absent: at once, or to the end. */
+  readonly toMs?: number;
 }
 
 /** `off`: no node records chunk events. */
@@ -143,6 +177,8 @@ export interface ClusterView {
   /** For their books; otherwise only messages are seen. */
   readonly isAsked: boolean;
   readonly record: string | null;
+  /** Absent: the cluster is there. */
+  readonly played?: PlayedRecord;
 }
 
 export interface Snapshot {
@@ -174,6 +210,8 @@ export interface LogAnswer {
   readonly where: string;
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
+  /** The lines replace those before. */
+  readonly renewed?: true;
   /** To continue from. */
   readonly position: string;
 }

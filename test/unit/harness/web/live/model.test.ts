@@ -60,8 +60,12 @@ test('a process that holds all nodes stands in for them where they have no figur
 
 test('the axis ends with the last look and is at least a minute long', () => {
   const rows = [row(100_000, []), row(101_000, [])];
-  expect(frameOf(rows, [], 90_000)).toMatchObject({ originMs: 90_000, fromMs: 41_000, toMs: 101_000 });
-  expect(frameOf([], [], 90_000)).toMatchObject({ originMs: 90_000, toMs: 90_000 });
+  expect(frameOf(rows, [], { startedAt: 90_000 })).toMatchObject({
+    originMs: 90_000,
+    fromMs: 41_000,
+    toMs: 101_000,
+  });
+  expect(frameOf([], [], { startedAt: 90_000 })).toMatchObject({ originMs: 90_000, toMs: 90_000 });
 });
 
 test('a node is in trouble when it does not answer or is not running', () => {

@@ -1,0 +1,221 @@
+import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { partsOf } from '../../../../../../harness/inspect/live/recorded/parts.ts';
+import { RecordedView } from '../../../../../../harness/inspect/live/recorded/recorded-view.ts';
+import type { SeriesId } from '../../../../../../harness/metrics/series.ts';
+import { SeriesFile } from '../../../../../../harness/metrics/series-file.ts';
+import { readRun } from '../../../../../../harness/report/read-run.ts';
+import { Model } from '../../../../../../harness/web/live/model.ts';
+import { temporaryFolder } from '../../../../../temporary-folder.ts';
+import { ManualClock } from '../../../../protocols/manual-clock.ts';
+import { runResult, scenarioResult } from '../../../report/results.ts';
+
+const BEGAN = 1_700_000_000_000;
+const NAMES = ['node-0', 'node-1', 'node-2'];
+
+/** Ten seconds: node-2 joins at 5, node-1 is killed from 2.2 to 4.7, node-0 is slow from 6 to 7, a condition fails at 8. */
+async function record(): Promise<string> {
+  const folder = temporaryFolder('svcnet-played');
+  const fault = (id: string, kind: string, node: string, [at, endAt]: readonly [number, number]) => {
+    const text = `${kind}s ${node}`;
+    return { id, kind, request: {}, text, targets: [node], at: BEGAN + at, endAt: BEGAN + endAt, effect: {} };
+  };
+  const faults = [fault('f1', 'kill', 'node-1', [2200, 4700]), fault('f2', 'link', 'node-0', [6000, 7000])];
+  writeFileSync(
+    join(folder, 'faults.jsonl'),
+    faults
+      .flatMap((one) => ['begin', 'end'].map((event) => ({ scenario: 'smoke', began: BEGAN, event, ...one })))
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join(''),
+  );
+  const nodes = NAMES.map((name, i) => ({
+    name,
+    overlay: `${i}`.repeat(64),
+    ethereum: `${i}`.repeat(40),
+    flavour: 'svc',
+  }));
+  writeFileSync(join(folder, 'cluster.json'), JSON.stringify({ name: 'net', nodes }));
+  const up = (node: string): SeriesId => ({
+    name: 'testbed_node_up',
+    labels: { node, group: 'svc-full' },
+    kind: 'gauge',
+  });
+  const reserve = (node: string): SeriesId => ({
+    node,
+    name: 'localstore_reserve_size',
+    labels: {},
+    kind: 'gauge',
+  });
+  const uploads: SeriesId = {
+    name: 'testbed_op_total',
+    labels: { op: 'upload file', result: 'ok' },
+    kind: 'counter',
+  };
+  const ids = [...NAMES.map(up), ...NAMES.map(reserve), uploads];
+  const file = new SeriesFile(folder);
+  for (let second = 0; second < 10; second++) {
+    const there = NAMES.slice(0, second < 5 ? 2 : 3);
+    const isUp = (name: string) => name !== 'node-1' || second < 3 || second > 4;
+    await file.append(
+      {
+        at: BEGAN + second * 1000,
+        values: new Map([
+          ...there.map((name, i) => [i, isUp(name) ? 1 : 0] as const),
+          ...there.filter(isUp).map((name) => [3 + NAMES.indexOf(name), 100 * second] as const),
+          [6, 2 * second],
+        ]),
+      },
+      ids,
+    );
+  }
+  mkdirSync(join(folder, 'logs'));
+  writeFileSync(
+    join(folder, 'logs', 'node-1.log'),
+    [1, 3, 9]
+      .map(
+        (s) => `{"level":"info","time":"${new Date(BEGAN + s * 1000).toISOString()}","msg":"second ${s}"}\n`,
+      )
+      .join(''),
+  );
+  const scenario = scenarioResult({
+    result: 'failed',
+    startedAt: BEGAN + 100,
+    clusterStartedAt: BEGAN,
+    durationMs: 9400,
+    assertions: [
+      { name: 'all is there', passed: false, observed: '2 of 3', expected: '3 of 3', at: BEGAN + 8000 },
+    ],
+  });
+  const step = { kind: 'phase' as const, at: BEGAN + 1000, endAt: BEGAN + 9000, text: 'upload · 18 files' };
+  const { report: _report, ...result } = runResult([scenario], { events: [step], driver: 'simulated' });
+  writeFileSync(join(folder, 'report.json'), JSON.stringify({ schema: 2, ...result }));
+  return folder;
+}
+
+async function played(folder: string) {
+  const clock = new ManualClock();
+  const parts = await partsOf(readRun(folder));
+  const model = () => page;
+  const view = new RecordedView(parts, {
+    clock,
+    tell: (delta) => page.apply(delta),
+    renewed: () => (page = new Model(view.snapshot)),
+  });
+  let page = new Model(view.snapshot);
+  view.watch(true);
+  onTestFinished(() => view.watch(false));
+  const at = (ms: number) => {
+    expect(view.control(`seek-${BEGAN + ms}`)).toBe(true);
+    const { nodes, rows, events, time } = page;
+    return {
+      states: nodes.map(({ name, state, faults }) => [name, state, ...(faults ?? [])].join(' ')),
+      rows: rows.length,
+      reserve: nodes[0]?.reserve,
+      last: events.at(-1)?.text,
+      doing: time?.doing,
+    };
+  };
+  return { clock, view, at, model };
+}
+
+test('a record shows at any moment which nodes there are, their state, and what is done', async () => {
+  const { at } = await played(await record());
+  expect(at(2100)).toEqual({
+    states: ['node-0 running', 'node-1 running'],
+    rows: 3,
+    reserve: 200,
+    last: 'step upload',
+    doing: 'upload',
+  });
+  expect(at(4600)).toMatchObject({
+    states: ['node-0 running', 'node-1 killed kills node-1'],
+    doing: 'upload: kills node-1',
+  });
+  expect(at(6500)).toMatchObject({
+    states: ['node-0 running links node-0', 'node-1 running', 'node-2 running'],
+    last: 'fault f2 links node-0',
+  });
+  expect(at(8000)).toMatchObject({ last: 'condition failed: all is there: 2 of 3, expected 3 of 3' });
+  expect(at(2250)).toMatchObject({ states: ['node-0 running', 'node-1 killed kills node-1'], rows: 3 });
+});
+
+test('a record that plays tells what happens as time passes, and what it goes to event by event', async () => {
+  const { clock, view, model } = await played(await record());
+  expect(view.control('pace-10')).toBe(true);
+  expect(view.control('continue')).toBe(true);
+  await clock.advance(300);
+  expect(model().time).toMatchObject({ nowMs: BEGAN + 3000, isPaused: false, rate: 10 });
+  expect(model().node('node-1')?.state).toBe('killed');
+  expect(model().rows.at(-1)?.operations).toEqual([2, 0, 0, 0]);
+  expect(view.control('event')).toBe(true);
+  expect(model().time).toMatchObject({ nowMs: BEGAN + 4700, isPaused: true });
+  expect(view.control('failure')).toBe(true);
+  expect(model().time).toMatchObject({ nowMs: BEGAN + 8000 });
+  expect(view.control('second')).toBe(true);
+  expect(model().time).toMatchObject({ nowMs: BEGAN + 9000 });
+  for (const unknown of ['message', 'pace-fast', 'part-1', 'seek-', 'kill'])
+    expect(view.control(unknown)).toBe(false);
+});
+
+test('a log ends where the record stands', async () => {
+  const { view, at } = await played(await record());
+  at(4000);
+  const first = await view.log('node-1', undefined);
+  expect(first.lines.map(({ text }) => text.slice(-8))).toEqual(['second 1', 'second 3']);
+  at(9400);
+  const later = await view.log('node-1', first.position);
+  expect(later.lines.map(({ text }) => text.slice(-8))).toEqual(['second 9']);
+  at(2000);
+  expect(await view.log('node-1', later.position)).toMatchObject({
+    renewed: true,
+    lines: [{ level: 'info' }],
+  });
+  await expect(view.log('node-0', undefined)).rejects.toThrow(/no log of node-0, expected .*node-0\.log/);
+  await expect(view.log('../report', undefined)).rejects.toThrow('no log of ../report');
+});
+
+test('a record without metrics says that it has no charts', async () => {
+  const folder = await record();
+  rmSync(join(folder, 'metrics.jsonl'));
+  const { model, at } = await played(folder);
+  expect(at(3000)).toMatchObject({
+    rows: 0,
+    reserve: null,
+    states: expect.arrayContaining(['node-1 killed kills node-1']),
+  });
+  expect(model().cluster.played?.lacks.join('\n')).toContain('the run kept no metrics.jsonl');
+});
+
+test('what was cut off in its last line is played up to there, and the page says so', async () => {
+  const folder = await record();
+  for (const name of ['metrics.jsonl', 'faults.jsonl']) {
+    const path = join(folder, name);
+    truncateSync(path, readFileSync(path).length - 4);
+  }
+  const { at, model } = await played(folder);
+  expect(at(9000)).toMatchObject({ rows: 9, last: 'step upload · 18 files' });
+  for (const name of ['metrics.jsonl', 'faults.jsonl'])
+    expect(model().cluster.played?.lacks.join('\n')).toContain(`${name} ends in the middle of a line.`);
+});
+
+test.each([
+  ['report.json', '{"schema":1}', /report\.json: schema 1, expected 2/],
+  ['report.json', '[1', /report\.json: /],
+  ['cluster.json', '{"name":"net"}', /cluster\.json: nodes: .*expected the nodes of a cluster/],
+  ['faults.jsonl', '{"event":"begin"}\n', /faults\.jsonl:1: .*expected a fault as a line of JSON/],
+  ['metrics.jsonl', '{"schema":7}\n', /metrics\.jsonl:1: got schema 7, expected 1/],
+])('a record with a damaged or foreign %s names the file', async (name, content, wrong) => {
+  const folder = await record();
+  writeFileSync(join(folder, name), content);
+  await expect(played(folder)).rejects.toThrow(wrong);
+});
+
+test('a run without a cluster has nothing to play', async () => {
+  const folder = await record();
+  const path = join(folder, 'report.json');
+  const run = JSON.parse(readFileSync(path, 'utf8')) as object;
+  writeFileSync(path, JSON.stringify({ ...run, scenarios: [scenarioResult({ result: 'skipped' })] }));
+  appendFileSync(path, '\n');
+  await expect(played(folder)).rejects.toThrow('the run has started no cluster, expected one to play');
+});

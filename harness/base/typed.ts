@@ -5,7 +5,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Other words after the name belong to a sentence. */
 export const COMMAND_NAMES = (
   'up validate flavour attach init new schema export ps status ui trace tap logs env keys stop start add remove scale ' +
-  'upgrade kill pause resume fault faults heal stamp mine fund snapshot run diff compare conformance metrics load ' +
+  'upgrade kill pause resume fault faults heal stamp upload download mine fund snapshot run diff compare conformance metrics load ' +
   'dashboards report replay minimise down'
 ).split(' ');
 

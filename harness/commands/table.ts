@@ -212,6 +212,18 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./stamp.ts')).stamp,
   },
   {
+    usage: 'upload [options] <file>',
+    about: 'upload a file to a node, and wait until its chunks are on the network',
+    options: async () => (await import('./options/transfer.ts')).upload,
+    action: async () => (await import('./transfer.ts')).upload,
+  },
+  {
+    usage: 'download [options] <reference> <file>',
+    about: 'download a file, or raw bytes, from a node',
+    options: async () => (await import('./options/transfer.ts')).download,
+    action: async () => (await import('./transfer.ts')).download,
+  },
+  {
     usage: 'mine [options] [blocks]',
     about: 'mine blocks now, regardless of the block time',
     options: async () => (await chain()).mine,

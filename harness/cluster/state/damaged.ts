@@ -47,7 +47,14 @@ function runningParts(folder: string): RunningParts {
   return { processes, containers };
 }
 
-function handleIn(file: string): Readonly<Record<string, unknown>> {
+/** As written, by anybody. */
+interface FoundHandle {
+  readonly pid?: unknown;
+  readonly startedAt?: unknown;
+  readonly container?: unknown;
+}
+
+function handleIn(file: string): FoundHandle {
   try {
     const run = readJson(file) as { readonly handle?: unknown } | null | undefined;
     return typeof run?.handle === 'object' ? { ...run.handle } : {};

@@ -1,6 +1,6 @@
-import { NotExpected, whole } from '../../cluster/plan/options/flag.ts';
+import { whole } from '../../cluster/plan/options/flag.ts';
 import type { CommandOptions } from './spec.ts';
-import { ONE_CLUSTER } from './values.ts';
+import { ONE_CLUSTER, reference } from './values.ts';
 
 const CHUNKS_MAX = 10_000;
 
@@ -29,8 +29,3 @@ A run on such a cluster keeps the messages:
   svcnet trace ADDRESS --run last
 Exits with 1 when no node stores a chunk, or no message of the run is about it.`,
 };
-
-function reference(text: string): string {
-  if (/^(?:[0-9a-fA-F]{64}){1,2}$/.test(text)) return text.toLowerCase();
-  throw new NotExpected('Expected 64 hex digits, or 128 with the key of encrypted content.');
-}

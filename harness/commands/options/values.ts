@@ -61,3 +61,8 @@ export function interval(text: string): number {
 /** What `--flavours` takes. */
 export const FLAVOURS_HELP =
   'two or more, separated by commas: svc, bee or the path of a flavour file, with @PROGRAM for another program';
+
+export function reference(text: string): string {
+  if (/^(?:[0-9a-fA-F]{64}){1,2}$/.test(text)) return text.toLowerCase();
+  throw new NotExpected('Expected 64 hex digits, or 128 with the key of encrypted content.');
+}

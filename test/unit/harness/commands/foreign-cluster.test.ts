@@ -32,6 +32,8 @@ const ASKING = [
   'faults',
   'heal',
   'stamp node-0',
+  `upload ${import.meta.filename}`,
+  `download ${'ab'.repeat(32)} /nowhere/copy`,
   'mine 1',
   'fund node-0 --native 1',
   'snapshot save one',

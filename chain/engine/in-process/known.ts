@@ -22,11 +22,27 @@ const READS: ReadonlySet<string> = new Set([
   'eth_maxPriorityFeePerGas',
 ]);
 
+/** Nodes ask for the receipts of their last transactions at each head. */
+const RECEIPT = 'eth_getTransactionReceipt';
+const FOUND = '{"result":{';
+
+/** They take no block back: a receipt stays. */
+const ADDING: ReadonlySet<string> = new Set([
+  'anvil_mine',
+  'eth_estimateGas',
+  'eth_sendRawTransaction',
+  'evm_mine',
+  'hardhat_mine',
+  'txpool_status',
+]);
+
 export class KnownAnswers {
   readonly #answers = new Map<string, string>();
+  readonly #receipts = new Map<string, string>();
 
   answerOf(call: Call): string | undefined {
-    return this.#answers.get(keyOf(call));
+    const key = keyOf(call);
+    return this.#answers.get(key) ?? this.#receipts.get(key);
   }
 
   /** Calls take turns: nothing else changes the chain while one is computed. */
@@ -34,16 +50,21 @@ export class KnownAnswers {
     if (!isRead(call)) {
       // Also on failure, which may follow a change.
       this.#answers.clear();
+      if (!ADDING.has(call.method)) this.#receipts.clear();
       return compute();
     }
-    const key = keyOf(call);
-    const known = this.#answers.get(key);
+    const known = this.answerOf(call);
     if (known !== undefined) return known;
     const answer = await compute();
-    if (this.#answers.size >= ANSWERS_MAX) this.#answers.clear();
-    this.#answers.set(key, answer);
+    const lasts = call.method === RECEIPT && answer.startsWith(FOUND);
+    keep(lasts ? this.#receipts : this.#answers, keyOf(call), answer);
     return answer;
   }
+}
+
+function keep(answers: Map<string, string>, key: string, answer: string): void {
+  if (answers.size >= ANSWERS_MAX) answers.clear();
+  answers.set(key, answer);
 }
 
 /** A read of the pending block is none: that block has the time of the call. */

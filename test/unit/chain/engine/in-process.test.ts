@@ -107,6 +107,23 @@ test('what is asked again of the same head is not computed again, until somethin
   expect((await ask())[0]).toEqual(first[0]);
 });
 
+test('a receipt is computed once while blocks come, and not told of a block that is taken back', async () => {
+  const chain = await start();
+  const { rpc, computed } = chain;
+  const hash = await mint(chain, chain.token);
+  const receipt = () => rpc.call('eth_getTransactionReceipt', hash);
+  expect(await receipt()).toBeNull();
+  await rpc.call('evm_mine');
+  const first = await receipt();
+  expect(first).toMatchObject({ transactionHash: hash, status: '0x1' });
+  await rpc.call('evm_mine');
+  const { calls } = computed;
+  expect(await receipt()).toEqual(first);
+  expect(computed.calls).toBe(calls);
+  await rpc.call('anvil_rollback', 2);
+  expect(await receipt()).toBeNull();
+});
+
 test('a dump becomes the same chain again, with the transactions that wait', async () => {
   const chain = await start();
   await chain.rpc.call('anvil_setBalance', receiver, '0x1234');

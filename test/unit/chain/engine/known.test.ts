@@ -14,6 +14,22 @@ test('an answer is forgotten when a call may have changed the chain, even one th
   expect(await answer('third')).toBe('third');
 });
 
+test('a receipt stays known while blocks come, and until one may be taken back', async () => {
+  const known = new KnownAnswers();
+  const asked = { id: 1, method: 'eth_getTransactionReceipt', params: ['0x1'] };
+  const receipt = (result: object | null) =>
+    known.answerTo(asked, () => Promise.resolve(JSON.stringify({ result })));
+  const change = (method: string) => known.answerTo({ id: 2, method, params: [] }, () => Promise.resolve(''));
+  expect(JSON.parse(await receipt(null))).toEqual({ result: null });
+  await change('evm_mine');
+  const first = await receipt({ block: 1 });
+  await change('evm_mine');
+  await change('eth_sendRawTransaction');
+  expect([await receipt({ block: 2 }), known.answerOf(asked)]).toEqual([first, first]);
+  await change('anvil_rollback');
+  expect(JSON.parse(await receipt(null))).toEqual({ result: null });
+});
+
 test('a question about the pending block is always computed: its time is that of the call', async () => {
   const known = new KnownAnswers();
   const pending = { id: 1, method: 'eth_getBlockByNumber', params: ['pending', false] };

@@ -128,12 +128,21 @@ export async function loadScenario(name: string): Promise<Scenario> {
   if (dirname(path) === FOLDER) return scenario;
   const checked = declaration.safeParse(scenario);
   if (!checked.success) {
-    const mistakes = checked.error.issues.flatMap((issue) => explain(issue, scenario, knownAt));
-    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
+    const { issues } = checked.error;
+    const mistakes = issues.flatMap((issue) => explain(issue, scenario, knownAt));
+    const isOfCluster = issues.some(
+      ({ code, path: [key] }) => code === 'unrecognized_keys' && key === 'cluster',
+    );
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path), {
+      hint: isOfCluster ? CLUSTER_HINT : undefined,
+    });
   }
   origins.set(scenario, path);
   return scenario;
 }
+
+const CLUSTER_HINT =
+  "A scenario's cluster has what the scenario cannot do without. Everything else of a cluster goes into a cluster file: svcnet run SCENARIO --file FILE";
 
 const MODULE_HINT =
   'A scenario is an ES module, and the package.json above it says otherwise: name the file .mts or .mjs, or set "type": "module" there';

@@ -62,6 +62,16 @@ test.each([
   expect(error).toMatchObject({ code: 'DEFINITION_INVALID', message: expect.stringContaining(message) });
 });
 
+test('keys of cluster files that a scenario does not have are sent to a cluster file', async () => {
+  const error = await load({ cluster: "{ nodes: 2, network: '50ms' }" }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    message: expect.stringContaining("unknown key 'cluster.network'"),
+    hint: expect.stringContaining('svcnet run SCENARIO --file FILE'),
+  });
+  const other = await load({ tag: "'mine'" }).catch((thrown: unknown) => thrown);
+  expect(other).toMatchObject({ code: 'DEFINITION_INVALID', hint: undefined });
+});
+
 test('functions that depend on parameters are kept as they are', async () => {
   const cluster = '{ nodes: 2, machineFaults: () => true, groups: () => [], with: { bee: 1 }, light: 1 }';
   expect(await load({ cluster })).toMatchObject({ cluster: { nodes: 2, light: 1 } });

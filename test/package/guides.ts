@@ -25,6 +25,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'quick-start.md': 'test/cluster/library/readme-commands.test.ts',
   'guides/money.md': 'test/cluster/library/readme-commands.test.ts',
   'guides/containers.md': 'test/docker/guide.test.ts',
+  'guides/preset-factory.md': 'test/factory/factory.test.ts',
 };
 
 /** By page, without their comments. */
@@ -96,22 +97,20 @@ const GIVEN: Readonly<Record<string, string>> = {
     echo '{ "name": "field", "nodes": 2, "ports": 1633, "chain": { "port": 8545 } }' > field.yaml
     SVCNET_STATE=elsewhere npx svcnet up -f field.yaml`,
   'guides/load-tests.md': 'npx svcnet up -n 3 --driver embedded --name local',
-  'guides/preset-factory.md': `
-    echo '{ "scripts": { "test": "curl -sSf http://localhost:1633/health" } }' > package.json`,
   'guides/reading-a-failure.md': `
-    npx svcnet run ./scenarios/spread.ts --driver embedded --report earlier
     npx svcnet run ./scenarios/spread.ts --driver embedded
+    cp -R .svcnet/runs/*/ earlier
     npx svcnet up -n 2 --driver embedded
     run=earlier`,
   'comparing.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded --report before
-    npx svcnet run ./scenarios/spread.ts --driver embedded --report after`,
+    cp -R before after`,
 };
 
-/** Their pages use the same ports or install packages; lanes run side by side. */
+/** Pages of a lane are played one after the other; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
   ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
-  ['guides/attach.md', 'guides/preset-factory.md'],
+  ['guides/attach.md'],
   [
     'guides/conformance.md',
     'comparing.md',
@@ -137,13 +136,19 @@ const BLANKS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * As written, except: a load lasts five seconds, and a busy machine may breach its thresholds (99) or make the later of two
- * runs worse (1); Ctrl-C ends what goes on (130); a reference that `curl` gets is the one to read next.
+ * As written, except: a load lasts two seconds, its own network has two nodes, and a busy machine may breach its thresholds
+ * (99) or make the later of two runs worse (1); scenarios upload one file of each size; packages are there already; Ctrl-C
+ * ends what goes on (130); a reference that `curl` gets is the one to read next.
  */
 const SHELL = `
 set -eEuo pipefail
 trap 'echo "failed: $BASH_COMMAND" >&2' ERR
-end() { for state in .svcnet elsewhere; do SVCNET_STATE=$state npx svcnet down --all; done; }
+end() {
+  local state
+  for state in .svcnet elsewhere; do
+    [ ! "$(ls "$state/clusters" 2>/dev/null)" ] || SVCNET_STATE=$state npx svcnet down --all
+  done
+}
 trap 'end >/dev/null' EXIT
 through=npx
 found() {
@@ -152,11 +157,19 @@ found() {
   command npx "$@"
 }
 npx() {
-  case "$1 $2" in
-    'svcnet load') found "$@" --duration 5s || [ $? = 99 ] ;;
-    'svcnet compare') found "$@" || [ $? = 1 ] ;;
-    'svcnet ui') found "$@" || [ $? = 130 ] ;;
+  case "$*" in
+    'svcnet load '*' --name '*) found "$@" --duration 2s --warmup 0s || [ $? = 99 ] ;;
+    'svcnet load '*) found "$@" --duration 2s --warmup 0s --nodes 2 || [ $? = 99 ] ;;
+    'svcnet compare '*) found "$@" || [ $? = 1 ] ;;
+    'svcnet ui '*) found "$@" || [ $? = 130 ] ;;
+    'svcnet run upload '* | 'svcnet run retrieval '*) found "$@" --set count=1 ;;
     *) found "$@" ;;
+  esac
+}
+npm() {
+  case "$*" in
+    'install --save-dev '*) command npm ls --prefix "$FOLDER" "\${@:3}" ;;
+    *) command npm "$@" ;;
   esac
 }
 curl() {
@@ -192,6 +205,14 @@ function commandsOf(page: string): string[] {
 
 export function played(page: string): string[] {
   return commandsOf(page).filter((command) => !(command in (NOT_PLAYED[page] ?? {})));
+}
+
+/** What the pages have their readers install beside the package, each once, as they name it. */
+export function installedBeside(): string[] {
+  const named = LANES.flat().flatMap((page) =>
+    played(page).flatMap((command) => /^npm install --save-dev (.*)$/.exec(command)?.[1]?.split(' ') ?? []),
+  );
+  return [...new Set(named)];
 }
 
 /** Without a test, or gone: there are none. */
@@ -252,6 +273,11 @@ function moved(text: string, shift: number): string {
     .replaceAll('--preset factory', `--preset factory --port ${first}`);
 }
 
+/** Two nodes do for commands that name no other. */
+function smaller(commands: string): string {
+  return /node-[2-9]/.test(commands) ? commands : commands.replace(/(?<=svcnet up -n )[3-9]\b/g, '2');
+}
+
 async function play(page: string, { folder, env, bee, shift }: Machine): Promise<string | undefined> {
   const cwd = join(folder, 'pages', page.replace(/\.md$/, ''));
   for (const { title, code } of PAGES.flatMap(codeBlocks)) {
@@ -259,13 +285,21 @@ async function play(page: string, { folder, env, bee, shift }: Machine): Promise
   }
   const browser = join(cwd, 'browser');
   write(browser, BROWSER, 0o755);
-  const typed = played(page).join('\n');
+  // A reader's project is a folder of its own: runners of tests look through all of it.
+  write(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
+  const typed = smaller(played(page).join('\n'));
   const filled = BLANKS.reduce((text, [blank, value]) => text.replaceAll(blank, value), typed);
   const script = [SHELL, moved([GIVEN[page] ?? '', filled].join('\n'), shift)].join('\n');
   try {
     await promisify(execFile)('bash', ['-c', script], {
       cwd,
-      env: { ...env, BROWSER: browser, BEE: bee, INSTALLED: join(folder, 'node_modules/.bin') },
+      env: {
+        ...env,
+        BROWSER: browser,
+        BEE: bee,
+        FOLDER: folder,
+        INSTALLED: join(folder, 'node_modules/.bin'),
+      },
       maxBuffer: 64 * 2 ** 20,
     });
     return undefined;

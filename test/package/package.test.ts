@@ -7,7 +7,7 @@ import { publint } from 'publint';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { portShift } from '../cluster/ports.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { ELSEWHERE, NAMED_PORTS, playAll, playable, unaccounted } from './guides.ts';
+import { ELSEWHERE, installedBeside, NAMED_PORTS, playAll, playable, unaccounted } from './guides.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = temporaryFolder('svcnet-package');
@@ -25,8 +25,12 @@ beforeAll(() => {
   const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     devDependencies: Readonly<Record<string, string>>;
   };
-  const beside = ['vitest', '@ethersphere/bee-js'].map((name) => `${name}@${devDependencies[name]}`);
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, 'jest@30', ...beside]);
+  const versions: Readonly<Record<string, string | undefined>> = { ...devDependencies, jest: '30' };
+  const beside = installedBeside().map((name) => {
+    const version = versions[name];
+    return version === undefined ? name : `${name}@${version}`;
+  });
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, ...beside]);
 });
 
 test('a program in an empty folder starts a cluster, and reads on one node what it wrote on another', () => {
@@ -51,7 +55,7 @@ test('its nodes find the program of their worker threads', () => {
     join(folder, 'workers.js'),
     `import { Cluster } from 'svcnet';
      await using net = await Cluster.start({ nodes: [{ count: 1, options: { workers: 1 } }], seed: 7 });
-     await net.node(0).bytes.upload(new Uint8Array(64 * 2 ** 20).fill(7));
+     await net.node(0).bytes.upload(new Uint8Array(32 * 2 ** 20).fill(7));
      const metrics = await (await fetch(net.node(0).api + '/metrics')).text();
      console.log(/^svc_workers_operations_count (\\d+)$/m.exec(metrics)[1]);`,
   );
@@ -127,7 +131,8 @@ const TYPES_CHECK = `
 `;
 
 test('package managers, bundlers and TypeScript find every entry and its types', async () => {
-  const { messages } = await publint({ pkgDir: join(ROOT, 'dist'), strict: true });
+  const { buffer } = new Uint8Array(readFileSync(tarball));
+  const { messages } = await publint({ pkgDir: join(ROOT, 'dist'), strict: true, pack: { tarball: buffer } });
   expect(messages).toEqual([]);
   const checked = run(process.execPath, ['--input-type=module', '-e', TYPES_CHECK, tarball], ROOT);
   const { types, problems } = JSON.parse(checked) as {

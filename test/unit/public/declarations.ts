@@ -49,7 +49,6 @@ export function emitDeclarations(outDir: string, entries: readonly string[]): vo
   const compilerOptions = {
     rootDir: ROOT,
     outDir,
-    noCheck: true,
     emitDeclarationOnly: true,
     typeRoots: [join(ROOT, 'node_modules/@types')],
   };

@@ -1,5 +1,5 @@
 /**
- * For the image's build (`node/Dockerfile`): `node harness/export/container/image-packages.ts [FOLDER]`, with package.json,
+ * For the image's build (`node/Dockerfile`): `node harness/places/docker/image-packages.ts [FOLDER]`, with package.json,
  * lock file and node_modules.
  */
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ const ASIDE =
 /** For other systems, or Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 
-interface LockFile {
+export interface LockFile {
   readonly packages: Readonly<
     Record<
       string,

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { tarStream } from '../../base/tree.ts';
 import type { EngineFacts } from './engine/engine.ts';
+import { isLeftOut, type LockFile, neededPackages } from './image-packages.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = 'node/Dockerfile';
@@ -19,7 +20,7 @@ const SOURCES = [
   'dashboards/generated',
 ];
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-const LINKS = '.bin';
+const PACKAGES = 'node_modules';
 
 /** `copied`: packages beside this one; `install`: fetched from the registry. */
 export type Dependencies = 'copied' | 'install';
@@ -51,8 +52,8 @@ export function sourcesHash(root = ROOT): string {
 }
 
 export function buildContext(dependencies: Dependencies, root = ROOT): Readable {
-  const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
-  const entries = withFolders(filesOf(root, paths)).map((path) => {
+  const packages = dependencies === 'copied' ? filesOf(root, packagesOf(root), isLeftOut) : [];
+  const entries = withFolders([...filesOf(root, SOURCES), ...packages]).map((path) => {
     const { mode } = lstatSync(join(root, path));
     return path.endsWith('/') ? { path, mode } : { path, mode, data: readFileSync(join(root, path)) };
   });
@@ -73,25 +74,27 @@ function* withFolders(files: readonly string[]): Generator<string, void> {
   }
 }
 
-function productionPackages(root: string): string[] {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { readonly dev?: boolean }>;
-  };
-  const needed = Object.entries(packages)
-    .filter(([path, { dev }]) => path !== '' && dev !== true && existsSync(join(root, path)))
-    .map(([path]) => path);
-  return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
+/** What the image keeps: the rest would be sent to the engine, copied into a layer and removed from it. */
+function packagesOf(root: string): string[] {
+  const needed = neededPackages(
+    JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile,
+  );
+  // Those inside others come with them.
+  return [...needed].filter((path) => !needed.has(path.slice(0, path.lastIndexOf(`/${PACKAGES}/`))));
 }
 
-function filesOf(root: string, paths: readonly string[]): string[] {
+/** @param isLeftOut called with paths below `node_modules` */
+function filesOf(root: string, paths: readonly string[], isLeftOut = (_path: string) => false): string[] {
   return paths.flatMap((path) => {
+    if (isLeftOut(path.slice(PACKAGES.length + 1))) return [];
     const stat = lstatSync(join(root, path), { throwIfNoEntry: false });
     if (stat?.isFile() === true) return [path];
     if (stat?.isDirectory() !== true) return [];
-    const names = readdirSync(join(root, path)).filter((name) => name !== LINKS);
+    const names = readdirSync(join(root, path)).toSorted();
     return filesOf(
       root,
-      names.toSorted().map((name) => `${path}/${name}`),
+      names.map((name) => `${path}/${name}`),
+      isLeftOut,
     );
   });
 }

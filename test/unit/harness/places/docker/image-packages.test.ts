@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { isLeftOut, neededPackages } from '../../../../../harness/export/container/image-packages.ts';
+import { isLeftOut, neededPackages } from '../../../../../harness/places/docker/image-packages.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 const ROOT = new URL('../../../../../', import.meta.url);
@@ -75,7 +75,7 @@ test('nothing is left of packages that are removed: the layer is that of a build
   ])
     write(`node_modules/${path}`);
   execFileSync(process.execPath, [
-    fileURLToPath(new URL('harness/export/container/image-packages.ts', ROOT)),
+    fileURLToPath(new URL('harness/places/docker/image-packages.ts', ROOT)),
     root,
   ]);
   expect(readdirSync(join(root, 'node_modules'), { recursive: true, encoding: 'utf8' }).toSorted()).toEqual([

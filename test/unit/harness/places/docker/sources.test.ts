@@ -19,10 +19,11 @@ function write(path: string, content = path): void {
 }
 
 const packages = {
-  '': {},
-  'node_modules/lmdb': {},
+  '': { dependencies: { lmdb: '1', '@scope/kept': '1', '@types/node': '1', absent: '1' } },
+  'node_modules/lmdb': { dependencies: { inner: '1' } },
   'node_modules/lmdb/node_modules/inner': {},
   'node_modules/@scope/kept': {},
+  'node_modules/@types/node': {},
   'node_modules/vitest': { dev: true },
   'node_modules/absent': { optional: true },
 };
@@ -31,8 +32,10 @@ write('package-lock.json', JSON.stringify({ packages }));
 for (const path of ['node/Dockerfile', 'node/main.ts', 'chain/main.ts', 'harness/cli.ts', 'scenarios/a.ts'])
   write(path);
 for (const path of ['README.md', 'test/a.test.ts', '.git/HEAD']) write(path);
-for (const name of ['lmdb', 'lmdb/node_modules/inner', '@scope/kept', 'vitest'])
+for (const name of ['lmdb', 'lmdb/node_modules/inner', '@scope/kept', '@types/node', 'vitest'])
   write(`node_modules/${name}/index.js`);
+for (const path of ['index.d.ts', 'test/index.js', 'prebuilds/win32-x64/lmdb.node'])
+  write(`node_modules/lmdb/${path}`);
 mkdirSync(join(root, 'node_modules/lmdb/node_modules/.bin'));
 symlinkSync('../inner/index.js', join(root, 'node_modules/lmdb/node_modules/.bin/inner'));
 
@@ -78,7 +81,7 @@ test('a build that installs packages is sent only the sources', async () => {
   expect(await namesIn('install')).toEqual(SOURCES);
 });
 
-test('a build that copies packages is also sent those of production, each once and without links', async () => {
+test('a build that copies packages is also sent what the image keeps of them, each file once and without links', async () => {
   expect(await namesIn('copied')).toEqual(
     [
       ...SOURCES,

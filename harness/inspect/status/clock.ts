@@ -17,13 +17,31 @@ export function clockProblem(
 ): string | undefined {
   const own = clockOf(node);
   if (own === undefined) return undefined;
-  const clocks = [nowMs, ...all.map(clockOf).filter((at) => at !== undefined)].toSorted((a, b) => a - b);
-  const skewMs = own - Number(clocks[Math.floor(clocks.length / 2)]);
+  const skewMs = own - median([nowMs, ...clocksOf(all)]);
   if (Math.abs(skewMs) <= SKEW_MAX_MS) return undefined;
   const far = formatMs(Math.abs(skewMs));
   return skewMs < 0
     ? `its clock is ${far} behind: address records that others have signed since are in its future, and it refuses them`
     : `its clock is ${far} ahead: an address record that it signs is in the future of others, and they refuse it`;
+}
+
+/**
+ * Beside the chain, where its machine is not this one, as a Docker engine's may be.
+ * @param nowMs this machine's clock
+ * @returns milliseconds since 1970, not after `nowMs`
+ */
+export function clockOfChain(all: readonly NodeAnswers[], nowMs: number): number {
+  const clocks = clocksOf(all);
+  return clocks.length === 0 ? nowMs : Math.min(nowMs, median(clocks));
+}
+
+/** The later of two. */
+function median(clocks: readonly number[]): number {
+  return Number(clocks.toSorted((a, b) => a - b)[Math.floor(clocks.length / 2)]);
+}
+
+function clocksOf(all: readonly NodeAnswers[]): number[] {
+  return all.map(clockOf).filter((at) => at !== undefined);
 }
 
 /** Milliseconds since 1970. */

@@ -6,6 +6,7 @@ import type { Fault } from '../../cluster/faults/fault.ts';
 import type { MissingLinks } from '../../cluster/nodes/mesh.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
+import { clockOfChain } from './clock.ts';
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
 import { unlinkedVersions, type VersionGroup } from './unlinked.ts';
@@ -110,7 +111,7 @@ export function statusDocument({
     faults,
     problems: [
       ...chainProblems(height, nodeStatuses),
-      ...standstill(blockAt, Date.parse(at), pace),
+      ...standstill(blockAt, clockOfChain(nodes, Date.parse(at)), pace),
       ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
       ...lonely(nodeStatuses, isolated),
       ...nodeStatuses.flatMap(({ name, lacking }) =>

@@ -108,6 +108,23 @@ test.each([
   expect(statusDocument({ ...about, blockAt: 1_000_000 - ageMs, pace }).problems).toEqual(problems);
 });
 
+test.each([
+  [42_000, [STILL]],
+  [0, []],
+])(
+  'a chain whose last block is %d ms old by the clocks beside it, and 42 s by ours: %j',
+  (ageMs, problems) => {
+    const blockAt = 1_000_000;
+    const at = new Date(blockAt + 42_000).toISOString();
+    const timestamp = new Date(blockAt + ageMs).toISOString();
+    const there = { topology: { value: { ...topology([0, 1, 2]), timestamp } } };
+    const nodes = [node(0, { replies: replies(there) })];
+    const about = { at, name: 'net', seed: 1, rpc: '', height: { value: 20 }, faults: [], nodes };
+    const pace = { blockTimeMs: 1000, paused: false };
+    expect(statusDocument({ ...about, blockAt, pace }).problems).toEqual(problems);
+  },
+);
+
 test('a node that is not running has its state and no figures, and does not affect the other rows', () => {
   const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
   expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });

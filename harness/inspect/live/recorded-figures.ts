@@ -96,7 +96,7 @@ export class RecordedFigures {
 
   #operationsAt({ at, read }: Read): Pick<Row, 'operations'> {
     const before = this.#operations;
-    const done = this.#testbed.filter(({ id }) => id.name === DONE);
+    const done = this.#testbed.filter(({ number, id }) => id.name === DONE && read(number) !== undefined);
     const sums = OPERATIONS.map((kind) =>
       done.filter(({ id }) => kindOf(id) === kind).reduce((sum, { number }) => sum + (read(number) ?? 0), 0),
     );

@@ -165,7 +165,7 @@ class OpenNode {
   #showCharts(model: Model, place: number): void {
     const { rows } = model;
     const charts = nodeCharts(rows, place).filter(hasValues);
-    const frame = frameOf(rows, marksOf(model.events, this.name), model.cluster);
+    const frame = frameOf(rows, marksOf(model.events, this.name), model);
     if (charts.length !== this.#charts.length) {
       for (const chart of this.#charts) chart.destroy();
       this.#charts = charts.map((data) => new TimeChart(data, frame));

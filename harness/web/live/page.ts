@@ -158,7 +158,7 @@ class Page {
       ),
     );
     host.parentElement?.append(this.#drawer.root);
-    const frame = frameOf(model.rows, marksOf(model.events), model.cluster);
+    const frame = frameOf(model.rows, marksOf(model.events), model);
     this.#charts = clusterCharts(model.rows).map((data) => new TimeChart(data, frame));
     charts.append(...this.#charts.map(({ root }) => root));
     this.#draw();
@@ -228,7 +228,7 @@ class Page {
           : help,
     );
     this.#ring.update();
-    const frame = frameOf(rows, marksOf(events), cluster);
+    const frame = frameOf(rows, marksOf(events), model);
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;

@@ -7,7 +7,7 @@ import {
   OPERATIONS,
   type Row,
 } from '../picture/live.ts';
-import { figureOf, highestOf, totalOf } from './model.ts';
+import { figureOf, highestOf, type Model, totalOf } from './model.ts';
 
 const SPAN_MIN_MS = 60_000;
 
@@ -124,13 +124,19 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Of a record, all its time. */
+/** Of a record, all its time; what lasts has lasted until now. */
 export function frameOf(
   rows: readonly Row[],
   marks: readonly ChartMark[],
-  { startedAt: originMs, played }: Pick<ClusterView, 'startedAt' | 'played'>,
+  { cluster, time }: Pick<Model, 'time'> & { readonly cluster: Pick<ClusterView, 'startedAt' | 'played'> },
 ): ChartFrame {
-  if (played !== undefined) return { originMs, fromMs: played.fromMs, toMs: played.toMs, marks };
+  const { startedAt: originMs, played } = cluster;
+  if (played !== undefined) {
+    const past = marks.map((mark) =>
+      mark.kind === 'fault' ? { ...mark, toMs: mark.toMs ?? time?.nowMs } : mark,
+    );
+    return { originMs, fromMs: played.fromMs, toMs: played.toMs, marks: past };
+  }
   const toMs = rows.at(-1)?.at ?? originMs;
   const first = rows[0]?.at ?? toMs;
   return { originMs, fromMs: Math.min(first, toMs - SPAN_MIN_MS), toMs, marks };

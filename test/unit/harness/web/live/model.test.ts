@@ -60,12 +60,36 @@ test('a process that holds all nodes stands in for them where they have no figur
 
 test('the axis ends with the last look and is at least a minute long', () => {
   const rows = [row(100_000, []), row(101_000, [])];
-  expect(frameOf(rows, [], { startedAt: 90_000 })).toMatchObject({
+  expect(frameOf(rows, [], { cluster: { startedAt: 90_000 }, time: undefined })).toMatchObject({
     originMs: 90_000,
     fromMs: 41_000,
     toMs: 101_000,
   });
-  expect(frameOf([], [], { startedAt: 90_000 })).toMatchObject({ originMs: 90_000, toMs: 90_000 });
+  expect(frameOf([], [], { cluster: { startedAt: 90_000 }, time: undefined })).toMatchObject({
+    originMs: 90_000,
+    toMs: 90_000,
+  });
+});
+
+test('the axis of a record is all its time, in which what lasts has lasted until now', () => {
+  const played = {
+    fromMs: 90_000,
+    toMs: 150_000,
+    verdict: '',
+    parts: [],
+    part: 0,
+    failedMs: null,
+    marks: [],
+    lacks: [],
+  };
+  const time = { nowMs: 101_000, isPaused: true, rate: 1 };
+  const mark = { kind: 'fault' as const, fromMs: 95_000, text: 'kills node-1' };
+  expect(frameOf([row(100_000, [])], [mark], { cluster: { startedAt: 90_000, played }, time })).toEqual({
+    originMs: 90_000,
+    fromMs: 90_000,
+    toMs: 150_000,
+    marks: [{ ...mark, toMs: 101_000 }],
+  });
 });
 
 test('a node is in trouble when it does not answer or is not running', () => {

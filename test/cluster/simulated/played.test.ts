@@ -6,8 +6,10 @@ import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import { servePage } from '../../../harness/inspect/live/page-server.ts';
 import { partsOf } from '../../../harness/inspect/live/recorded/parts.ts';
 import { RecordedView } from '../../../harness/inspect/live/recorded/recorded-view.ts';
+import { recordingOf } from '../../../harness/inspect/live/recorded/recording.ts';
 import { RecordedFigures } from '../../../harness/inspect/live/recorded-figures.ts';
 import { readRun } from '../../../harness/report/read-run.ts';
+import { chartFrame } from '../../../harness/report/timeline-charts.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import type { RunWatcher } from '../../../harness/run/run-options.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -115,6 +117,38 @@ test('the record of a storm that failed shows what its page showed, wherever the
     events.some(
       ({ kind, text }) => kind === 'failure' && text.includes('the moon is full: half, expected full'),
     ),
+  );
+});
+
+test('each cluster of a run is played for itself, though all simulated ones begin at the same instant', async () => {
+  const scenarios = [await loadScenario('upload'), await loadScenario('storm')];
+  const run = await runScenarios({
+    planned: planScenarios(scenarios, new Map([['duration', '2s']])),
+    nodes: 3,
+    definition: { driver: 'simulated' },
+    seed: 7n,
+    stateDir,
+    report: join(folder, 'two'),
+    name: 'two',
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+  const parts = await partsOf(readRun(run.report));
+  expect(parts.map(({ originMs }) => originMs - (parts[0]?.originMs ?? 0))).toEqual([0, 0]);
+  const steps = parts.map((_, place) => recordingOf(parts, place).steps.map(({ text }) => text));
+  expect(steps[0]).toContain('upload');
+  expect(steps[0]).not.toContain('storm');
+  expect(steps[1]).toContain('storm');
+  expect(steps[1]).not.toContain('upload');
+  const times = parts.map(({ columns, rows: [from, to] }) => [...(columns?.times.slice(from, to) ?? [])]);
+  for (const own of times) {
+    expect(own.length).toBeGreaterThan(0);
+    expect(own).toEqual(own.toSorted((a, b) => a - b));
+  }
+  const [upload] = run.scenarios;
+  if (upload === undefined) throw new Error('no scenario');
+  expect(chartFrame(run, upload).marks.map(({ text }) => text)).not.toContainEqual(
+    expect.stringMatching(/^(short batch|storm)/),
   );
 });
 

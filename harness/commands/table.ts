@@ -99,7 +99,7 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
   },
   {
     usage: 'ui [options]',
-    about: 'serve a live web page of a running cluster: ring, chunks, figures, balances, logs',
+    about: "serve a live web page of a running cluster, or play a run's record there",
     options: async () => (await import('./options/ui.ts')).ui,
     action: async () => (await import('./ui.ts')).ui,
   },

@@ -41,14 +41,19 @@ export function scenarioEvents({ originMs, scenarios }: RecordedPart): Happening
   ]);
 }
 
+/** What was broken by no fault. */
+export function withoutFaults(events: readonly RunEvent[], faults: readonly RecordedFault[]): RunEvent[] {
+  return events.filter(
+    ({ kind, at, text }) =>
+      kind === 'fault' && !faults.some((fault) => fault.at === at && text.startsWith(fault.text)),
+  );
+}
+
 /** Faults read as in a cluster that is watched. */
 export function eventsIn(events: readonly RunEvent[], faults: readonly RecordedFault[]): Happening[] {
   const steps = events.filter(({ kind }) => kind === 'phase');
   const incidents = events.filter(({ kind }) => kind === 'incident');
-  const others = events.filter(
-    ({ kind, at, text }) =>
-      kind === 'fault' && !faults.some((fault) => fault.at === at && text.startsWith(fault.text)),
-  );
+  const others = withoutFaults(events, faults);
   return [
     ...faults.flatMap((fault) => [
       ...faultEvents([], [fault], fault.at),

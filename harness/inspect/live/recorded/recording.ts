@@ -12,7 +12,7 @@ import type {
 import type { PictureNode } from '../../../web/picture/picture.ts';
 import { RecordedFigures } from '../recorded-figures.ts';
 import { shortProtocol } from '../traffic.ts';
-import { eventsIn, failuresOf, type Happening, scenarioEvents, stepOf } from './happenings.ts';
+import { eventsIn, failuresOf, type Happening, scenarioEvents, stepOf, withoutFaults } from './happenings.ts';
 import { nodesOf } from './nodes.ts';
 import type { RecordedFault, RecordedPart } from './parts.ts';
 import { type Sight, sightsOf, stateChanges } from './states.ts';
@@ -84,7 +84,10 @@ export function recordingOf(parts: readonly RecordedPart[], place: number): Reco
       part: place,
       ...spanOf(part, sights),
       failedMs: failures[0]?.at ?? null,
-      marks: [...faultMarks(faults), ...failures.map(({ at }) => ({ kind: 'failure' as const, fromMs: at }))],
+      marks: [
+        ...faultMarks([...faults, ...withoutFaults(events, faults)]),
+        ...failures.map(({ at }) => ({ kind: 'failure' as const, fromMs: at })),
+      ],
       lacks: [...lacksOf(part, unplacedIn(sights, nodes)), ...part.lacks],
     }),
     nodes,
@@ -128,7 +131,7 @@ function spanOf(
   return { fromMs, toMs: Math.max(fromMs + 1, ...ends, ...sights.slice(-1).map(({ at }) => at)) };
 }
 
-function faultMarks(faults: readonly RecordedFault[]): PlayedMark[] {
+function faultMarks(faults: readonly Omit<Lasting, 'text'>[]): PlayedMark[] {
   return faults.map(({ at, endAt }) => ({
     kind: 'fault',
     fromMs: at,

@@ -8,7 +8,7 @@ import { runResult, scenarioResult } from '../../../report/results.ts';
 export const BEGAN = 1_700_000_000_000;
 const NAMES = ['node-0', 'node-1', 'node-2'];
 
-/** Ten seconds: node-2 joins at 5, node-1 is killed from 2.2 to 4.7, node-0 is slow from 6 to 7, a condition fails at 8. */
+/** Ten seconds: node-2 joins at 5, node-1 is killed from 2.2 to 4.7, node-0 is slow from 6 to 7 and stopped from 8.5 to 9, a condition fails at 8. */
 export async function writeRecord(folder: string): Promise<void> {
   const fault = (id: string, kind: string, node: string, [at, endAt]: readonly [number, number]) => {
     const text = `${kind}s ${node}`;
@@ -80,7 +80,17 @@ export async function writeRecord(folder: string): Promise<void> {
       { name: 'all is there', passed: false, observed: '2 of 3', expected: '3 of 3', at: BEGAN + 8000 },
     ],
   });
+  const stopped = {
+    kind: 'fault' as const,
+    at: BEGAN + 8500,
+    endAt: BEGAN + 9000,
+    part: 'node-0',
+    text: 'node-0 was stopped',
+  };
   const step = { kind: 'phase' as const, at: BEGAN + 1000, endAt: BEGAN + 9000, text: 'upload · 18 files' };
-  const { report: _report, ...result } = runResult([scenario], { events: [step], driver: 'simulated' });
+  const { report: _report, ...result } = runResult([scenario], {
+    events: [step, stopped],
+    driver: 'simulated',
+  });
   writeFileSync(join(folder, 'report.json'), JSON.stringify({ schema: 2, ...result }));
 }

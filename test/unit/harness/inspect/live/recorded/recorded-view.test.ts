@@ -43,7 +43,7 @@ async function played(folder: string) {
 }
 
 test('a record shows at any moment which nodes there are, their state, and what is done', async () => {
-  const { at } = await played(await record());
+  const { at, model } = await played(await record());
   expect(at(2100)).toEqual({
     states: ['node-0 running', 'node-1 running'],
     rows: 3,
@@ -60,6 +60,16 @@ test('a record shows at any moment which nodes there are, their state, and what 
     last: 'fault f2 links node-0',
   });
   expect(at(8000)).toMatchObject({ last: 'condition failed: all is there: 2 of 3, expected 3 of 3' });
+  expect(at(8700)).toMatchObject({
+    states: ['node-0 stopped', 'node-1 running', 'node-2 running'],
+    last: 'node-0 is stopped',
+  });
+  expect(model().cluster.played?.marks.map(({ kind, fromMs }) => [kind, fromMs - BEGAN])).toEqual([
+    ['fault', 2200],
+    ['fault', 6000],
+    ['fault', 8500],
+    ['failure', 8000],
+  ]);
   expect(at(2250)).toMatchObject({ states: ['node-0 running', 'node-1 killed kills node-1'], rows: 3 });
 });
 

@@ -54,9 +54,9 @@ export class LogView {
     }
   }
 
-  #add({ lines, leftOut, renewed = false }: LogAnswer): void {
+  #add({ lines, leftOut, renewed }: LogAnswer): void {
     const box = this.#lines;
-    if (renewed) box.replaceChildren();
+    if (renewed === true) box.replaceChildren();
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < AT_END_PX;
     if (leftOut > 0) box.append(lineOf({ level: '', text: `… ${leftOut} lines left out` }));
     box.append(...lines.map(lineOf));

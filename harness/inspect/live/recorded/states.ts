@@ -1,6 +1,5 @@
 /** When each node of a record was up, paused, killed: exactly where the record says it, else as its metrics saw it. */
 import { STATE_FAULTS } from '../../../metrics/scraper.ts';
-import type { SeriesColumns } from '../../../metrics/series.ts';
 import { BROKEN, type RecordedPart, UP } from './parts.ts';
 
 const RUNS = 'running';
@@ -60,7 +59,7 @@ export function sightsOf({ columns, rows: [from, to] }: Pick<RecordedPart, 'colu
       const target = labels['target'] ?? '';
       if (state !== undefined && values[row] === 1 && states.has(target)) states.set(target, state);
     }
-    return { at: (columns as SeriesColumns).times[row] as number, states, groups };
+    return { at: columns.times[row] as number, states, groups };
   });
 }
 

@@ -128,11 +128,7 @@ test.each([2, 5, 20])(
   },
 );
 
-test('it stops when asked to, without being killed, even before it is usable', async () => {
-  const usable = run([], ['network', '--nodes', '2']);
-  await healthy(usable);
-  docker('stop', '-t', String(STOP_GRACE_S), usable);
-  expect(await ended(usable)).toBe(0);
+test('it stops when asked to before it is usable, without being killed', async () => {
   const early = run([], ['network', '--nodes', '2']);
   await until(
     'it has not begun',
@@ -143,7 +139,7 @@ test('it stops when asked to, without being killed, even before it is usable', a
   expect(await ended(early)).toBe(0);
 });
 
-test('it becomes usable again after being killed and restarted', async () => {
+test('it becomes usable again after being killed and restarted, and stops when asked to, without being killed', async () => {
   const id = run([], ['network', '--nodes', '2', '--seed', '7']);
   await healthy(id);
   const before = documentOf(id);
@@ -152,6 +148,8 @@ test('it becomes usable again after being killed and restarted', async () => {
   docker('start', id);
   await healthy(id);
   expect(documentOf(id).batches).toEqual(before.batches);
+  docker('stop', '-t', String(STOP_GRACE_S), id);
+  expect(await ended(id)).toBe(0);
 });
 
 test('it ends with an exit code and the reason when its chain dies', async () => {
@@ -171,15 +169,11 @@ test('it ends when its chain dies before what the chain has started', async () =
   expect(await ended(id)).toBe(1);
 });
 
-test('it runs as an unprivileged user, with a read-only file system', async () => {
-  const id = run(['--read-only', '--cap-drop', 'ALL'], ['network', '--nodes', '2']);
+test('it runs as an unprivileged user, with a read-only file system, reads variables, is unhealthy while its chain hangs, and recovers', async () => {
+  const variables = ['-e', 'SVCNET_NODES=2', '-e', 'SVCNET_SEED=9'];
+  const id = run(['--read-only', '--cap-drop', 'ALL', ...variables], ['network']);
   await healthy(id);
   expect(docker('exec', id, 'id', '-u')).not.toBe('0');
-});
-
-test('it reads variables, is unhealthy while its chain hangs, and recovers afterwards', async () => {
-  const id = run(['-e', 'SVCNET_NODES=2', '-e', 'SVCNET_SEED=9'], ['network']);
-  await healthy(id);
   expect(documentOf(id)).toMatchObject({ seed: 9, nodes: [{ name: 'node-0' }, { name: 'node-1' }] });
   signalChain(id, 'SIGSTOP');
   await until(

@@ -168,7 +168,7 @@ npx() {
 }
 npm() {
   case "$*" in
-    'install --save-dev '*) command npm ls --prefix "$FOLDER" "\${@:3}" ;;
+    'install --save-dev '*) [ "$(command npm ls --prefix "$FOLDER" --depth 0 --parseable "\${@:3}" | grep -c /)" = $(($# - 2)) ] ;;
     *) command npm "$@" ;;
   esac
 }

@@ -4,7 +4,7 @@ import { setInterval } from 'node:timers';
 import { Worker } from 'node:worker_threads';
 
 const BEAT_MS = 250;
-/** Longer than any pause of garbage collection or a busy machine. */
+/** Processor time, so that a busy machine counts for nothing: longer than any pause of garbage collection. */
 const SILENCE_MS = 5000;
 
 /** Runs in the thread: writes to standard error once for each silence. */
@@ -12,11 +12,16 @@ const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');
   const beats = new Int32Array(workerData.beats);
-  let last = -1, silentMs = 0, warned = false;
+  const computed = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
+  let last = -1, silentMs = 0, warned = false, before = { at: performance.now(), ms: computed() };
   setInterval(() => {
     const now = Atomics.load(beats, 0);
+    const seen = { at: performance.now(), ms: computed() };
+    // Other threads compute too.
+    const more = Math.min(seen.ms - before.ms, seen.at - before.at);
+    before = seen;
     if (now !== last) { last = now; silentMs = 0; warned = false; return; }
-    silentMs += workerData.checkMs;
+    silentMs += more;
     if (silentMs < workerData.silenceMs || warned || Atomics.load(beats, 1) === 1) return;
     warned = true;
     writeSync(2, workerData.text + '\\n');

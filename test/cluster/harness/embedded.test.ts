@@ -42,6 +42,17 @@ async function listens(url: string): Promise<boolean> {
   }
 }
 
+async function errorsOf(program: string): Promise<string> {
+  const file = join(temporaryFolder('svcnet-loop'), 'loop.mts');
+  writeFileSync(file, program);
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (part: Buffer) => (stderr += part.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).toBe(0);
+  return stderr;
+}
+
 describe('a cluster in this process', () => {
   let net: Cluster;
   beforeAll(async () => {
@@ -152,15 +163,17 @@ test('a process that computes without end is reported although nothing in it can
   const program = `
     import { watchLoop } from ${JSON.stringify(WATCHDOG)};
     watchLoop('busy', 300);
-    setTimeout(() => { const until = performance.now() + 3000; while (performance.now() < until); }, 500);`;
-  const file = join(temporaryFolder('svcnet-loop'), 'loop.mts');
-  writeFileSync(file, program);
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (part: Buffer) => (stderr += part.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  expect(code).toBe(0);
+    setTimeout(() => { while (process.cpuUsage().user < 2_000_000) for (let i = 0; i < 1e7; i++); }, 500);`;
+  const stderr = await errorsOf(program);
   expect(stderr.match(/which holds the nodes of cluster 'busy', has computed for 0\.3 s/g)).toHaveLength(1);
+});
+
+test('a process that gets no processor time is not reported as one that computes', async () => {
+  const program = `
+    import { watchLoop } from ${JSON.stringify(WATCHDOG)};
+    watchLoop('starved', 300);
+    setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500), 500);`;
+  expect(await errorsOf(program)).toBe('');
 });
 
 test('what is asked of a cluster that has been stopped says so', async () => {

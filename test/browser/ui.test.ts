@@ -82,7 +82,7 @@ async function closed({ page }: OpenPage): Promise<void> {
 
 describe.each([
   { nodes: 5, kind: 'real' },
-  { nodes: 20, kind: 'real' },
+  { nodes: 20, kind: 'made up' },
   { nodes: 100, kind: 'made up' },
 ] as const)('$nodes nodes, $kind', ({ nodes, kind }) => {
   let ui: Ui;

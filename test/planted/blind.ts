@@ -203,7 +203,7 @@ export const BLIND_BUGS: readonly BlindBug[] = [
     name: 'gsoc-by-address',
     about:
       'of the messages at one address, the first reaches its subscribers and the others count as its copies',
-    storm: [...calm(4, '4s'), ...SMALL],
+    storm: [...calm(3, '4s'), '--set=sizes=4096', '--set=pace=1s'],
     edits: [
       {
         file: 'pss/gsoc.ts',

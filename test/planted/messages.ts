@@ -2,11 +2,10 @@
 import type { BlindBug } from './blind.ts';
 
 /** @param faults a schedule beside this file */
-const storm = (faults: string): readonly string[] => [
+const storm = (faults: string, ...load: readonly string[]): readonly string[] => [
   '--tap',
   '--nodes=4',
-  '--set=sizes=300000',
-  '--set=pace=500ms',
+  ...load,
   `--set=schedule=${new URL(faults, import.meta.url).pathname}`,
 ];
 
@@ -14,7 +13,7 @@ export const MESSAGE_BUGS: readonly BlindBug[] = [
   {
     name: 'unverified-delivery',
     about: 'what is not the chunk that was asked for is taken for it',
-    storm: storm('changed-deliveries.yaml'),
+    storm: storm('changed-deliveries.yaml', '--set=sizes=300000', '--set=pace=500ms'),
     edits: [
       {
         file: 'protocols/retrieval/retrieval.ts',
@@ -26,7 +25,7 @@ export const MESSAGE_BUGS: readonly BlindBug[] = [
   {
     name: 'cheque-again',
     about: 'a cheque that has come before is credited again',
-    storm: storm('repeated-cheques.yaml'),
+    storm: storm('repeated-cheques.yaml', '--set=sizes=100000', '--set=pace=2s'),
     edits: [
       {
         file: 'protocols/swap/swap.ts',

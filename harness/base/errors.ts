@@ -1,5 +1,5 @@
 /** What goes wrong in the testbed itself; `client/errors.ts` has nodes' errors. */
-import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Codes of `HarnessError`. */
@@ -127,7 +127,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ),
   ENOTDIR: 'a file is where a folder should be',
   EISDIR: 'a folder is where a file should be',
-  ELOOP: 'its links lead in a circle',
+  ELOOP: 'it is a link, or its links lead in a circle',
 };
 /** Of a call whose purpose is not known here. */
 const PLAIN: Readonly<Record<string, string>> = {
@@ -225,9 +225,18 @@ function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   }
 }
 
+/** Makes a file; refuses a link. */
+export const APPEND_NOT_THROUGH_LINKS =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
+
 export function logFailure(log: string): HarnessError | undefined {
   try {
-    appendFileSync(log, '\n');
+    const file = openSync(log, APPEND_NOT_THROUGH_LINKS, 0o666);
+    try {
+      writeSync(file, '\n');
+    } finally {
+      closeSync(file);
+    }
     return undefined;
   } catch (error) {
     const failure = cannotWrite(dirname(log), error);

@@ -147,9 +147,42 @@ function realPath(path: string): string {
 
 /** @throws HarnessError `STATE_INVALID` for a link; the folder may be missing */
 export function expectNoLinks(folder: string): void {
+  const link = firstLink(folder);
+  if (link !== undefined) throw isLink(link);
+}
+
+/** In the folder, and in those that it consists of. @returns undefined: none @throws HarnessError `CANNOT_READ` */
+export function linkIn(folder: string): string | undefined {
+  const parts = entriesOf(folder).filter((entry) => entry.isDirectory());
+  const all = [folder, ...parts.map(({ name }) => join(folder, name))];
+  return all.map(firstLink).find((link) => link !== undefined);
+}
+
+function firstLink(folder: string): string | undefined {
   const link = entriesOf(folder).find((entry) => entry.isSymbolicLink());
-  if (link === undefined) return;
-  throw new HarnessError('STATE_INVALID', `${join(folder, link.name)} is a link, expected a file or folder`, {
+  return link && join(folder, link.name);
+}
+
+/**
+ * For reading and for writing: what is there is of the kind, or nothing, and no link is on the way, wherever it leads.
+ * @param parts of the path below the folder @returns the path @throws HarnessError `STATE_INVALID`, `CANNOT_READ`
+ */
+export function ownPath(folder: string, parts: readonly string[], kind: 'file' | 'folder'): string {
+  let path = folder;
+  for (const [at, part] of parts.entries()) {
+    path = join(path, part);
+    const info = statusOf(path);
+    if (info === undefined) continue;
+    if (info.isSymbolicLink()) throw isLink(path);
+    const isFile = kind === 'file' && at === parts.length - 1;
+    if (isFile ? info.isFile() : info.isDirectory()) continue;
+    throw new HarnessError('STATE_INVALID', `${path} is not a ${isFile ? 'regular file' : 'folder'}`);
+  }
+  return path;
+}
+
+function isLink(path: string): HarnessError {
+  return new HarnessError('STATE_INVALID', `${path} is a link, expected a file or folder`, {
     hint: 'Remove it by hand if svcnet has not made it.',
   });
 }

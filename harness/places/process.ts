@@ -22,7 +22,7 @@ import {
   usageOf,
 } from '../base/machine/processes.ts';
 import { programPath } from '../base/machine/programs.ts';
-import { makeFolder } from '../base/own-folder.ts';
+import { makeFolder, ownPath } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { tamperedProgram } from '../flavours/svc-program.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
@@ -135,7 +135,7 @@ export class ProcessDriver implements Driver {
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
     if (plan.tampered === undefined) removeTampered(plan.dataDir);
     for (const file of await flavour.files(plan)) {
-      const path = join(plan.dataDir, file.path);
+      const path = ownPath(plan.dataDir, file.path.split('/'), 'file');
       makeFolder(dirname(path), 0o700);
       writeFileSync(path, file.content, { mode: 0o600, encoding: file.encoding ?? 'utf8' });
     }

@@ -1,10 +1,12 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { MACHINE_CLOCK } from '../machine/clock.ts';
 import { pause } from '../wait.ts';
 
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
+/** A pipe would wait for ever. */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
 /** @returns oldest first; none: no file */
 export function tail(path: string, lines: number): string[] {
@@ -74,7 +76,7 @@ export async function* follow(path: string, signal: AbortSignal, lines = 0): Asy
 
 function readRange(path: string, from: number, to: number): Buffer {
   if (to <= from) return Buffer.alloc(0);
-  const file = openSync(path, 'r');
+  const file = openSync(path, READ);
   try {
     const buffer = Buffer.alloc(to - from);
     const length = readSync(file, buffer, 0, buffer.length, from);

@@ -5,6 +5,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { APPEND_NOT_THROUGH_LINKS } from '../errors.ts';
 import { makeFolder } from '../own-folder.ts';
 import { every } from '../wait.ts';
 import { MACHINE_CLOCK } from './clock.ts';
@@ -134,7 +135,7 @@ export function openLog(path: string): number {
   makeFolder(dirname(path));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_ROTATE_BYTES) renameSync(path, `${path}.1`);
-  return openSync(path, 'a');
+  return openSync(path, APPEND_NOT_THROUGH_LINKS, 0o666);
 }
 
 export function isAlive(id: ProcessId): boolean {

@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, linkSync, readdirSync, rmSync, writeFileSyn
 import { basename, join } from 'node:path';
 import { clusterGone } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import { makeFolder } from '../../base/own-folder.ts';
+import { makeFolder, ownPath } from '../../base/own-folder.ts';
 import type { Handle } from '../../places/driver.ts';
 import type { Fault } from './fault.ts';
 
@@ -20,24 +20,23 @@ export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
   readonly handle?: Handle;
 }
 
+const FOLDER = 'faults';
+
 export class ActiveFaults {
   readonly #cluster: string;
-  readonly #folder: string;
-  readonly #journal: string;
 
   constructor(cluster: string) {
     this.#cluster = cluster;
-    this.#folder = join(cluster, 'faults');
-    this.#journal = join(cluster, FAULT_JOURNAL);
   }
 
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
     this.expectCluster();
-    makeFolder(this.#folder, 0o700);
+    const folder = this.#folder();
+    makeFolder(folder, 0o700);
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
       // Complete from the start, for processes that list faults.
-      const written = join(this.#folder, `${randomUUID()}.tmp`);
+      const written = join(folder, `${randomUUID()}.tmp`);
       writeFileSync(written, JSON.stringify(claimed), { mode: 0o600 });
       try {
         linkSync(written, this.#path(claimed.id));
@@ -67,7 +66,9 @@ export class ActiveFaults {
 
   note(line: FaultLine): void {
     this.expectCluster();
-    appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    appendFileSync(ownPath(this.#cluster, [FAULT_JOURNAL], 'file'), `${JSON.stringify(line)}\n`, {
+      mode: 0o600,
+    });
   }
 
   get clusterGone(): boolean {
@@ -81,7 +82,11 @@ export class ActiveFaults {
   }
 
   #path(id: string): string {
-    return join(this.#folder, `${id}.json`);
+    return ownPath(this.#cluster, [FOLDER, `${id}.json`], 'file');
+  }
+
+  #folder(): string {
+    return ownPath(this.#cluster, [FOLDER], 'folder');
   }
 
   #highest(): number {
@@ -90,7 +95,7 @@ export class ActiveFaults {
 
   #numbers(): number[] {
     try {
-      return readdirSync(this.#folder).flatMap((file) => {
+      return readdirSync(this.#folder()).flatMap((file) => {
         const [, number] = /^f(\d+)\.json$/.exec(file) ?? [];
         return number === undefined ? [] : [Number(number)];
       });

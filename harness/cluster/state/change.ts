@@ -156,5 +156,5 @@ function folderOf(stateDir: string, cluster: string): string {
 }
 
 function fileOf(stateDir: string, cluster: string, node: string): string {
-  return join(folderOf(stateDir, cluster), `${node}.json`);
+  return clusterFolder(stateDir, cluster).joining(node);
 }

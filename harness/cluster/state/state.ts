@@ -22,7 +22,15 @@ import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { isAlive, type ProcessId } from '../../base/machine/processes.ts';
-import { expectInside, expectNoLinks, identityOf, makeFolder, NAME_PATTERN } from '../../base/own-folder.ts';
+import {
+  expectInside,
+  expectNoLinks,
+  identityOf,
+  linkIn,
+  makeFolder,
+  NAME_PATTERN,
+  ownPath,
+} from '../../base/own-folder.ts';
 import type { ChainRecord } from '../../chain/record.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
@@ -149,9 +157,14 @@ export interface ClusterFolder {
   chainOptions(): string;
   linkProxyOptions(): string;
   chainState(): string;
+  run(part: string): string;
+  joining(node: string): string;
 }
 
-/** @throws HarnessError `STATE_INVALID` for a wrong name or a link that leads elsewhere */
+/**
+ * The one place that names files of a cluster. Each is looked at when it is asked for.
+ * @throws HarnessError `STATE_INVALID` for a wrong name or a link, here and in each method
+ */
 export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   if (!NAME_PATTERN.test(name)) {
     throw new HarnessError('STATE_INVALID', `got '${name}', expected the name of a cluster`);
@@ -159,15 +172,26 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   const clusters = clustersDir(stateDir);
   const path = join(clusters, name);
   expectInside(clusters, path);
+  const file = (...parts: string[]) => ownPath(path, parts, 'file');
+  const inner = (...parts: string[]) => ownPath(path, parts, 'folder');
   return {
     path,
-    dataDir: (node) => join(path, 'nodes', node),
-    log: (part) => join(path, 'logs', `${part}.log`),
-    peerRecords: () => join(path, 'peer-records'),
-    chainOptions: () => join(path, 'chain', 'options.json'),
-    linkProxyOptions: () => join(path, 'link-proxy.json'),
-    chainState: () => join(path, 'chain', 'state'),
+    dataDir: (node) => inner(...DATA, node),
+    log: (part) => file(...LOGS, logName(part)),
+    peerRecords: () => file('peer-records'),
+    chainOptions: () => file('chain', 'options.json'),
+    linkProxyOptions: () => file('link-proxy.json'),
+    chainState: () => inner('chain', 'state'),
+    run: (part) => file('run', `${part}.json`),
+    joining: (node) => file('joining', `${node}.json`),
   };
+}
+
+const DATA = ['nodes'];
+const LOGS = ['logs'];
+
+function logName(part: string): string {
+  return `${part}.log`;
 }
 
 export function listClusters(stateDir: string): string[] {
@@ -242,7 +266,12 @@ function readAsOwn(written: Written, folder: ClusterFolder): ClusterRecord {
     ...node,
     // The file's content would be sent to the node.
     ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
-    ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
+    ...(isLocal
+      ? {
+          dataDir: join(folder.path, ...DATA, node.name),
+          log: join(folder.path, ...LOGS, logName(node.name)),
+        }
+      : {}),
   }));
   return { ...record, nodes, batches: record.batches ?? [] };
 }
@@ -283,11 +312,14 @@ export function whyRefused(stateDir: string, name: string): HarnessError | undef
 export function whyNotOurs(stateDir: string, name: string): string | undefined {
   const what = (happened: string) =>
     `the files of cluster '${name}' ${happened}, so nothing that they name is run or asked`;
+  const { path } = clusterFolder(stateDir, name);
   if (!isOwnCluster(stateDir, name)) {
     return what('were not made here: they were copied, or came with a repository');
   }
   const written = readJson(recordFile(stateDir, name)) as Written | null | undefined;
   if (typeof written?.madeAs !== 'string') return what('were removed');
+  const link = linkIn(path);
+  if (link !== undefined) return what(`hold a link, ${link}`);
   const { madeAs, seal, ...record } = written;
   return seal === sealOf(record, madeAs) ? undefined : what('are not as this version of svcnet wrote them');
 }
@@ -459,5 +491,5 @@ function recordFile(stateDir: string, cluster: string): string {
 }
 
 function runFile(stateDir: string, cluster: string, part: string): string {
-  return join(clusterFolder(stateDir, cluster).path, 'run', `${part}.json`);
+  return clusterFolder(stateDir, cluster).run(part);
 }

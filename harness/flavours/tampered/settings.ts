@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
+import { ownPath } from '../../base/own-folder.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
@@ -52,11 +53,11 @@ export interface Controlled {
 export type ServeControl = (dataDir: string, controlled: Controlled) => Promise<AsyncDisposable>;
 
 export function isTampered(dataDir: string): boolean {
-  return existsSync(join(dataDir, TAMPERED_FILE));
+  return existsSync(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file'));
 }
 
 export function writeTampered(dataDir: string, tampered: TamperSettings): void {
-  writeJson(join(dataDir, TAMPERED_FILE), tampered);
+  writeJson(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file'), tampered);
 }
 
 /** A program that knows nothing of this has no fault that lasts. */
@@ -66,7 +67,7 @@ export function removeTampered(dataDir: string): void {
 
 /** Undefined for an untampered node. */
 export function tamperedOf(dataDir: string): TamperSettings | undefined {
-  return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
+  return readJson(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file')) as TamperSettings | undefined;
 }
 
 /** A copy does not continue what is about one run. */
@@ -76,7 +77,7 @@ export function isOfOneRun(path: string): boolean {
 
 /** Sorted, because a folder's order is the machine's. */
 export function readFaults(dataDir: string): ReadonlyMap<string, NodeFault> {
-  const folder = join(dataDir, FOLDER, 'faults');
+  const folder = ownPath(dataDir, [FOLDER, 'faults'], 'folder');
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
   return new Map(
     files.toSorted().flatMap((file): [string, NodeFault][] => {
@@ -104,17 +105,21 @@ export function writeCounts(dataDir: string, of: string, counts: Counts): void {
 }
 
 export function readControl(dataDir: string): ControlAddress | undefined {
-  return readJson(join(dataDir, FOLDER, 'control.json')) as ControlAddress | undefined;
+  return readJson(controlFile(dataDir)) as ControlAddress | undefined;
 }
 
 export function writeControl(dataDir: string, address: ControlAddress): void {
-  writeJson(join(dataDir, FOLDER, 'control.json'), address);
+  writeJson(controlFile(dataDir), address);
 }
 
 function faultFile(dataDir: string, key: string): string {
-  return join(dataDir, FOLDER, 'faults', `${key}.json`);
+  return ownPath(dataDir, [FOLDER, 'faults', `${key}.json`], 'file');
 }
 
 function countsFile(dataDir: string, of: string): string {
-  return join(dataDir, FOLDER, 'counts', `${of}.json`);
+  return ownPath(dataDir, [FOLDER, 'counts', `${of}.json`], 'file');
+}
+
+function controlFile(dataDir: string): string {
+  return ownPath(dataDir, [FOLDER, 'control.json'], 'file');
 }

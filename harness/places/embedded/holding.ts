@@ -8,6 +8,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
 import { isAlive, ownProcess, type ProcessId, spawnProgram } from '../../base/machine/processes.ts';
+import { ownPath } from '../../base/own-folder.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
 import type { DriverOptions } from '../driver.ts';
@@ -87,7 +88,7 @@ export class Holding {
 
   async #holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
     const { clock, token, folder, compileCache } = this.#options;
-    const logFile = join(folder, 'logs', 'holder.log');
+    const logFile = ownPath(folder, ['logs', 'holder.log'], 'file');
     const log = fileLog(logFile);
     // An earlier holder has logged its port there.
     const since = await log.end();

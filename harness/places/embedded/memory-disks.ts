@@ -1,10 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { Random } from '../../../formats/random.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import { HarnessError } from '../../base/errors.ts';
-import { makeFolder } from '../../base/own-folder.ts';
+import { makeFolder, ownPath } from '../../base/own-folder.ts';
 import { loadTampering, type Programs } from './programs.ts';
 
 type Disk = InstanceType<Programs['MemoryDisk']>;
@@ -58,7 +57,7 @@ export class MemoryDisks {
 }
 
 function imageFile(dataDir: string): string {
-  return join(dataDir, 'disk.image');
+  return ownPath(dataDir, ['disk.image'], 'file');
 }
 
 /** The file is used once: from then on the disk is newer. */

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
-import { makeFolder } from '../../base/own-folder.ts';
+import { makeFolder, ownPath } from '../../base/own-folder.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {
@@ -36,5 +35,5 @@ export function readEmbedded(dataDir: string): EmbeddedNode {
 }
 
 function fileOf(dataDir: string): string {
-  return join(dataDir, 'node.json');
+  return ownPath(dataDir, ['node.json'], 'file');
 }

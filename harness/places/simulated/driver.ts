@@ -1,6 +1,6 @@
 /** Our nodes and the chain in virtual time in this process, without sockets: the same seed gives the same run. */
 import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
@@ -28,7 +28,7 @@ import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { TapControl } from '../links/tap/events.ts';
 import { type SimulatedChain, startSimulatedChain } from './chain.ts';
-import { FRAMES_FILE } from './frame-log.ts';
+import { framesFile } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
 const FIRST_PORT = 1633;
@@ -225,7 +225,7 @@ export class SimulatedDriver implements Driver {
         seed,
         network,
         odd,
-        ...(frames ? { frameLog: join(folder, 'logs', FRAMES_FILE) } : {}),
+        ...(frames ? { frameLog: framesFile(folder) } : {}),
       }),
       chain: undefined,
       places: [],

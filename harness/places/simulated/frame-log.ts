@@ -1,8 +1,13 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from '../../base/own-folder.ts';
+import { makeFolder, ownPath } from '../../base/own-folder.ts';
 
 export const FRAMES_FILE = 'frames.log';
+
+/** @param folder of the cluster */
+export function framesFile(folder: string): string {
+  return ownPath(folder, ['logs', FRAMES_FILE], 'file');
+}
 /** Some 300 MB are enough to look for the first difference; a simulation that sends more is compared by its digest. */
 const LINES_MAX = 3_000_000;
 const BUFFERED_MAX = 65_536;

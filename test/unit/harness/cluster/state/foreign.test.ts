@@ -1,15 +1,33 @@
 /** Such state folders came with a repository, or another user owns them. */
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { logFailure } from '../../../../../harness/base/errors.ts';
+import { tail } from '../../../../../harness/base/logs/logs.ts';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
-import { isAlive, killProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
+import {
+  isAlive,
+  killProcess,
+  openLog,
+  spawnProgram,
+} from '../../../../../harness/base/machine/processes.ts';
+import { ActiveFaults } from '../../../../../harness/cluster/faults/active.ts';
 import { driverOf } from '../../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
 import { openNodes } from '../../../../../harness/cluster/nodes/open-nodes.ts';
 import { compileCacheDir } from '../../../../../harness/cluster/state/compile-cache.ts';
 import {
   clusterFolder,
+  expectOwnRecord,
   isOwnCluster,
   listClusters,
   readRecord,
@@ -19,6 +37,7 @@ import {
 } from '../../../../../harness/cluster/state/state.ts';
 import { defaultStateDir } from '../../../../../harness/cluster/state/state-folder.ts';
 import { down } from '../../../../../harness/commands/down.ts';
+import { readEmbedded } from '../../../../../harness/places/embedded/node-file.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
 import { claimed } from './claimed.ts';
@@ -120,6 +139,63 @@ test.each(['run', 'logs', 'nodes/node-0'])('a link inside of a cluster (%s) is r
   mkdirSync(join(path, 'nodes'), { recursive: true });
   symlinkSync(precious, join(path, name));
   expect(() => readRecord(stateDir, 'any')).toThrow(`${join(path, name)} is a link`);
+});
+
+test.each([
+  'logs',
+  'logs/node-0.log',
+  'nodes',
+  'nodes/node-0',
+  'chain/options.json',
+  'run',
+  'joining',
+  'faults',
+])(
+  'nothing is written or read through a link in a running cluster (%s), which can be removed',
+  async (name) => {
+    writeRecord(stateDir, { ...(await claim('one')), phase: 'running' });
+    const { path, ...files } = clusterFolder(stateDir, 'one');
+    const link = join(path, name);
+    const isFile = /\.[a-z]+$/.test(name);
+    rmSync(link, { recursive: true, force: true });
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(isFile ? join(precious, 'work.txt') : precious, link);
+    const refused = { code: 'STATE_INVALID', message: expect.stringContaining(link) as string };
+    expect(() => expectOwnRecord(stateDir, 'one')).toThrow(expect.objectContaining(refused) as Error);
+    const asked = [
+      () => files.log('node-0'),
+      () => files.dataDir('node-0'),
+      () => files.chainOptions(),
+      () => files.run('node-0'),
+      () => files.joining('node-0'),
+      () => new ActiveFaults(path).list(),
+    ].filter((ask) => {
+      try {
+        ask();
+        return false;
+      } catch (error) {
+        expect(error).toMatchObject(refused);
+        return true;
+      }
+    });
+    expect(asked).toHaveLength(1);
+    await down({ name: 'one' }, contextOf(stateDir));
+    expect(listClusters(stateDir)).toEqual([]);
+  },
+);
+
+test('a log that has become a link since it was opened is neither read nor written', () => {
+  const log = join(project, 'node-0.log');
+  symlinkSync(join(precious, 'work.txt'), log);
+  expect(() => tail(log, 1)).toThrow(expect.objectContaining({ code: 'ELOOP' }) as Error);
+  expect(() => openLog(log)).toThrow(expect.objectContaining({ code: 'ELOOP' }) as Error);
+  logFailure(log);
+  expect(readFileSync(join(precious, 'work.txt'), 'utf8')).toBe('years of it');
+});
+
+test('the settings of a node are not written through a link in its folder', () => {
+  symlinkSync(join(precious, 'work.txt'), join(project, 'node.json'));
+  expect(() => readEmbedded(project)).toThrow(`${join(project, 'node.json')} is a link`);
 });
 
 test('the default folder may not be a link, a named one may', () => {

@@ -1,9 +1,9 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { excerpt } from '../base/format.ts';
 import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
+import { linesOf } from '../base/logs/logs.ts';
 import { expectFile } from '../base/own-folder.ts';
 import { clock } from '../web/base/format.ts';
 import { folded } from './alike.ts';
@@ -59,7 +59,7 @@ export async function failuresOf(run: RunResult): Promise<Failure[]> {
   const explained = bare.slice(0, EXPLAINED_MAX).filter(({ at }) => at !== undefined);
   const collected = new Map<Failure, LogLine[]>(explained.map((failure) => [failure, []]));
   for (const [folder, own] of Map.groupBy(collected, ([failure]) => folders.get(failure) ?? '')) {
-    for (const path of await logFiles(run.report, folder)) await collect(path, new Map(own));
+    for (const path of await logFiles(run.report, folder)) collect(path, new Map(own));
   }
   return bare.map((failure) => ({ ...failure, logs: chosen(failure, collected.get(failure) ?? []) }));
 }
@@ -136,13 +136,10 @@ async function logFiles(run: string, part: string): Promise<string[]> {
 }
 
 /** Reads a log once for all failures. Lines without time belong to the one before. */
-async function collect(path: string, collected: ReadonlyMap<Failure, LogLine[]>): Promise<void> {
+function collect(path: string, collected: ReadonlyMap<Failure, LogLine[]>): void {
   const part = basename(path, '.log');
   let at = Number.NaN;
-  for await (const line of createInterface({
-    input: createReadStream(path),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
+  for (const line of linesOf(path)) {
     const time = /"time"[:=]"([^"]+)"/.exec(line)?.[1];
     if (time !== undefined) at = Date.parse(time);
     for (const [failure, lines] of collected) {

@@ -1,7 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { follow, tail } from '../../../../../harness/base/logs/logs.ts';
+import { follow, linesOf, linesSince, tail } from '../../../../../harness/base/logs/logs.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let log = '';
@@ -37,4 +37,19 @@ test('a log followed from its last lines misses none that is added meanwhile, an
   expect(await next()).toBe('b');
   appendFileSync(log, 'ished\nd\n');
   expect([await next(), await next(), await next()]).toEqual(['c', 'unfinished', 'd']);
+});
+
+test('a line longer than what is kept of one is cut while it is read, and hides no other', async () => {
+  const long = 'é'.repeat(3_000_000);
+  const cut = `${'é'.repeat(128 * 1024)}…`;
+  writeFileSync(log, `one\n${long}\nthree\nunfin`);
+  expect(tail(log, 3)).toEqual([cut, 'three', 'unfin']);
+  expect(linesSince(log, 0)).toEqual(['one', cut, 'three', 'unfin']);
+  expect([...linesOf(log)]).toEqual(['one', cut, 'three', 'unfin']);
+  const lines = follow(log, new AbortController().signal, 2);
+  const next = async () => (await lines.next()).value;
+  expect([await next(), await next()]).toEqual([cut, 'three']);
+  appendFileSync(log, `ished ${long}\nfive\n`);
+  expect(await next()).toMatch(/^unfinished é+…$/);
+  expect(await next()).toBe('five');
 });

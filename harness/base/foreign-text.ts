@@ -65,8 +65,23 @@ export function inMarkdown(text: string): string {
 export function forTerminal(text: string): string {
   const own = text.startsWith(CLEAR_LINE) ? CLEAR_LINE : '';
   const parts = text.slice(own.length).split(COLOUR);
-  return (
-    own + parts.map((part, i) => (i % 2 === 1 ? part : part.replaceAll(UNSEEN_IN_LINES, escaped))).join('')
+  return own + parts.map((part, i) => (i % 2 === 1 ? part : seenIn(part))).join('');
+}
+
+/** What a terminal, a page or a reader would obey is as in JSON; line ends and tabs stay. */
+export function seenIn(text: string): string {
+  return text.replaceAll(UNSEEN_IN_LINES, escaped);
+}
+
+/** What was typed is one line, and obeyed by nothing, wherever a text tells it. */
+export function withPlainWords(text: string, words: readonly string[]): string {
+  // Errors tell a word, or the value in it.
+  const typed = words
+    .flatMap((word) => [word, ...word.split(/[=,]/)])
+    .filter((word) => word !== inLine(word, Number.POSITIVE_INFINITY))
+    .toSorted((a, b) => b.length - a.length);
+  return seenIn(
+    typed.reduce((all, word) => all.replaceAll(word, () => inLine(word, Number.POSITIVE_INFINITY)), text),
   );
 }
 

@@ -1,6 +1,7 @@
 import { Argument, Command, Help, InvalidArgumentError, Option, type OutputConfiguration } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { VERSION } from '../../formats/version.ts';
+import { withPlainWords } from '../base/foreign-text.ts';
 import { type FlagSpec, NotExpected } from '../cluster/plan/options/flag.ts';
 import type { CommandContext } from './context.ts';
 import type { CommandOptions } from './options/spec.ts';
@@ -27,7 +28,10 @@ export async function commandLine(
     .description('A whole decentralised storage network on one machine.')
     .version(VERSION, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
-    .configureOutput({ ...write, outputError: (text, write) => write(withShownUrls(text)) })
+    .configureOutput({
+      ...write,
+      outputError: (text, write) => write(withPlainWords(withShownUrls(text), words ?? [])),
+    })
     .showHelpAfterError('(--help lists all options)')
     .configureHelp({
       subcommandTerm: (command) => terms.get(command) ?? Help.prototype.subcommandTerm(command),

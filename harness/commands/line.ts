@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
-import { forTerminal } from '../base/foreign-text.ts';
+import { forTerminal, withPlainWords } from '../base/foreign-text.ts';
 import type { Terminal } from '../base/terminal/screen.ts';
 import { asTyped } from '../base/typed.ts';
 import { consoleStyle, paint } from '../report/console.ts';
@@ -80,8 +80,8 @@ function fail(
   const told: unknown = signal.aborted && !isLeft ? signal.reason : error;
   print(failureDocument(told));
   const begin = signal.aborted ? '' : `${paint(consoleStyle(stderr, env), 'red', 'error')}: `;
-  stderr.write(`${begin}${forTerminal(messageOf(told))}\n`);
+  stderr.write(`${begin}${withPlainWords(messageOf(told), words)}\n`);
   const hint = hintOf(told);
-  if (hint !== undefined) stderr.write(`${forTerminal(asTyped(hint))}\n`);
+  if (hint !== undefined) stderr.write(`${withPlainWords(asTyped(hint), words)}\n`);
   return signal.aborted ? undefined : exitCodeOf(told);
 }

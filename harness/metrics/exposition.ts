@@ -15,8 +15,9 @@ export interface Exposition {
   readonly samples: readonly Sample[];
 }
 
-const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
-const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
+/** A value may hold any character but a break. */
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/s;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/gs;
 const KINDS = ['counter', 'gauge', 'histogram', 'summary', 'untyped'] as const;
 
 /** @throws SyntaxError naming the line */
@@ -25,7 +26,7 @@ export function parseExposition(text: string): Exposition {
   const families = new Map<string, MetricFamily>();
   const samples: Sample[] = [];
   for (const [i, line] of text.split('\n').entries()) {
-    const comment = /^# (HELP|TYPE) (\S+) ?(.*)$/.exec(line);
+    const comment = /^# (HELP|TYPE) (\S+) ?(.*)$/s.exec(line);
     if (comment !== null) {
       const [, word, name, rest] = comment as unknown as [string, string, string, string];
       if (word === 'HELP') helps.set(name, unescaped(rest));
@@ -64,5 +65,5 @@ function labelsOf(text: string): Record<string, string> {
 }
 
 function unescaped(text: string): string {
-  return text.replaceAll(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character));
+  return text.replaceAll(/\\(.)/gs, (_, character: string) => (character === 'n' ? '\n' : character));
 }

@@ -84,7 +84,7 @@ export class StepDisplay {
     const began = time === undefined ? '' : clock(time.at);
     const stepClock = time?.clock ?? MACHINE_CLOCK;
     const startedMs = stepClock.monotonic();
-    this.#state = { name, began, detail: '', part: undefined, clock: stepClock, startedMs };
+    this.#state = { name: inLine(name), began, detail: '', part: undefined, clock: stepClock, startedMs };
     const { live } = this.#style;
     if (live) this.#draw();
     const show = () => (live ? this.#draw() : this.#tell());
@@ -187,7 +187,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
     ...failedLines(run, style),
     // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
-    `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
+    `  ${'again'.padEnd(NAME_WIDTH)} ${inLine(run.command, Number.POSITIVE_INFINITY)}`,
     ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
     ...(run.problems ?? []).map(
       (text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${inLine(text, LONG_LINE_MAX)}`,
@@ -231,7 +231,7 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
-    const where = 'report' in run ? run.report : run.error.split('\n')[0];
+    const where = 'report' in run ? run.report : inLine(run.error.split('\n')[0] ?? '');
     return `  seed ${run.seed} ${paint(style, colour, verdict)}   ${where}`;
   });
   const failed = failedSeeds.length === 0 ? '' : `, failed with seed ${failedSeeds.join(', ')}`;
@@ -241,7 +241,7 @@ export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, sty
     '',
     `  ${runs.length - failedSeeds.length} of ${runs.length} runs passed${failed}`,
     ...Object.entries(failures).map(
-      ([name, count]) => `  ${paint(style, 'red', '✖')} ${name}: ${count} of ${runs.length} runs`,
+      ([name, count]) => `  ${paint(style, 'red', '✖')} ${inLine(name)}: ${count} of ${runs.length} runs`,
     ),
     '',
   ].join('\n');
@@ -253,7 +253,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const { clusterStartedAt } = scenario;
   const lines = [
     '',
-    `  ${paint(style, 'bold', scenario.name)} ${verdict}   ${assertionsText(scenario)} ${scenario.result === 'error' ? 'after' : 'in'} ${formatMs(scenario.durationMs)}`,
+    `  ${paint(style, 'bold', inLine(scenario.name))} ${verdict}   ${assertionsText(scenario)} ${scenario.result === 'error' ? 'after' : 'in'} ${formatMs(scenario.durationMs)}`,
     '',
   ];
   if (scenario.skipReason !== undefined) lines.push(`  ${inLine(scenario.skipReason)}`, '');

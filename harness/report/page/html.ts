@@ -1,4 +1,5 @@
 /** Text stays text, whatever a node said. */
+import { seenIn } from '../../base/foreign-text.ts';
 
 export class Html {
   readonly markup: string;
@@ -29,13 +30,17 @@ function markupOf(part: Part): string {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.markup;
   if (typeof part === 'object') return part.map(markupOf).join('');
-  return String(part).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string);
+  return seenIn(String(part)).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
 /** Nothing in it can end its script element. */
 export function embeddedJson(id: string, value: unknown): Html {
-  const json = JSON.stringify(value).replaceAll('<', '\\u003c');
+  const json = JSON.stringify(value, seenValue).replaceAll('<', '\\u003c');
   return new Html(`<script type="application/json" id="${id}">${json}</script>`);
+}
+
+function seenValue(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? seenIn(value) : value;
 }
 
 export interface Column {

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
-import { forTerminal, inLine, inLines, inMarkdown } from '../../../../harness/base/foreign-text.ts';
+import {
+  forTerminal,
+  inLine,
+  inLines,
+  inMarkdown,
+  withPlainWords,
+} from '../../../../harness/base/foreign-text.ts';
+import { runLine } from '../../../../harness/commands/line.ts';
 import { consoleStyle, paint } from '../../../../harness/report/console.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
 /** It colours, moves, renames, breaks lines, turns the direction. */
 const HOSTILE: readonly (readonly [what: string, text: string, shown: string])[] = [
@@ -68,4 +76,32 @@ test.each([
   ['23.54 GiB', '23.54 GiB'],
 ])('%j is text in Markdown', (text, shown) => {
   expect(inMarkdown(text)).toBe(shown);
+});
+
+test('a word that was typed is one line of plain text wherever an error tells it', () => {
+  const words = ['run', 'up\u001b[31m\nload', '--name=one\n  passed', 'plain'];
+  const told = "no scenario 'up\u001b[31m\nload'\n--name: got 'one\n  passed'\nplain \u001b[31mred";
+  expect(withPlainWords(told, words)).toBe(
+    "no scenario 'up\\u001b[31m load'\n--name: got 'one passed'\nplain \\u001b[31mred",
+  );
+});
+
+test.each([
+  ['run', 'up\u001b[31m\nload'],
+  ['\u001b[31mno\nsuch'],
+  ['up', '--no\u001b[31m\nsuch'],
+  ['up', '-n', '\u001b[31mfour\n2'],
+])('a command line that is not understood is told in plain text: %j', async (...words) => {
+  const told: string[] = [];
+  const stream = { write: (text: string | Uint8Array) => told.push(String(text)) };
+  await runLine(words, {
+    stateDir: () => temporaryFolder('svcnet-typed'),
+    stdout: stream,
+    stderr: stream,
+    env: {},
+    signal: new AbortController().signal,
+  });
+  expect(told.join('')).toContain('\\u001b[31m');
+  expect(told.join('')).not.toContain('\u001b');
+  expect(told.join('')).not.toMatch(/^(?:load|such|2)/m);
 });

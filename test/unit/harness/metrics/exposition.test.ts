@@ -39,3 +39,9 @@ test('a page that is not an exposition is refused with its line number', () => {
   );
   expect(() => parseExposition('svc_a one')).toThrow(SyntaxError);
 });
+
+test('the value of a label may hold what other readers take for a line end', () => {
+  const labels = { step: 'a\u2028b\u2029c\u0085d\re' };
+  const { samples } = parseExposition(`x{step="${labels.step}"} 1\n`);
+  expect(samples).toEqual([{ name: 'x', labels, value: 1 }]);
+});

@@ -57,6 +57,14 @@ describe('markup', () => {
     );
   });
 
+  test('texts hold nothing that an editor or a reader would obey', () => {
+    const label = 'a\u001b[31mb\u0000\u0007\u202ec\u2028d\n\te';
+    const shown = String.raw`a\u001b[31mb\u0000\u0007\u202ec\u2028d` + '\n\te';
+    expect(html`${label}`.markup).toBe(shown);
+    const { markup } = embeddedJson('data', { label });
+    expect(JSON.parse(markup.replace(/^[^>]*>|<\/script>$/g, ''))).toEqual({ label: shown });
+  });
+
   test('JSON in a script cannot end it, and stays the same JSON', () => {
     const value = { text: '</script><!--' };
     const { markup } = embeddedJson('data', value);

@@ -341,6 +341,17 @@ test('without a terminal a step is one plain line without colour', () => {
   expect(written[0]).not.toContain('\u001b');
 });
 
+test.each([true, false])('the name of a step is one line of plain text (live: %s)', (live) => {
+  const written: string[] = [];
+  const display = new StepDisplay({ width: 100, colour: false, live }, (text) => written.push(text));
+  display.start('A\nfake line\u001b[31m');
+  display.end(true);
+  for (const text of written) {
+    expect(text).toContain('A fake line\\u001b[31m');
+    expect(text.trimEnd()).not.toContain('\n');
+  }
+});
+
 test('without a terminal a long step reports its progress and speed every five seconds', async () => {
   const clock = manualMachine();
   const written: string[] = [];

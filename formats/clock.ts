@@ -53,7 +53,44 @@ export class TimeoutError extends Error {
   }
 }
 
+/** A process that is stopped, or a machine that sleeps, wakes with a timer that is this late. */
+const LATE_MS = 1000;
+/** Of a deadline; what passes while the process is stopped counts as nothing. */
+const SLICES = 12;
+/** Shorter deadlines have none. */
+const SLICED_MS = 5000;
+/** A machine that is always late still ends a wait. */
+const STOPS_MAX = 3;
+
+/** In slices, so that only time in which the process ran counts: after a stop its work is done before it is late. */
+export function runningTimer(
+  { monotonic, timer }: Pick<TimeSource, 'monotonic' | 'timer'>,
+  ms: number,
+  wake: () => void,
+): Disposable {
+  const slice = ms < SLICED_MS ? ms : ms / SLICES;
+  let left = ms;
+  let stops = 0;
+  let sliced: Disposable;
+  const next = () => {
+    const startedAt = monotonic();
+    const length = Math.min(slice, left);
+    sliced = timer(length, () => {
+      const passed = monotonic() - startedAt;
+      const isStop = passed > length + LATE_MS && slice < ms && stops < STOPS_MAX;
+      if (isStop) stops++;
+      else left -= Math.max(passed, length);
+      if (left > 0) next();
+      else wake();
+    });
+  };
+  next();
+  return { [Symbol.dispose]: () => sliced[Symbol.dispose]() };
+}
+
 export interface SystemClockOptions {
+  /** Its deadlines do not count the time in which the process is stopped. */
+  readonly countsRunning?: boolean;
   /** Its timers keep the process alive: not those of nodes in another program's process. */
   readonly keepsProcess?: boolean;
 }
@@ -96,8 +133,8 @@ export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
 }
 
 /** Its timers hold 24 days; a longer wait ends then. */
-export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
-  return clockOn({
+export function systemClock({ keepsProcess = true, countsRunning = false }: SystemClockOptions = {}): Clock {
+  const source: TimeSource = {
     now: () => wallTime(),
     monotonic: () => monotonicTime(),
     turn: () => new Promise((resolve) => setImmediate(resolve)),
@@ -106,7 +143,17 @@ export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): C
       const timer = setTimeout(wake, Math.min(ms, TIMER_MAX_MS));
       return keepsProcess && !inBackground ? timer : timer.unref();
     },
-  });
+  };
+  const clock = clockOn(source);
+  if (!countsRunning) return clock;
+  const { monotonic, timer } = source;
+  return {
+    ...clock,
+    deadline: (ms, parent, inBackground) =>
+      new TimerDeadline(ms, parent, (limit, wake) =>
+        runningTimer({ monotonic, timer: (each, then) => timer(each, then, inBackground) }, limit, wake),
+      ),
+  };
 }
 
 class TimerDeadline implements Deadline {

@@ -4,4 +4,4 @@
  */
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 
-export const MACHINE_CLOCK: Clock = systemClock();
+export const MACHINE_CLOCK: Clock = systemClock({ countsRunning: true });

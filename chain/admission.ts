@@ -1,7 +1,7 @@
 /** Who may use the JSON-RPC and control endpoints: `docs/reference/access.md`. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { createHostCheck } from '../node/api/admission/hosts.ts';
+import { type Addressed, createHostCheck, hasTwoHosts, hostOf } from '../node/api/admission/hosts.ts';
 
 export interface AdmissionOptions {
   /** Opens the control endpoint and Anvil's own methods. */
@@ -13,11 +13,11 @@ export interface AdmissionOptions {
 }
 
 export interface Refusal {
-  readonly status: 401 | 403;
+  readonly status: 400 | 401 | 403;
   readonly message: string;
 }
 
-export type Asking = Pick<IncomingMessage, 'headers'>;
+export type Asking = Pick<IncomingMessage, 'headers'> & Addressed;
 
 export interface Admission {
   controlRefusal(request: Asking): Refusal | undefined;
@@ -31,6 +31,7 @@ const HOST_REFUSED: Refusal = {
   status: 403,
   message: 'host name not allowed: use an address or localhost, or name it in allowedHosts of the cluster',
 };
+const HOST_TWICE: Refusal = { status: 400, message: 'more than one Host header' };
 const ORIGIN_REFUSED: Refusal = {
   status: 403,
   message: 'origin not allowed: name it with --cors, or in cors of the cluster',
@@ -55,6 +56,11 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
     return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
   }
 
+  function hostRefusal(request: Asking): Refusal | undefined {
+    if (hasTwoHosts(request)) return HOST_TWICE;
+    return isHostAllowed(hostOf(request)) ? undefined : HOST_REFUSED;
+  }
+
   function accepts(origin: string, host = ''): boolean {
     const asked = origin.toLowerCase();
     return pages.has('*') || pages.has(asked) || asked === `http://${host.toLowerCase()}`;
@@ -62,23 +68,26 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
 
   return {
     controlRefusal(request) {
-      const { host, origin } = request.headers;
-      if (!isHostAllowed(host)) return HOST_REFUSED;
+      const { origin } = request.headers;
+      const wrongHost = hostRefusal(request);
+      if (wrongHost !== undefined) return wrongHost;
       if (origin !== undefined || isForeignRead(request)) return PAGE_REFUSED;
       const token = given(request);
       if (token === 'right') return undefined;
       return token === 'wrong' ? TOKEN_WRONG : TOKEN_REQUIRED;
     },
     rpcRefusal(request) {
-      const { host, origin } = request.headers;
-      if (!isHostAllowed(host)) return HOST_REFUSED;
-      const isForeign = origin === undefined ? isForeignRead(request) : !accepts(origin, host);
+      const { origin } = request.headers;
+      const wrongHost = hostRefusal(request);
+      if (wrongHost !== undefined) return wrongHost;
+      const isForeign = origin === undefined ? isForeignRead(request) : !accepts(origin, hostOf(request));
       if (isForeign) return ORIGIN_REFUSED;
       return given(request) === 'wrong' ? TOKEN_WRONG : undefined;
     },
     hasToken: (request) => given(request) === 'right',
-    pageHeaders({ headers: { origin, host } }) {
-      if (origin === undefined || !accepts(origin, host)) return {};
+    pageHeaders(request) {
+      const { origin } = request.headers;
+      if (origin === undefined || !accepts(origin, hostOf(request))) return {};
       return {
         'access-control-allow-origin': origin,
         'access-control-allow-methods': 'POST, OPTIONS',

@@ -91,11 +91,11 @@ export async function startGate(
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { method, headers, url: path = '/' } = incoming;
+    const { method, headers, rawHeaders, url: path = '/' } = incoming;
     const pageHeaders = admission.pageHeaders(incoming);
     const answer = answerTo(outgoing, pageHeaders);
     if (method === 'POST' || admission.rpcRefusal(incoming) !== undefined) {
-      await take({ headers, path, body: () => read(incoming) }, answer);
+      await take({ headers, rawHeaders, url: path, path, body: () => read(incoming) }, answer);
       incoming.resume();
     } else if (method === 'OPTIONS') {
       outgoing.writeHead(204, pageHeaders).end();

@@ -35,6 +35,7 @@ export const ERRORS = {
   BODY_IDLE: [408, STANDARD],
   INTERNAL: [500, STANDARD],
   UPGRADE_FAILED: [400, 'upgrade failed'],
+  HOST_TWICE: [400, 'more than one Host header'],
   HOST_REFUSED: [
     403,
     'host name not allowed: use an address or localhost, or name it in the option allowed-hosts',

@@ -7,6 +7,7 @@ import { heapLimit } from '../env/heap.ts';
 import { SharedRoom } from '../env/turns/shared-room.ts';
 import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
+import { hostOf } from './admission/hosts.ts';
 import { matcherOf } from './by-host.ts';
 import { Reads } from './content/reads.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -169,7 +170,7 @@ function createListener(deps: ListenerDeps): Listener {
     observeRequest(exchange, deps);
     prepare(exchange, deps);
     const target = targetOf(request.url ?? '/');
-    const match = matchOf(target, request.headers.host);
+    const match = matchOf(target, hostOf(request));
     const row = match?.routes.byMethod.get(method);
     const failed = (error: unknown) => errorAnswer(error, deps, exchange);
     const refusal = deps.admission.refusal(request, row);
@@ -198,7 +199,8 @@ function createListener(deps: ListenerDeps): Listener {
 }
 
 function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void {
-  const { origin, host } = request.headers;
+  const { origin } = request.headers;
+  const host = hostOf(request);
   const allowed = deps.admission.isHostAllowed(host);
   const headers = {
     date: httpDate(deps.services.clock.now()),

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Cors } from '../cors.ts';
 import { ApiError } from '../errors.ts';
 import { effectOf, type Port, type Route } from '../route/route.ts';
-import { createHostCheck } from './hosts.ts';
+import { createHostCheck, hasTwoHosts, hostOf } from './hosts.ts';
 
 export interface AdmissionOptions {
   /** `*` for any. */
@@ -36,8 +36,9 @@ export function createAdmission(
   return {
     isHostAllowed,
     refusal(request, row) {
+      if (hasTwoHosts(request)) return refused('HOST_TWICE');
       // 403: on 421 clients would try another connection.
-      if (!isHostAllowed(request.headers.host)) return refused('HOST_REFUSED');
+      if (!isHostAllowed(hostOf(request))) return refused('HOST_REFUSED');
       return tokenRefusal(request, row) ?? originRefusal(request, row);
     },
   };
@@ -72,9 +73,10 @@ function refused(code: ApiError['code'], headers: Refusal['headers'] = {}): Refu
  * Whether the request's page may not use this API. Browsers send an `Origin` with all but plain reads; for those, such as of
  * a picture, newer browsers say how the page's site relates to ours.
  */
-function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
-  const { origin, host } = headers;
-  if (origin !== undefined) return !cors.accepts(origin, host);
+function isForeign(request: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
+  const { headers } = request;
+  const { origin } = headers;
+  if (origin !== undefined) return !cors.accepts(origin, hostOf(request));
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';
 }

@@ -6,6 +6,24 @@
 /** No name ends in a number or has brackets. */
 const ADDRESS = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})$/;
 
+/** A request as Node.js read it, or as one of this process is. */
+export interface Addressed {
+  readonly headers: { readonly host?: string | undefined };
+  /** Request target. */
+  readonly url?: string | undefined;
+  readonly rawHeaders?: readonly string[];
+}
+
+/** The authority of a target in absolute form replaces the header: RFC 9112, 3.2.2. */
+export function hostOf({ headers, url = '' }: Addressed): string | undefined {
+  return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
+}
+
+/** Node.js takes the first; RFC 9112, 3.2 has it refused with 400. */
+export function hasTwoHosts({ rawHeaders = [] }: Pick<Addressed, 'rawHeaders'>): boolean {
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length > 1;
+}
+
 export type HostCheck = (host: string | undefined) => boolean;
 
 /** @param allowed besides addresses and `localhost`; `*` for any */

@@ -98,6 +98,7 @@ export function knobs(): Knobs {
 }
 
 interface Injected {
+  readonly handle: Listener['handle'];
   inject(request: InjectOptions): Promise<Response>;
   get(url: string, headers?: Headers): Promise<Response>;
   head: Injected['get'];
@@ -171,6 +172,7 @@ function injected({ handle }: Listener, listed: ListedStatuses): Injected {
     (url: string, payload?: Payload, headers: Headers = {}) =>
       ask({ method, url, headers, ...(payload === undefined ? {} : { payload }) });
   return {
+    handle,
     inject: ask,
     get: bare('GET'),
     head: bare('HEAD'),

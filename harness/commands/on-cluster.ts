@@ -1,5 +1,14 @@
+import { HarnessError } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { whyEnding } from '../cluster/state/turn.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
+
+const OWN_REASONS: ReadonlySet<string> = new Set(['INTERRUPTED', 'USAGE', 'CLUSTER_GONE']);
+
+/** A cluster that is removed meanwhile may be why. */
+function isOther(error: unknown): boolean {
+  return !(error instanceof HarnessError && OWN_REASONS.has(error.code));
+}
 
 /** The named or only one. @throws HarnessError `CLUSTER_NOT_FOUND` */
 export async function onCluster<T>(
@@ -10,6 +19,8 @@ export async function onCluster<T>(
   const cluster = await Cluster.attach(name, { stateDir });
   try {
     return await work(cluster);
+  } catch (error) {
+    throw (isOther(error) ? whyEnding(stateDir, cluster.name) : undefined) ?? error;
   } finally {
     await cluster.detach();
   }

@@ -5,6 +5,7 @@ import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';
 import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
+import { noteTurn } from '../state/turn.ts';
 import { partsOf } from './drivers.ts';
 
 /** Clusters of this process. When it ends without stopping them, they are removed synchronously: nothing else runs then. */
@@ -28,8 +29,11 @@ export async function tearDown(stateDir: string, record: ClusterRecord, driver: 
     removeCluster(stateDir, record);
     return { stopped: [], forced: [] };
   }
+  const { path } = clusterFolder(stateDir, record.name);
+  // Commands that fail meanwhile say why.
+  using _ending = noteTurn(path, 'ending');
   // They write into the folder too.
-  await endDashboards(clusterFolder(stateDir, record.name).path);
+  await endDashboards(path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);
   return nodesOf(record, disposed);

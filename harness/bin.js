@@ -7,7 +7,15 @@ const NEEDED = '24.9';
 const version = process.versions.node;
 const [major = 0, minor = 0] = version.split('.').map(Number);
 const [neededMajor = 0, neededMinor = 0] = NEEDED.split('.').map(Number);
-if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
+const { bun, deno } = process.versions;
+const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`;
+if (other !== undefined) {
+  process.stderr.write(`svcnet needs Node.js ${NEEDED} or newer, this is ${other} (${process.execPath})\n`);
+  process.exitCode = 2;
+} else if (typeof WebAssembly === 'undefined') {
+  process.stderr.write('svcnet needs WebAssembly: run Node.js without --jitless (NODE_OPTIONS)\n');
+  process.exitCode = 2;
+} else if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
   const cli = await import('./cli.ts').catch((error) => {
     if (error.code !== 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING') throw error;
     process.stderr.write(

@@ -41,7 +41,7 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   } catch (cause) {
     throw new LocalChainError(
       'ANVIL_MISSING',
-      `Anvil's binary for ${platform} ${arch} is not installed (package ${name}): install without omitting optional dependencies`,
+      `Anvil's binary for ${platform} ${arch} is not installed (package ${name}): install without omitting optional dependencies, or start the cluster with chain: { engine: in-process }`,
       { cause },
     );
   }

@@ -62,6 +62,7 @@ export async function checkPortsFree(
   host: string = LOOPBACK,
   hint = 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
 ): Promise<void> {
+  expectLoopback();
   const any = await hold(0, host);
   if (any !== undefined) await release(any);
   for (const { port, by } of wanted) {
@@ -76,6 +77,15 @@ export async function checkPortsFree(
     }
     await release(server);
   }
+}
+
+/** A network namespace is made without. @throws HarnessError `PROCESS_FAILED` */
+export function expectLoopback(interfaces = networkInterfaces()): void {
+  const isUp = Object.values(interfaces).some((addresses) => addresses?.some(({ internal }) => internal));
+  if (isUp) return;
+  throw new HarnessError('PROCESS_FAILED', 'the loopback interface of this machine is down, expected it up', {
+    hint: 'Set it up with: ip link set lo up',
+  });
 }
 
 async function holdAny(host: string, keeper: string | undefined): Promise<Server> {

@@ -22,6 +22,32 @@ test.each(['20.20.2', '24.8.0'])('a clone on Node.js %s says what it needs and w
   });
 });
 
+test.each([
+  [
+    "process.versions.bun = '1.2.3';",
+    `svcnet needs Node.js 24.9 or newer, this is Bun 1.2.3 (${process.execPath})\n`,
+  ],
+  [
+    "process.versions.deno = '2.1.0';",
+    `svcnet needs Node.js 24.9 or newer, this is Deno 2.1.0 (${process.execPath})\n`,
+  ],
+  [
+    'delete globalThis.WebAssembly;',
+    'svcnet needs WebAssembly: run Node.js without --jitless (NODE_OPTIONS)\n',
+  ],
+])('another runtime is refused by name (%s)', (pretend, said) => {
+  const writable = "Object.defineProperty(process, 'versions', { value: { ...process.versions } });";
+  const args = [
+    '--input-type=module',
+    '-e',
+    `${writable} ${pretend} await import('${BIN}');`,
+    'program',
+    '--version',
+  ];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect({ status, stdout, stderr }).toEqual({ status: 2, stdout: '', stderr: said });
+});
+
 test("a mask that takes the owner's rights does not count", () => {
   const home = mkdtempSync(join(tmpdir(), 'svcnet-bin-'));
   try {

@@ -392,7 +392,7 @@ describe('the document', () => {
       ),
     );
     // Answered where no operation is known.
-    const rowless = ['MALFORMED_URL'];
+    const rowless = ['MALFORMED_URL', 'HOST_TWICE'];
     expect(Object.keys(ERRORS).filter((code) => !answered.has(code as never))).toEqual(rowless);
   });
 });

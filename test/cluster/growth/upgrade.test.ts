@@ -261,10 +261,8 @@ test('a node whose files cannot be written goes on as it was', async () => {
   const files = { ...own, stored: [], keys: { ...own.keys, pss: { path: 'store' } } };
   const { api, pid } = net.node(1);
   await expect(net.upgrade(1, { flavour: files })).rejects.toMatchObject({
-    code: 'CANNOT_WRITE',
-    message: expect.stringMatching(
-      /node-1\/store: a folder is where a file should be.*node-1 is as it was/,
-    ) as unknown,
+    code: 'STATE_INVALID',
+    message: expect.stringMatching(/node-1\/store is not a regular file.*node-1 is as it was/) as unknown,
   });
   expect(net.node(1)).toMatchObject({ flavour: 'svc', running: true, api });
   expect(net.node(1).pid).not.toBe(pid);

@@ -89,8 +89,8 @@ export const VALUES = {
 } as const satisfies Readonly<Record<string, Row>>;
 
 const NAMES = Object.keys(VALUES);
-/** A single word in braces; other braces are text, as in JSON and TOML. */
-const PLACEHOLDER = /\{([a-z][\w-]*)\}/gi;
+/** A single word in braces; other braces are text, as in JSON and TOML, and so is a variable of a shell: `${HOME}`. */
+const PLACEHOLDER = /(?<!\$(?=\{[A-Z][A-Z\d_]*\}))\{([A-Za-z][\w-]*)\}/g;
 
 /** @returns what was expected; undefined: every value in braces is known */
 export function unknownValue(text: string): string | undefined {
@@ -103,7 +103,7 @@ export function unknownValue(text: string): string | undefined {
 /** `{port}` stands for several. */
 function meant(unknown: string): string {
   const whole = NAMES.filter((name) => name.split('-').includes(unknown.toLowerCase()));
-  return whole.length === 0 ? suggestion(unknown, NAMES) : `, did you mean ${whole.join(' or ')}?`;
+  return whole.length === 0 ? suggestion(unknown, NAMES) : `, did you mean ${whole.map((name) => `'${name}'`).join(' or ')}?`;
 }
 
 /** A lone value keeps its type. */

@@ -213,7 +213,12 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
   [
     'the name of several values',
     `name: x\nprogram: ./x\n${KEYS}\nargs: ['--port={port}']`,
-    'known values in braces; {port} is none, did you mean api-port or p2p-port or debug-port?',
+    "known values in braces; {port} is none, did you mean 'api-port' or 'p2p-port' or 'debug-port'?",
+  ],
+  [
+    'a value with the sign of a variable',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: ['\${port}']`,
+    '{port} is none',
   ],
   ...['API-PORT', 'apiPort', 'api_port'].map(
     (name) =>
@@ -253,7 +258,10 @@ test.each([
   ['a byte order mark', `\uFEFFname: x\nprogram: ./x\n${KEYS}`],
   ['line ends of Windows', `name: x\r\nprogram: ./x\r\n${KEYS}\r\n`],
   ['JSON', '{"name":"x","program":"./x","keys":{"libp2p":{"type":"p256"}}}'],
-  ['braces that are text', `name: x\nprogram: ./x\n${KEYS}\nargs: ['{"a":{"b":[1]}}', '{}', '{{.Name}}']`],
+  [
+    'braces that are text',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: ['{"a":{"b":[1]}}', '{}', '{{.Name}}', '\${HOME}/x']`,
+  ],
 ])('a flavour file with %s is read', async (_what, text) => {
   await expect(readFlavour(written(text))).resolves.toMatchObject({ name: 'x' });
 });

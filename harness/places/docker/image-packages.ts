@@ -59,20 +59,24 @@ export function isLeftOut(path: string): boolean {
 function prune(root: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile;
   const needed = neededPackages(lock);
-  for (const path of Object.keys(lock.packages)) {
-    if (path === '' || needed.has(path)) continue;
-    rmSync(join(root, path), { recursive: true, force: true });
-    removeEmpty(join(root, dirname(path)));
-  }
   const modules = join(root, 'node_modules');
+  const remove = (path: string) => {
+    rmSync(path, { recursive: true, force: true });
+    removeEmpty(dirname(path), modules);
+  };
+  for (const path of Object.keys(lock.packages)) {
+    if (path !== '' && !needed.has(path)) remove(join(root, path));
+  }
   for (const path of readdirSync(modules, { recursive: true, encoding: 'utf8' })) {
-    if (isLeftOut(path)) rmSync(join(modules, path), { recursive: true, force: true });
+    if (isLeftOut(path)) remove(join(modules, path));
   }
 }
 
-/** An empty scope would make another layer than a build that never had it. */
-function removeEmpty(folder: string): void {
-  if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
+/** An empty folder would make another layer than a build that is not sent it. */
+function removeEmpty(folder: string, root: string): void {
+  if (folder === root || !existsSync(folder) || readdirSync(folder).length > 0) return;
+  rmdirSync(folder);
+  removeEmpty(dirname(folder), root);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) prune(process.argv[2] ?? '.');

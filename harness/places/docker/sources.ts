@@ -79,8 +79,9 @@ function packagesOf(root: string): string[] {
   const needed = neededPackages(
     JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile,
   );
+  const outer = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf(`/${PACKAGES}/`)));
   // Those inside others come with them.
-  return [...needed].filter((path) => !needed.has(path.slice(0, path.lastIndexOf(`/${PACKAGES}/`))));
+  return [...needed].filter((path) => !needed.has(outer(path)));
 }
 
 /** @param isLeftOut called with paths below `node_modules` */

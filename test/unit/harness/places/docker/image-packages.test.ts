@@ -54,7 +54,7 @@ test('what a build by hand is not sent, the image does not need', () => {
   expect(missing).toEqual([]);
 });
 
-test('nothing is left of packages that are removed: the layer is that of a build that never had them', () => {
+test('nothing is left of packages and files that are removed: the layer is that of a build that never had them', () => {
   const root = temporaryFolder('svcnet-image-packages');
   const packages = {
     '': { dependencies: { a: '1' } },
@@ -69,6 +69,7 @@ test('nothing is left of packages that are removed: the layer is that of a build
   for (const path of [
     'a/index.js',
     'a/readme.md',
+    'a/types/of/index.d.ts',
     '@scope/of-development/index.js',
     '.bin/tool',
     '.package-lock.json',

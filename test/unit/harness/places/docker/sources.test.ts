@@ -19,9 +19,10 @@ function write(path: string, content = path): void {
 }
 
 const packages = {
-  '': { dependencies: { lmdb: '1', '@scope/kept': '1', '@types/node': '1', absent: '1' } },
+  '': { dependencies: { lmdb: '1', lmdbx: '1', '@scope/kept': '1', '@types/node': '1', absent: '1' } },
   'node_modules/lmdb': { dependencies: { inner: '1' } },
   'node_modules/lmdb/node_modules/inner': {},
+  'node_modules/lmdbx': {},
   'node_modules/@scope/kept': {},
   'node_modules/@types/node': {},
   'node_modules/vitest': { dev: true },
@@ -32,7 +33,7 @@ write('package-lock.json', JSON.stringify({ packages }));
 for (const path of ['node/Dockerfile', 'node/main.ts', 'chain/main.ts', 'harness/cli.ts', 'scenarios/a.ts'])
   write(path);
 for (const path of ['README.md', 'test/a.test.ts', '.git/HEAD']) write(path);
-for (const name of ['lmdb', 'lmdb/node_modules/inner', '@scope/kept', '@types/node', 'vitest'])
+for (const name of ['lmdb', 'lmdb/node_modules/inner', 'lmdbx', '@scope/kept', '@types/node', 'vitest'])
   write(`node_modules/${name}/index.js`);
 for (const path of ['index.d.ts', 'test/index.js', 'prebuilds/win32-x64/lmdb.node'])
   write(`node_modules/lmdb/${path}`);
@@ -88,6 +89,7 @@ test('a build that copies packages is also sent what the image keeps of them, ea
       'node_modules/@scope/kept/index.js',
       'node_modules/lmdb/index.js',
       'node_modules/lmdb/node_modules/inner/index.js',
+      'node_modules/lmdbx/index.js',
     ].toSorted(),
   );
 });

@@ -38,7 +38,7 @@ export interface Place {
 interface Turns {
   readonly lock: Lock;
   /** Not sent yet. */
-  next: { readonly others: Peer[]; sent: Promise<void> } | undefined;
+  next: { readonly others: Set<Peer>; sent: Promise<void> } | undefined;
 }
 
 export class Introductions {
@@ -137,14 +137,14 @@ export class Introductions {
     const turns = this.#turns.get(peer) ?? { lock: new Lock(), next: undefined };
     this.#turns.set(peer, turns);
     if (turns.next !== undefined) {
-      turns.next.others.push(...others);
+      for (const other of others) turns.next.others.add(other);
       return turns.next.sent;
     }
-    const news = { others: [...others], sent: Promise.resolve() };
+    const news = { others: new Set(others), sent: Promise.resolve() };
     turns.next = news;
     news.sent = turns.lock.run(() => {
       turns.next = undefined;
-      return this.#send(peer, news.others);
+      return this.#send(peer, [...news.others]);
     });
     return news.sent;
   }

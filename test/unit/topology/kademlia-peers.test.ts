@@ -115,6 +115,26 @@ test('while a peer is told of another, it is told of all that come then in one m
   ]);
 });
 
+test('a peer that waits to be told of another when all neighbours are told again hears of it once', async () => {
+  const { kademlia, clock, net, connect, announced } = table();
+  await kademlia.start();
+  connect(id('80'));
+  await clock.advance(899_000);
+  const underWay = Promise.withResolvers<void>();
+  net.announce = (to) => (to === id('80') ? underWay.promise : undefined);
+  for (const other of ['40', '20']) {
+    connect(id(other));
+    await clock.settle();
+  }
+  await clock.advance(2000);
+  underWay.resolve();
+  await clock.settle();
+  expect(announced.filter(({ to }) => to === id('80'))).toEqual([
+    { to: id('80'), about: [id('40')] },
+    { to: id('80'), about: [id('20'), id('40')] },
+  ]);
+});
+
 test('a light peer hears of others, is not announced, and is not in the table', async () => {
   const { kademlia, clock, connect, announced } = table();
   await kademlia.start();

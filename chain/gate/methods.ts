@@ -88,13 +88,15 @@ const COMPUTING: ReadonlySet<string> = new Set([
 ]);
 /** As in go-ethereum; per request, simulated calls included. */
 const CALLS_MAX = 1000;
-/** Each may answer with all events, or with a whole block: without a limit, a small request has an answer of gigabytes. */
+/** Each may answer with all events: without a limit, a small request has an answer of gigabytes. */
 const LARGE: ReadonlySet<string> = new Set([
   'eth_getBlockReceipts',
   'eth_getFilterChanges',
   'eth_getFilterLogs',
   'eth_getLogs',
 ]);
+/** So may each block with its transactions, not their hashes. */
+const BLOCKS: ReadonlySet<string> = new Set(['eth_getBlockByHash', 'eth_getBlockByNumber']);
 const LARGE_MAX = 16;
 
 export const INVALID_REQUEST = -32_600;
@@ -138,10 +140,14 @@ function isAbove(value: unknown, max: bigint): boolean {
 export function whyTooMany(calls: readonly Call[]): string | undefined {
   const count = calls.reduce((sum, call) => sum + Math.max(1, simulated(call)), 0);
   if (count > CALLS_MAX) return `a request of ${count} calls, expected at most ${CALLS_MAX}`;
-  const large = calls.filter(({ method }) => LARGE.has(method));
+  const large = calls.filter(isLarge);
   return large.length > LARGE_MAX
     ? `a request of ${large.length} calls of ${[...new Set(large.map(({ method }) => method))].join(', ')}, expected at most ${LARGE_MAX}`
     : undefined;
+}
+
+function isLarge({ method, params }: Call): boolean {
+  return LARGE.has(method) || (BLOCKS.has(method) && Array.isArray(params) && Boolean(params[1]));
 }
 
 function simulated({ method, params }: Call): number {

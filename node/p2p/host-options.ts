@@ -17,7 +17,7 @@ export interface PeerHostOptions extends DiallingOptions {
   readonly welcomeMessage: string;
   /** Multiaddresses of the only peers accepted, whichever side dials; absent or none: all. */
   readonly onlyPeers?: readonly string[];
-  /** Multiaddresses that the operator named: dialled in vain, they say nothing about other nodes. */
+  /** Multiaddresses that the operator named: a failed dial of one says nothing about other nodes. */
   readonly configured?: readonly string[];
   /** Contract, 20 bytes, that our record names. */
   readonly chequebook?: () => Uint8Array | undefined;

@@ -13,7 +13,7 @@ import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 /** Dialled per pass; connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
-/** So often without a lasting peer the operator is told: the first ones take seconds. */
+/** Between messages to the operator that no peer lasts; the first passes take seconds. */
 const TOLD_AFTER_PASSES = 6;
 
 export interface BootnodePassesDeps {

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
 /** Not code, and npm's own files; licences stay. */
 const ASIDE =
-  /(^|\/)(tests?|docs|examples?|benchmarks?|\.github|\.bin|\.package-lock\.json)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
+  /(^|\/)(tests?|docs|examples?|benchmarks?|\.github|\.bin|\.package-lock\.json)$|\.(d\.[cm]?ts|map)$|(?<!\/(LICEN[CS]E|licen[cs]e))\.md$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
 /** For other systems, or Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 

@@ -90,6 +90,8 @@ test.each([
   ['zod/src', true],
   ['zod/index.d.ts', true],
   ['pino/LICENSE', false],
+  ['esbuild/LICENSE.md', false],
+  ['esbuild/README.md', true],
   ['pino/lib/time.js', false],
   ['pino/test', true],
   ['pino/node_modules/.bin', true],

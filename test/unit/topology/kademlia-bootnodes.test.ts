@@ -75,7 +75,7 @@ test('a bootnode that ends each connection at once is dialled again after longer
   expect(dialled()).toEqual([bootnode]);
 });
 
-test('a node that no bootnode keeps says so, with what came of each', async () => {
+test('a node that no bootnode keeps says so every sixth time, with what came of each', async () => {
   const [full, down] = [bootnodeOf(id('80')), bootnodeOf(id('40'))];
   const told: unknown[] = [];
   const log: Logger = { ...silentLogger(), info: (...line: readonly unknown[]) => void told.push(line) };
@@ -85,14 +85,20 @@ test('a node that no bootnode keeps says so, with what came of each', async () =
     return id('80');
   };
   await kademlia.start();
-  for (let pass = 1; pass <= 6; pass++) {
-    await clock.settle();
-    expect(told).toEqual([]);
-    disconnect(id('80'));
-    await clock.advance(50 * 2 ** (pass - 1));
-  }
+  const passes = async (from: number) => {
+    const before = told.length;
+    for (let pass = from; pass < from + 6; pass++) {
+      await clock.settle();
+      expect(told).toHaveLength(before);
+      disconnect(id('80'));
+      await clock.advance(Math.min(50 * 2 ** (pass - 1), 20_000));
+    }
+  };
+  await passes(1);
   const bootnodes = { [full]: 'connected, then ended by it: its log may say why', [down]: 'nobody there' };
   expect(told).toEqual([[{ bootnodes }, 'no bootnode keeps a connection to this node']]);
+  await passes(7);
+  expect(told).toHaveLength(2);
 });
 
 test('a bootnode that is in the address book is dialled once at the start', async () => {

@@ -52,6 +52,26 @@ test('bootnodes that stay silent for a minute are dialled every 20 s', async () 
   expect(dialled()).toHaveLength(3);
 });
 
+test('a bootnode that refuses connections after a silence is dialled again after longer and longer pauses', async () => {
+  const bootnode = bootnodeOf(id('80'));
+  const { kademlia, clock, net, dialled } = table({ bootnodes: [bootnode] });
+  net.dial = () => {
+    throw new HostError('DIAL_FAILED', 'nobody there');
+  };
+  await kademlia.start();
+  await clock.advance(20_000);
+  dialled();
+  net.dial = () => {
+    throw new HostError('HANDSHAKE_FAILED', 'refused');
+  };
+  await clock.advance(1000);
+  expect(dialled()).not.toEqual([]);
+  await clock.advance(20_000);
+  const passes = dialled().length;
+  expect(passes).toBeGreaterThan(3);
+  expect(passes).toBeLessThan(10);
+});
+
 test('a bootnode that ends each connection at once is dialled again after longer and longer pauses', async () => {
   const bootnode = bootnodeOf(id('80'));
   const { kademlia, clock, net, dialled, disconnect } = table({ bootnodes: [bootnode] });

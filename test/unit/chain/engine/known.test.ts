@@ -36,3 +36,14 @@ test('a question about the pending block is always computed: its time is that of
   const answer = (text: string) => known.answerTo(pending, () => Promise.resolve(text));
   expect([await answer('first'), await answer('second')]).toEqual(['first', 'second']);
 });
+
+test.each([
+  ['reads', 'eth_getBalance', '"0x1"'],
+  ['receipts', 'eth_getTransactionReceipt', '{}'],
+])('of more than a thousand %s the earlier ones are forgotten', async (_what, method, result) => {
+  const known = new KnownAnswers();
+  const asked = (params: readonly unknown[]) => ({ id: 1, method, params });
+  for (let i = 0; i <= 1000; i++)
+    await known.answerTo(asked([i]), () => Promise.resolve(`{"result":${result}}`));
+  expect([0, 999, 1000].map((i) => known.answerOf(asked([i])) !== undefined)).toEqual([false, false, true]);
+});

@@ -216,6 +216,11 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     "known values in braces; {port} is none, did you mean 'api-port' or 'p2p-port' or 'debug-port'?",
   ],
   [
+    'a part of a name in capitals',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: ['--port={PORT}']`,
+    "{PORT} is none, did you mean 'api-port' or",
+  ],
+  [
     'a value with the sign of a variable',
     `name: x\nprogram: ./x\n${KEYS}\nargs: ['\${port}']`,
     '{port} is none',

@@ -95,6 +95,14 @@ test('what surrounds a node that is not odd stays as it is', () => {
   expect(odd.clock).toBe(given.clock);
 });
 
+test.each(['late-timers', 'early-timers', 'late-turns'] as const)(
+  'a clock with %s alone is another',
+  (knob) => {
+    const { given, odd } = surrounded({ [knob]: 5 });
+    expect(odd.clock).not.toBe(given.clock);
+  },
+);
+
 test('timers fire late or early within their bounds, none before it was set', async () => {
   const { time, odd } = surrounded({ 'late-timers': 30, 'early-timers': 1 });
   const off: number[] = [];

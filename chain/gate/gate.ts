@@ -86,16 +86,16 @@ export async function startGate(
   async function take(request: Request, answer: Answer): Promise<void> {
     const refusal = admission.rpcRefusal(request);
     if (refusal !== undefined) return answer.error(refusal.status, REFUSED, refusal.message);
-    const passing = passingOf(request.path.slice(1), answer);
+    const passing = passingOf(request.url.slice(1), answer);
     await pass(passing, request, { withToken: admission.hasToken(request), onRewrite });
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { method, headers, rawHeaders, url: path = '/' } = incoming;
+    const { method, headers, rawHeaders, url = '/' } = incoming;
     const pageHeaders = admission.pageHeaders(incoming);
     const answer = answerTo(outgoing, pageHeaders);
     if (method === 'POST' || admission.rpcRefusal(incoming) !== undefined) {
-      await take({ headers, rawHeaders, url: path, path, body: () => read(incoming) }, answer);
+      await take({ headers, rawHeaders, url, body: () => read(incoming) }, answer);
       incoming.resume();
     } else if (method === 'OPTIONS') {
       outgoing.writeHead(204, pageHeaders).end();
@@ -143,7 +143,7 @@ export async function startGate(
 }
 
 interface Request extends Asking {
-  readonly path: string;
+  readonly url: string;
   body(): Promise<string | undefined>;
 }
 
@@ -173,7 +173,7 @@ function callers(take: (request: Request, answer: Answer) => Promise<void>) {
     cut() {
       for (const cut of cuts) cut();
     },
-    async ask({ host, pathname: path }: Place, text: string, left: AbortSignal): Promise<string> {
+    async ask({ host, pathname: url }: Place, text: string, left: AbortSignal): Promise<string> {
       left.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const leave = () => reject(left.reason as Error);
@@ -182,7 +182,7 @@ function callers(take: (request: Request, answer: Answer) => Promise<void>) {
       cuts.add(cut);
       const body = async () => (Buffer.byteLength(text) > BODY_SIZE_MAX ? undefined : text);
       const error: Answer['error'] = (_status, code, message) => resolve(errorText(code, message));
-      take({ headers: { host }, path, body }, { left, text: resolve, error, cut }).catch(cut);
+      take({ headers: { host }, url, body }, { left, text: resolve, error, cut }).catch(cut);
       try {
         return await promise;
       } finally {

@@ -103,7 +103,9 @@ export function unknownValue(text: string): string | undefined {
 /** `{port}` stands for several. */
 function meant(unknown: string): string {
   const whole = NAMES.filter((name) => name.split('-').includes(unknown.toLowerCase()));
-  return whole.length === 0 ? suggestion(unknown, NAMES) : `, did you mean ${whole.map((name) => `'${name}'`).join(' or ')}?`;
+  return whole.length === 0
+    ? suggestion(unknown, NAMES)
+    : `, did you mean ${whole.map((name) => `'${name}'`).join(' or ')}?`;
 }
 
 /** A lone value keeps its type. */

@@ -53,11 +53,11 @@ export interface Controlled {
 export type ServeControl = (dataDir: string, controlled: Controlled) => Promise<AsyncDisposable>;
 
 export function isTampered(dataDir: string): boolean {
-  return existsSync(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file'));
+  return existsSync(settingsFile(dataDir));
 }
 
 export function writeTampered(dataDir: string, tampered: TamperSettings): void {
-  writeJson(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file'), tampered);
+  writeJson(settingsFile(dataDir), tampered);
 }
 
 /** A program that knows nothing of this has no fault that lasts. */
@@ -67,7 +67,7 @@ export function removeTampered(dataDir: string): void {
 
 /** Undefined for an untampered node. */
 export function tamperedOf(dataDir: string): TamperSettings | undefined {
-  return readJson(ownPath(dataDir, TAMPERED_FILE.split('/'), 'file')) as TamperSettings | undefined;
+  return readJson(settingsFile(dataDir)) as TamperSettings | undefined;
 }
 
 /** A copy does not continue what is about one run. */
@@ -110,6 +110,10 @@ export function readControl(dataDir: string): ControlAddress | undefined {
 
 export function writeControl(dataDir: string, address: ControlAddress): void {
   writeJson(controlFile(dataDir), address);
+}
+
+function settingsFile(dataDir: string): string {
+  return ownPath(dataDir, TAMPERED_FILE.split('/'), 'file');
 }
 
 function faultFile(dataDir: string, key: string): string {

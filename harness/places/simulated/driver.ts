@@ -1,6 +1,5 @@
 /** Our nodes and the chain in virtual time in this process, without sockets: the same seed gives the same run. */
 import { enableCompileCache } from 'node:module';
-
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';

@@ -1,5 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createAdmission } from '../../../chain/admission.ts';
@@ -300,6 +302,18 @@ test('a page may call only from an origin of the list, and under a name that is 
   const { statusCode, headers } = await request(gate.url, preflight);
   expect([statusCode, headers['access-control-allow-headers']]).toEqual([204, 'Content-Type, Authorization']);
   expect((await request(gate.url)).statusCode).toBe(405);
+});
+
+test.each([
+  ['two hosts', '/', ['localhost', 'evil.example'], 400],
+  ['another authority', 'http://evil.example/', ['localhost'], 403],
+  ['its own authority', 'http://localhost/', ['localhost'], 200],
+] as const)('a request with %s is answered as it should be', async (_what, target, hosts, status) => {
+  const { hostname, port } = new URL(gate.url);
+  const socket = connect(Number(port), hostname);
+  const head = [`POST ${target} HTTP/1.1`, ...hosts.map((host) => `Host: ${host}`), 'Connection: close'];
+  socket.end(`${head.join('\r\n')}\r\nContent-Length: ${call(7).length}\r\n\r\n${call(7)}`);
+  expect((await text(socket)).slice(0, 12)).toBe(`HTTP/1.1 ${status}`);
 });
 
 test('what Anvil does for its master needs the token, and forking is for no one', async () => {

@@ -55,14 +55,14 @@ export class TimeoutError extends Error {
 
 /** A process that is stopped, or a machine that sleeps, wakes with a timer that is this late. */
 const LATE_MS = 1000;
-/** Of a deadline; what passes while the process is stopped counts as nothing. */
+/** Of a deadline; a slice that ends far too late is waited for again. */
 const SLICES = 12;
 /** Shorter deadlines have none. */
 const SLICED_MS = 5000;
 /** A machine that is always late still ends a wait. */
 const STOPS_MAX = 3;
 
-/** In slices, so that only time in which the process ran counts: after a stop its work is done before it is late. */
+/** In slices: only time in which the process ran counts, so that after a stop it has time for its work. */
 export function runningTimer(
   { monotonic, timer }: Pick<TimeSource, 'monotonic' | 'timer'>,
   ms: number,

@@ -21,8 +21,7 @@ const ANSWER_LIMIT_MS = 5000;
 const SHARED = { node: 'all', group: 'embedded' } as const;
 /** Of a fault without named nodes, such as bad links between all. */
 const WHOLE_CLUSTER = 'cluster';
-/** Caused on purpose, also without a fault to heal → kind of fault. */
-/** Kinds of faults that stand for a node's state. */
+/** A node's state that is caused on purpose, also without a fault to heal → kind of fault. */
 export const STATE_FAULTS: Readonly<Record<string, string>> = {
   killed: 'kill',
   paused: 'pause',

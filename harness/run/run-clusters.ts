@@ -32,7 +32,6 @@ export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
   readonly #watches: readonly ClusterWatch[];
   #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
-  #kept = 0;
   #opened = 0;
 
   constructor(options: RunOptions, watches: readonly ClusterWatch[]) {
@@ -101,8 +100,8 @@ export class Clusters implements AsyncDisposable {
 
   #keepEvidence(cluster: Cluster): Promise<void> {
     const { report } = this.#options;
-    this.#kept++;
-    return keepEvidence(cluster, this.#kept === 1 ? report : join(report, `cluster-${this.#kept}`));
+    const part = this.#opened === 1 ? report : join(report, `cluster-${this.#opened}`);
+    return keepEvidence(cluster, part);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

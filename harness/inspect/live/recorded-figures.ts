@@ -11,6 +11,8 @@ export interface Read {
   readonly at: number;
   /** Undefined: no value at that moment. */
   readonly read: (series: number) => number | undefined;
+  /** Readings of the run before it; absent: as many as were added. */
+  readonly asked?: number;
 }
 
 const GAUGES = {
@@ -60,13 +62,13 @@ export class RecordedFigures {
    * @returns a row of the charts, and each node's report; undefined: it has not answered
    */
   add(
-    { at, read }: Read,
+    { at, read, asked = this.#readings }: Read,
     ids: readonly SeriesId[],
     nodes: readonly string[],
   ): { readonly row: Row; readonly reported: readonly (Reported | undefined)[] } {
     this.#learn(ids);
     // Each reading is a request of the run itself.
-    const asked = this.#readings++;
+    this.#readings = asked + 1;
     const found = nodes.map((node) => this.#nodeAt(node, { at, asked, read }));
     return {
       row: {
@@ -125,7 +127,7 @@ export class RecordedFigures {
 
   #nodeAt(
     node: string,
-    { at, asked, read }: Read & { readonly asked: number },
+    { at, asked, read }: Required<Read>,
   ): { readonly figures: (number | null)[]; readonly reported: Reported } | undefined {
     const values = new Map<string, number>();
     let version: string | null = null;

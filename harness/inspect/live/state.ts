@@ -88,7 +88,8 @@ export class UiState {
 
   /** @returns undefined: nothing new */
   put(findings: Findings): Delta | undefined {
-    const cluster = { ...this.#cluster, ...findings.cluster };
+    const cluster =
+      findings.cluster === undefined ? this.#cluster : { ...this.#cluster, ...findings.cluster };
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
     const links = (findings.links ?? []).filter((link) => differs(link, this.#links.get(linkKey(link))));
     const events = (findings.events ?? []).map((event) => ({ number: ++this.#numbered, ...event }));
@@ -119,7 +120,8 @@ function byName(nodes: readonly NodeView[]): Map<string, NodeView> {
   return new Map(nodes.map((node) => [node.name, node]));
 }
 
-function rowsMaxOf(nodes: number): number {
+/** How many a page holds. */
+export function rowsMaxOf(nodes: number): number {
   const numbers = Math.max(nodes, 1) * FIGURES.length;
   return Math.max(1, Math.min(ROWS_MAX, Math.floor(NUMBERS_MAX / numbers)));
 }
@@ -130,5 +132,5 @@ function linkKey({ a, b }: LinkView): string {
 
 /** The same code makes both: their fields have the same order. */
 function differs(now: object, before: object | undefined): boolean {
-  return JSON.stringify(now) !== JSON.stringify(before);
+  return now !== before && JSON.stringify(now) !== JSON.stringify(before);
 }

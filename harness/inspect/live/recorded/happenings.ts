@@ -6,8 +6,6 @@ import type { UiEvent } from '../../../web/picture/live.ts';
 import { faultEvents, RECOVERIES } from '../watch.ts';
 import type { RecordedFault, RecordedPart } from './parts.ts';
 
-const WINDOW_MS = 1000;
-
 export type Happening = Omit<UiEvent, 'number'>;
 
 /** Of a step, without what it has found at its end. */
@@ -27,7 +25,8 @@ export function scenarioEvents({ originMs, scenarios }: RecordedPart): Happening
     ...timelines.flatMap(({ operation, startMs, windowMs, errors }) =>
       errors.flatMap((count, i) => {
         if (count === 0) return [];
-        const at = startMs + i * windowMs + Math.min(windowMs, WINDOW_MS);
+        // Known when its window ends.
+        const at = Math.min(startMs + (i + 1) * windowMs, startedAt + durationMs);
         return [
           {
             at,

@@ -90,15 +90,15 @@ async function inFolder(
     .map((name) => join(report, name))
     .filter(isCut)
     .map((path) => `${path} ends in the middle of a line.`);
-  const files = messageFiles(report);
   const messages: ReadEvent[] = [];
-  for await (const event of readMessages(files, (what) => void lacks.push(`${what}.`)))
+  for await (const event of readMessages(messageFiles(report), (what) => void lacks.push(`${what}.`)))
     if (event.kind === 'message' || event.protocol === 'noise') messages.push(event);
   const byCluster = [...Map.groupBy(scenarios, ({ cluster = 1 }) => cluster)];
   const origins = byCluster.map(([, [first]]) => originOf(run, first as ScenarioResult));
   const rows = rowsOf(columns?.times ?? new Float64Array(), origins);
   return byCluster.map(([cluster, own], i) => {
     const folder = cluster === 1 ? report : join(report, `cluster-${cluster}`);
+    const heard = messages.filter((event) => (event.cluster ?? 1) === cluster);
     return {
       run,
       originMs: origins[i] as number,
@@ -108,7 +108,7 @@ async function inFolder(
       members: membersIn(folder),
       columns,
       rows: rows[i] as [number, number],
-      messages: files.length === 0 ? undefined : messages.filter((event) => (event.cluster ?? 1) === cluster),
+      messages: heard.length === 0 ? undefined : heard,
       folder,
       lacks,
     };

@@ -11,6 +11,7 @@ import type {
 } from '../../../web/picture/live.ts';
 import type { PictureNode } from '../../../web/picture/picture.ts';
 import { RecordedFigures } from '../recorded-figures.ts';
+import { rowsMaxOf } from '../state.ts';
 import { shortProtocol } from '../traffic.ts';
 import { eventsIn, failuresOf, type Happening, scenarioEvents, stepOf, withoutFaults } from './happenings.ts';
 import { nodesOf } from './nodes.ts';
@@ -73,7 +74,7 @@ export function recordingOf(parts: readonly RecordedPart[], place: number): Reco
     ...stateChanges(part, sights)
       .filter(({ node }) => nodes.has(node))
       .flatMap(({ at, node, state }) => stateMoments(at, node, state)),
-    ...rowMoments(part, rosters),
+    ...rowMoments(part, rosters, rowsMaxOf(nodes.size)),
     ...happenings.map((event) => ({ at: event.at, event })),
     ...pictureMoments(part),
     ...messageMoments(messages),
@@ -144,24 +145,28 @@ function unplacedIn(sights: readonly Sight[], nodes: ReadonlyMap<string, unknown
   return [...seen].filter((name) => !nodes.has(name));
 }
 
+/** If a page cannot hold all readings, it shows every second, third …, and the last. */
 function rowMoments(
   { run, columns, rows: [from] }: RecordedPart,
   rosters: readonly { readonly at: number; readonly members: readonly string[] }[],
+  rowsMax: number,
 ): Moment[] {
   if (columns === undefined) return [];
+  const every = Math.ceil(rosters.length / rowsMax);
   const { series } = columns;
   const figures = new RecordedFigures({ isSimulated: DRIVER_FACTS[run.driver].simulated });
-  return rosters.map(({ at, members }, i) => {
+  return rosters.flatMap(({ at, members }, i) => {
+    if ((rosters.length - 1 - i) % every !== 0) return [];
     const read = (number: number) => {
       const value = series[number]?.values[from + i] ?? Number.NaN;
       return Number.isNaN(value) ? undefined : value;
     };
-    const { row, reported } = figures.add({ at, read }, series, members);
+    const { row, reported } = figures.add({ at, read, asked: i }, series, members);
     const found = members.flatMap((name, place) => {
       const report = reported[place];
       return report === undefined ? [] : [[name, report] as const];
     });
-    return { at, row, nodes: new Map(found) };
+    return [{ at, row, nodes: new Map(found) }];
   });
 }
 
@@ -236,13 +241,15 @@ function lacksOf(
       : ['Time per chunk: a run keeps no histograms of nodes.']),
     ...(messages === undefined
       ? [
-          `Messages, chunks on their way, and links${pictured ? ' before the end of a scenario' : ''}: the cluster had no tap (svcnet run … --tap).`,
+          `Messages, chunks on their way, and links${pictured ? ' before the end of a scenario' : ''}: the run kept none (svcnet run … --tap).`,
         ]
       : []),
     'Balances and cheques over time: the report has those of the end.',
     ...(members === undefined ? ['Accounts of nodes: the run kept no cluster.json.'] : []),
     ...(unplaced.length === 0
       ? []
-      : [`${unplaced.join(', ')}: left before the end, and their addresses were not kept.`]),
+      : [
+          `${unplaced.join(', ')}: the run kept no overlay address. It keeps those of the nodes that are there when a scenario ends.`,
+        ]),
   ];
 }

@@ -75,7 +75,7 @@ export async function writeRecord(folder: string): Promise<void> {
     result: 'failed',
     startedAt: BEGAN + 100,
     clusterStartedAt: BEGAN,
-    durationMs: 9400,
+    durationMs: 9437,
     assertions: [
       { name: 'all is there', passed: false, observed: '2 of 3', expected: '3 of 3', at: BEGAN + 8000 },
     ],

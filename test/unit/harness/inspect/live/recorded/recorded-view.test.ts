@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { partsOf } from '../../../../../../harness/inspect/live/recorded/parts.ts';
 import { RecordedView } from '../../../../../../harness/inspect/live/recorded/recorded-view.ts';
 import { readRun } from '../../../../../../harness/report/read-run.ts';
-import { Model } from '../../../../../../harness/web/live/model.ts';
+import type { RunResult } from '../../../../../../harness/report/result.ts';
+import { figureOf, Model } from '../../../../../../harness/web/live/model.ts';
 import { temporaryFolder } from '../../../../../temporary-folder.ts';
 import { ManualClock } from '../../../../protocols/manual-clock.ts';
 import { scenarioResult } from '../../../report/results.ts';
@@ -106,6 +107,68 @@ test('a log ends where the record stands', async () => {
   });
   await expect(view.log('node-0', undefined)).rejects.toThrow(/no log of node-0, expected .*node-0\.log/);
   await expect(view.log('../report', undefined)).rejects.toThrow('no log of ../report');
+});
+
+test('charts show all of a long record, with as many readings as a page holds', async () => {
+  const folder = await record();
+  const series = [
+    [null, 'testbed_node_up', { node: 'node-0', group: 'svc-full' }, 'gauge'],
+    ['node-0', 'api_request_count', {}, 'counter'],
+  ];
+  // Each reading is one of the requests.
+  const readings = Array.from({ length: 2000 }, (_, i) => ({
+    at: BEGAN + i * 1000,
+    values: [0, 1, 1, 3 * i],
+  }));
+  const lines = [{ schema: 1 }, { series }, ...readings].map((line) => `${JSON.stringify(line)}\n`);
+  writeFileSync(join(folder, 'metrics.jsonl'), lines.join(''));
+  const { at, model } = await played(folder);
+  at(1_999_000);
+  const { rows } = model();
+  expect(rows.length).toBeLessThanOrEqual(600);
+  expect(rows[0]?.at).toBeLessThan(BEGAN + 5000);
+  expect(rows.at(-1)?.at).toBe(BEGAN + 1_999_000);
+  const requests = rows.slice(1).map((row) => figureOf(row, 0, 'requests'));
+  expect(new Set(requests)).toEqual(new Set([2]));
+});
+
+test('a node whose address was not kept is named, and is not on the ring', async () => {
+  const folder = await record();
+  const path = join(folder, 'cluster.json');
+  const members = JSON.parse(readFileSync(path, 'utf8')) as { nodes: object[] };
+  writeFileSync(path, JSON.stringify({ ...members, nodes: members.nodes.slice(0, 2) }));
+  const { at, model } = await played(folder);
+  expect(at(6500).states).toEqual(['node-0 running links node-0', 'node-1 running']);
+  expect(model().cluster.played?.lacks).toContain(
+    'node-2: the run kept no overlay address. It keeps those of the nodes that are there when a scenario ends.',
+  );
+});
+
+test('operations that failed are told when their window ends, at the latest with their scenario', async () => {
+  const folder = await record();
+  const path = join(folder, 'report.json');
+  const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
+  const timeline = (operation: string, startMs: number, windowMs: number) => ({
+    operation,
+    startMs: BEGAN + startMs,
+    windowMs,
+    count: [0],
+    bytes: [0],
+    errors: [2],
+    p50Ms: [null],
+    p99Ms: [null],
+    maxMs: [null],
+  });
+  const timelines = [timeline('upload', 1000, 3000), timeline('download', 9000, 1000)];
+  const scenarios = run.scenarios.map((scenario) => ({ ...scenario, timelines }));
+  writeFileSync(path, JSON.stringify({ ...run, scenarios }));
+  const { at, model } = await played(folder);
+  at(9537);
+  const failed = model().events.filter(({ text }) => text.includes('operations failed'));
+  expect(failed.map((event) => [event.at - BEGAN, event.text])).toEqual([
+    [4000, '2 operations failed: upload'],
+    [9537, '2 operations failed: download'],
+  ]);
 });
 
 test('a record without metrics says that it has no charts', async () => {

@@ -106,22 +106,30 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/** A stopped part has a band from its fault to its recovery, or without end. */
+/** A stopped part has a band from its fault to its recovery, or without end; a failure of the run ends none. */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
   const open = new Map<string, { fromMs: number; text: string }>();
+  const ended = new Map<string, number>();
   const marks: ChartMark[] = [];
   for (const event of events) {
     if (event.kind === 'change' || (part !== undefined && event.part !== part && event.part !== 'chain'))
       continue;
     const of = event.part ?? '';
+    const incident = { kind: 'incident', fromMs: event.at, text: event.text } as const;
+    if (event.kind === 'failure') {
+      marks.push(incident);
+      continue;
+    }
     const begun = open.get(of);
     if (event.kind === 'fault') {
       if (begun === undefined) open.set(of, { fromMs: event.at, text: event.text });
       continue;
     }
     open.delete(of);
-    if (begun === undefined) marks.push({ kind: 'incident', fromMs: event.at, text: event.text });
-    else marks.push({ kind: 'fault', ...begun, toMs: event.at });
+    if (begun !== undefined) marks.push({ kind: 'fault', ...begun, toMs: event.at });
+    // The end of a fault and that of its effect are told at once.
+    else if (ended.get(of) !== event.at) marks.push(incident);
+    ended.set(of, event.at);
   }
   return [...marks, ...[...open.values()].map((mark) => ({ kind: 'fault', ...mark }) as const)].toSorted(
     (a, b) => a.fromMs - b.fromMs,

@@ -34,6 +34,28 @@ test('a second fault of a part that is already down begins no second band', () =
   expect(marksOf(events)).toHaveLength(1);
 });
 
+test('an effect and its fault that end at once end one band, and no mark follows', () => {
+  const events = [
+    event(1, 'fault', 'node-1', 'node-1 is killed'),
+    event(1, 'fault', 'node-1', 'fault f1 kills node-1'),
+    event(3, 'recovery', 'node-1'),
+    event(3, 'recovery', 'node-1'),
+  ];
+  expect(marksOf(events)).toEqual([{ kind: 'fault', fromMs: 1, toMs: 3, text: 'node-1 is killed' }]);
+});
+
+test('a failure of the run is a mark, and ends no fault of the cluster', () => {
+  const events = [
+    event(1, 'fault', null, 'cuts the network'),
+    event(2, 'failure', null, 'condition failed'),
+    event(3, 'recovery', null),
+  ];
+  expect(marksOf(events)).toEqual([
+    { kind: 'fault', fromMs: 1, toMs: 3, text: 'cuts the network' },
+    { kind: 'incident', fromMs: 2, text: 'condition failed' },
+  ]);
+});
+
 const FIGURES_OF_ONE = [10, 0, 5, 1, 3, 50, 1000, 7];
 
 test('charts show the sum over nodes, the highest node, and gaps for missing values', () => {
@@ -97,6 +119,9 @@ test('a node is in trouble when it does not answer or is not running', () => {
   expect(troubleOf(nodeView(0, { problem: 'timeout' }))).toBe('does not answer');
   expect(troubleOf(nodeView(0, { state: 'crashed' }))).toBe('crashed');
   expect(troubleOf(nodeView(0, { warmingUp: true }))).toBe('warming up');
+  const faults = ['adds 400 ms to each round trip of node-0'];
+  expect(troubleOf(nodeView(0, { faults, warmingUp: true }))).toBe('faulty');
+  expect(troubleOf(nodeView(0, { faults, state: 'killed' }))).toBe('killed');
 });
 
 test('the network is described in sentences that name the nodes in trouble', () => {

@@ -1,17 +1,42 @@
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { MessageFile } from '../../harness/report/messages/message-file.ts';
+import type { RunResult } from '../../harness/report/result.ts';
 import { startSvcnet } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { writeRecord } from '../unit/harness/inspect/live/recorded/record.ts';
+import { BEGAN, writeRecord } from '../unit/harness/inspect/live/recorded/record.ts';
 import { accessibilityProblems, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
 
 let browser: Browser;
 beforeAll(async () => void (browser = await startBrowser()));
 afterAll(() => browser.close());
 
-async function played(): Promise<{ url: string; interrupt: () => Promise<number | null> }> {
+async function record(): Promise<string> {
   const folder = temporaryFolder('svcnet-played-page');
   await writeRecord(folder);
+  return folder;
+}
+
+/** Only of the second one, messages are kept. */
+async function recordOfTwo(): Promise<string> {
+  const folder = await record();
+  const path = join(folder, 'report.json');
+  const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
+  const second = { ...run.scenarios[0], name: 'second', result: 'passed', assertions: [], cluster: 2 };
+  writeFileSync(path, JSON.stringify({ ...run, scenarios: [...run.scenarios, second] }));
+  mkdirSync(join(folder, 'cluster-2'));
+  copyFileSync(join(folder, 'cluster.json'), join(folder, 'cluster-2', 'cluster.json'));
+  const messages = new MessageFile(folder);
+  for (const began of [BEGAN, BEGAN]) messages.next(began);
+  const id = '/swarm/pushsync/1.3.1/pushsync';
+  const said = { from: 'node-0', to: 'node-1', stream: 's', protocol: 'pushsync', id, name: 'Delivery' };
+  await messages.append([{ ...said, at: BEGAN + 50, kind: 'message', fields: {}, bytes: 99, cluster: 2 }]);
+  return folder;
+}
+
+async function played(folder: string): Promise<{ url: string; interrupt: () => Promise<number | null> }> {
   const { child, finished, output } = startSvcnet(['ui', '--run', folder, '--json'], {
     stateDir: temporaryFolder('svcnet-played-state'),
   });
@@ -31,6 +56,15 @@ async function played(): Promise<{ url: string; interrupt: () => Promise<number 
 
 const timeOf = (page: Page) => page.locator('.time-now').innerText();
 /** Runs in the browser. */
+const COVERED = `(() => {
+  scrollTo(0, document.body.scrollHeight);
+  return [...document.querySelectorAll('.time button:not([hidden])')]
+    .filter((button) => {
+      const { x, y, width, height } = button.getBoundingClientRect();
+      return !button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    })
+    .map(({ innerText }) => innerText);
+})()`;
 const STATES = `[...document.querySelectorAll('.all-nodes tbody tr')].map(({ cells: [node, state] }) =>
   node.innerText + ' ' + state.innerText)`;
 const statesOf = (page: Page) => page.evaluate<string[]>(STATES);
@@ -39,7 +73,7 @@ test.each([
   { width: 400, colorScheme: 'dark' },
   { width: 1000, colorScheme: 'light' },
 ] as const)('a record is played by mouse and keys, $width pixels wide', async ({ width, colorScheme }) => {
-  const { url, interrupt } = await played();
+  const { url, interrupt } = await played(await record());
   const { page, complaints } = await openUrl(browser, url, { viewport: { width, height: 900 }, colorScheme });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   await button('Play').waitFor();
@@ -63,20 +97,53 @@ test.each([
   await position.press('Home');
   await expect.poll(() => timeOf(page)).toBe('0:00.000');
   expect(await position.getAttribute('aria-valuetext')).toBe('0:00.000');
+  // Also where the slider has the focus.
+  await page.keyboard.press('.');
+  await expect.poll(() => timeOf(page)).toBe('0:00.100');
   await page.locator('.lacks summary').click();
-  await page.getByText('the cluster had no tap').waitFor();
+  await page.getByText('the run kept none (svcnet run … --tap)').waitFor();
   await position.press('End');
-  await expect.poll(() => timeOf(page)).toBe('0:09.500');
+  await expect.poll(() => timeOf(page)).toBe('0:09.537');
   await page.getByText('Operations of the scenario').waitFor();
   expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
   expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+  expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
   await page.getByLabel('Pace').selectOption('100×');
   await page.locator('h1').click();
   await page.keyboard.press('Space');
   // From the beginning, and to its end.
-  await expect.poll(() => timeOf(page)).toBe('0:09.500');
+  await expect.poll(() => timeOf(page)).toBe('0:09.537');
   await button('Play').waitFor();
   expect(await interrupt()).toBe(130);
   expect(complaints.filter((text) => !text.includes('ERR_'))).toEqual([]);
+  await page.context().close();
+});
+
+test('each cluster of a record has its own events and messages; a log has what was logged until now', async () => {
+  const { url } = await played(await recordOfTwo());
+  const { page } = await openUrl(browser, url, { viewport: { width: 1800, height: 900 } });
+  await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+  await page.locator('h1').click();
+  await page.keyboard.press('.');
+  const last = () => page.locator('.events li').first().innerText();
+  const modes = () => page.getByLabel('Links').locator('option').allInnerTexts();
+  await expect.poll(last).toContain('scenario smoke begins');
+  expect([await page.locator('.messages').isVisible(), await modes()]).toEqual([
+    false,
+    ['all connections', 'none'],
+  ]);
+  const tops = await page.evaluate<number[]>(
+    `['.network', '.over-time'].map((of) => document.querySelector(of).getBoundingClientRect().top)`,
+  );
+  expect(tops[1]).toBe(tops[0]);
+  await page.locator('.all-nodes').getByText('node-1', { exact: true }).click();
+  const log = page.getByRole('log');
+  await expect.poll(() => log.innerText()).toBe('Nothing logged yet.');
+  await page.getByLabel('Position').press('End');
+  await expect.poll(() => log.locator('.log-line').allInnerTexts()).toHaveLength(3);
+  await page.getByLabel('Cluster', { exact: true }).selectOption('second');
+  await expect.poll(last).toContain('scenario second begins');
+  expect(await page.locator('.messages li').innerText()).toContain('node-0 → node-1');
+  expect(await modes()).toEqual(['with traffic now', 'all connections', 'none']);
   await page.context().close();
 });

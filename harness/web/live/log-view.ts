@@ -10,6 +10,7 @@ const AT_END_PX = 24;
 export class LogView {
   readonly root: HTMLElement;
   readonly #lines: HTMLElement;
+  readonly #nothing = lineOf({ level: '', text: 'Nothing logged yet.' });
   readonly #where = element('p', { class: 'quiet' });
   readonly #ended = new AbortController();
 
@@ -58,10 +59,11 @@ export class LogView {
     const box = this.#lines;
     if (renewed === true) box.replaceChildren();
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < AT_END_PX;
+    if (lines.length > 0) this.#nothing.remove();
     if (leftOut > 0) box.append(lineOf({ level: '', text: `… ${leftOut} lines left out` }));
     box.append(...lines.map(lineOf));
     while (box.childElementCount > LINES_MAX) box.firstElementChild?.remove();
-    if (box.childElementCount === 0) box.append(lineOf({ level: '', text: 'Nothing logged yet.' }));
+    if (box.childElementCount === 0) box.append(this.#nothing);
     if (atEnd) box.scrollTop = box.scrollHeight;
   }
 }

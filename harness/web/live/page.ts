@@ -83,6 +83,9 @@ class Page {
   readonly #linksNote = element('p', { class: 'quiet' });
   readonly #time = new TimeBar();
   readonly #lacks = element('details', { class: 'lacks', hidden: true });
+  readonly #linkChoice = element('span');
+  #linkModes: Partial<typeof LINK_MODES> = {};
+  readonly #messagesTitle = element('h2', {}, 'Messages');
   readonly #messages = element('ol', {
     class: 'messages',
     reversed: true,
@@ -101,10 +104,7 @@ class Page {
     this.#nodes = new LiveTable('Nodes', NODE_COLUMNS, open);
     this.#links = new LiveTable('Links', LINK_COLUMNS);
     const charts = element('div', { class: 'charts' });
-    const { isAsked, played } = model.cluster;
-    const isHeard = played === undefined || model.messages !== undefined;
-    const linkModes = isAsked ? LINK_MODES : isHeard ? SEEN_LINK_MODES : KNOWN_LINK_MODES;
-    if (!isHeard) this.#modes.links = 'all';
+    const { isAsked } = model.cluster;
     host.replaceChildren(
       this.#time.root,
       this.#lacks,
@@ -116,10 +116,7 @@ class Page {
         element(
           'div',
           { class: 'controls' },
-          choice('Links', linkModes, (mode: RingModes['links']) => {
-            this.#modes.links = mode;
-            this.#ring.update();
-          }),
+          this.#linkChoice,
           choice('Size', SIZE_MODES, (mode: RingModes['sizes']) => {
             this.#modes.sizes = mode;
             this.#ring.update();
@@ -135,7 +132,8 @@ class Page {
         element('h2', { id: 'events-title' }, 'Events'),
         this.#facts,
         this.#events,
-        ...(model.messages === undefined ? [] : [element('h2', {}, 'Messages'), this.#messages]),
+        this.#messagesTitle,
+        this.#messages,
       ),
       element(
         'section',
@@ -160,6 +158,7 @@ class Page {
     host.parentElement?.append(this.#drawer.root);
     const frame = frameOf(model.rows, marksOf(model.events), model);
     this.#charts = clusterCharts(model.rows).map((data) => new TimeChart(data, frame));
+    for (const { root } of this.#charts) root.hidden = true;
     charts.append(...this.#charts.map(({ root }) => root));
     this.#draw();
   }
@@ -208,6 +207,8 @@ class Page {
     const { rows, events, cluster } = model;
     const running = model.nodes.filter((node) => node.state === 'running').length;
     showLacks(this.#lacks, cluster.played?.lacks ?? []);
+    this.#offerLinks();
+    for (const part of [this.#messagesTitle, this.#messages]) part.hidden = model.messages === undefined;
     setText(this.#summary, networkText(model));
     showFacts(this.#facts, [
       ['nodes running', `${running} of ${model.nodes.length}`],
@@ -217,7 +218,7 @@ class Page {
     ]);
     const help =
       cluster.played !== undefined && cluster.chunkSight === 'off'
-        ? `${RING_HELP} not in this record.`
+        ? `${RING_HELP} not in this record, nor are links before the end of a scenario.`
         : `${RING_HELP} ${cluster.isAsked ? CHARGED : SAID}`;
     setText(
       this.#sight,
@@ -232,8 +233,8 @@ class Page {
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;
-      // Nodes that share a process report nothing about it.
-      chart.root.hidden = !hasValues(data);
+      // Nodes that share a process report nothing about it. What was shown stays: the page would jump.
+      if (hasValues(data)) chart.root.hidden = false;
       chart.update(data, frame);
     }
     this.#nodes.show(model.nodes.map((node, place) => nodeRow(node, place, model)));
@@ -242,6 +243,21 @@ class Page {
     showMessages(this.#messages, model);
     this.#time.update(model.time, cluster);
     this.#drawer.update(model);
+  }
+
+  /** Clusters of a record may have messages, or none. */
+  #offerLinks(): void {
+    const { cluster, messages } = this.#model;
+    const isHeard = cluster.played === undefined || messages !== undefined;
+    const modes = cluster.isAsked ? LINK_MODES : isHeard ? SEEN_LINK_MODES : KNOWN_LINK_MODES;
+    if (modes === this.#linkModes) return;
+    this.#linkModes = modes;
+    this.#modes.links = isHeard ? 'traffic' : 'all';
+    const onChoice = (mode: RingModes['links']) => {
+      this.#modes.links = mode;
+      this.#ring.update();
+    };
+    this.#linkChoice.replaceChildren(choice('Links', modes, onChoice));
   }
 
   #showLinks(): void {
@@ -308,9 +324,10 @@ function nodeRow(node: NodeView, place: number, model: Model): TableRow {
 
 function showEvents(list: HTMLOListElement, { events, cluster }: Model): void {
   const { startedAt, isAsked, played } = cluster;
-  const newest = events.at(-1)?.number ?? 0;
-  if (list.dataset['newest'] === String(newest)) return;
-  list.dataset['newest'] = String(newest);
+  // Each cluster of a record counts its own.
+  const newest = `${played?.part ?? 0}-${events.at(-1)?.number ?? 0}`;
+  if (list.dataset['newest'] === newest) return;
+  list.dataset['newest'] = newest;
   const shown = events.slice(-EVENTS_SHOWN).toReversed();
   list.replaceChildren(
     ...shown.map(({ at, kind, text }) =>

@@ -10,15 +10,17 @@ const WIDTH_MIN = 0.003;
 
 export class PositionBar {
   readonly root: HTMLElement;
-  readonly #slider = element('input', { type: 'range', min: 0, step: 100, 'aria-label': 'Position' });
+  readonly #slider = element('input', { type: 'range', min: 0, step: 'any', 'aria-label': 'Position' });
   readonly #marks = element('div', { class: 'marks', 'aria-hidden': true });
   readonly #end = element('span', { class: 'time-end' });
   #played: PlayedRecord | undefined;
   #startedAt = 0;
-  #asking: ReturnType<typeof setTimeout> | undefined;
+  readonly #onSeek: (ms: number) => Promise<void>;
+  #isAsking = false;
 
-  /** @param onSeek with ms since the epoch */
-  constructor(onSeek: (ms: number) => void) {
+  /** @param onSeek with ms since the epoch, until the record stands there */
+  constructor(onSeek: (ms: number) => Promise<void>) {
+    this.#onSeek = onSeek;
     this.root = element(
       'div',
       { class: 'position', hidden: true },
@@ -27,10 +29,7 @@ export class PositionBar {
     );
     this.#slider.addEventListener('input', () => {
       this.#describe();
-      this.#asking ??= setTimeout(() => {
-        this.#asking = undefined;
-        onSeek(this.#atMs());
-      }, ASKED_EVERY_MS);
+      if (!this.#isAsking) void this.#askUntilThere();
     });
   }
 
@@ -39,9 +38,20 @@ export class PositionBar {
     if (played === undefined) return;
     this.#startedAt = startedAt;
     if (played !== this.#played) this.#draw(played);
-    if (this.#asking !== undefined) return;
+    // A person holds it.
+    if (this.#isAsking) return;
     this.#slider.value = String(nowMs - played.fromMs);
     this.#describe();
+  }
+
+  async #askUntilThere(): Promise<void> {
+    this.#isAsking = true;
+    for (let asked: number | undefined; asked !== this.#atMs(); ) {
+      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
+      asked = this.#atMs();
+      await this.#onSeek(asked);
+    }
+    this.#isAsking = false;
   }
 
   #draw(played: PlayedRecord): void {

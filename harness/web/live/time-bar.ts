@@ -5,7 +5,7 @@ import { PositionBar } from './position-bar.ts';
 
 const FAST = 'fast';
 /** Keys mean something else there: a space also presses what has the focus. */
-const TYPED_IN = 'input, select, textarea';
+const TYPED_IN = 'input:not([type="range"]), select, textarea';
 const PRESSED = 'button, a, summary, [role="button"]';
 
 export class TimeBar {
@@ -49,12 +49,12 @@ export class TimeBar {
       this.#doing,
     );
     this.#play.addEventListener('click', () => this.#toggle());
-    this.#message.addEventListener('click', () => this.#ask('message'));
-    this.#event.addEventListener('click', () => this.#ask('event'));
-    this.#failure.addEventListener('click', () => this.#ask('failure'));
-    this.#parts.addEventListener('change', () => this.#ask(`part-${this.#parts.value}`));
-    this.#second.addEventListener('click', () => this.#ask('second'));
-    this.#pace.addEventListener('change', () => this.#ask(`pace-${this.#pace.value}`));
+    this.#message.addEventListener('click', () => void this.#ask('message'));
+    this.#event.addEventListener('click', () => void this.#ask('event'));
+    this.#failure.addEventListener('click', () => void this.#ask('failure'));
+    this.#parts.addEventListener('change', () => void this.#ask(`part-${this.#parts.value}`));
+    this.#second.addEventListener('click', () => void this.#ask('second'));
+    this.#pace.addEventListener('change', () => void this.#ask(`pace-${this.#pace.value}`));
     document.addEventListener('keydown', (event) => this.#key(event));
   }
 
@@ -86,7 +86,7 @@ export class TimeBar {
   }
 
   #toggle(): void {
-    this.#ask(this.#time?.isPaused === true ? 'continue' : 'pause');
+    void this.#ask(this.#time?.isPaused === true ? 'continue' : 'pause');
   }
 
   #key(event: KeyboardEvent): void {
@@ -95,14 +95,14 @@ export class TimeBar {
     const isIn = (what: string) => target instanceof Element && target.closest(what) !== null;
     if (isIn(TYPED_IN) || (key === ' ' && isIn(PRESSED))) return;
     if (key === ' ') this.#toggle();
-    else if (key === '.') this.#ask(this.#played === undefined ? 'message' : 'event');
-    else if (key === 'f' && !this.#failure.hidden) this.#ask('failure');
+    else if (key === '.') void this.#ask(this.#played === undefined ? 'message' : 'event');
+    else if (key === 'f' && !this.#failure.hidden) void this.#ask('failure');
     else return;
     event.preventDefault();
   }
 
-  #ask(action: string): void {
-    fetch(`control/${action}`, { method: 'POST' }).then(
+  #ask(action: string): Promise<void> {
+    return fetch(`control/${action}`, { method: 'POST' }).then(
       ({ ok, status }) => setText(this.#trouble, ok ? '' : `refused: ${status}`),
       () => setText(this.#trouble, 'no answer'),
     );

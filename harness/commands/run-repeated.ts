@@ -4,7 +4,7 @@ import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { renderRepeated, renderRun } from '../report/console.ts';
 import { inReport, REPEAT_FILE } from '../report/folder.ts';
-import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
+import { type FailedStart, hasFailed, type RepeatedRun, type RunResult } from '../report/result.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface Repetition {
@@ -77,9 +77,7 @@ function keep(runs: readonly (RunResult | FailedStart)[], folder: string): Repea
 function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
   const counts = new Map<string, number>();
   for (const run of runs) {
-    const failed = ('scenarios' in run ? run.scenarios : []).filter(
-      ({ result }) => result === 'failed' || result === 'error',
-    );
+    const failed = ('scenarios' in run ? run.scenarios : []).filter(hasFailed);
     for (const name of new Set(failed.map((scenario) => scenario.name)))
       counts.set(name, (counts.get(name) ?? 0) + 1);
   }

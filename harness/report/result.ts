@@ -178,6 +178,11 @@ export function originOf(run: RunResult, scenario: ScenarioResult): number {
   return scenario.clusterStartedAt ?? scenario.startedAt ?? Date.parse(run.startedAt);
 }
 
+/** Also one that an error ended. */
+export function hasFailed({ result }: Pick<ScenarioResult, 'result'>): boolean {
+  return result === 'failed' || result === 'error';
+}
+
 /** Ms since the epoch. @param originMs if it is not known when it began */
 export function endOf(
   { startedAt, durationMs }: Pick<ScenarioResult, 'startedAt' | 'durationMs'>,

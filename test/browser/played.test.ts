@@ -93,6 +93,7 @@ test.each([
     .poll(() => page.locator('.events li.failure').innerText())
     .toContain('condition failed: all is there: 2 of 3, expected 3 of 3');
   await expect.poll(() => statesOf(page)).toEqual(['node-0 runs', 'node-1 runs', 'node-2 runs']);
+  expect(await page.locator('.marks .failure').getAttribute('title')).toContain('all is there: 2 of 3');
   const position = page.getByLabel('Position');
   await position.press('Home');
   await expect.poll(() => timeOf(page)).toBe('0:00.000');
@@ -141,6 +142,8 @@ test('each cluster of a record has its own events and messages; a log has what w
   await expect.poll(() => log.innerText()).toBe('Nothing logged yet.');
   await page.getByLabel('Position').press('End');
   await expect.poll(() => log.locator('.log-line').allInnerTexts()).toHaveLength(3);
+  await page.setViewportSize({ width: 1000, height: 900 });
+  expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
   await page.getByLabel('Cluster', { exact: true }).selectOption('second');
   await expect.poll(last).toContain('scenario second begins');
   expect(await page.locator('.messages li').innerText()).toContain('node-0 → node-1');

@@ -60,8 +60,8 @@ export class PositionBar {
     this.#slider.max = String(toMs - fromMs);
     this.#end.textContent = `of ${clock(toMs - this.#startedAt)}`;
     this.#marks.replaceChildren(
-      ...marks.map(({ kind, fromMs: at, toMs: endAt = kind === 'failure' ? at : toMs }) => {
-        const mark = element('span', { class: kind });
+      ...marks.map(({ kind, fromMs: at, toMs: endAt = kind === 'failure' ? at : toMs, text }) => {
+        const mark = element('span', { class: kind, title: text });
         const share = (ms: number) => Math.min(1, Math.max(0, (ms - fromMs) / (toMs - fromMs)));
         mark.style.left = `${share(at) * 100}%`;
         mark.style.width = `${Math.max(WIDTH_MIN, share(endAt) - share(at)) * 100}%`;

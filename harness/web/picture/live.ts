@@ -151,6 +151,8 @@ export interface PlayedMark {
   readonly fromMs: number;
   /** Absent: at once, or to the end. */
   readonly toMs?: number;
+  /** What happened. */
+  readonly text: string;
 }
 
 /** `off`: no node records chunk events. */

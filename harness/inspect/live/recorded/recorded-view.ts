@@ -1,6 +1,7 @@
 /** The page of a run's record: it plays what the files hold, and asks no node. */
 import type { Clock } from '../../../../formats/clock.ts';
 import { every } from '../../../base/wait.ts';
+import { hasFailed } from '../../../report/result.ts';
 import type { LogAnswer, Snapshot } from '../../../web/picture/live.ts';
 import { paceIn, type Told, type Watcher } from '../watcher.ts';
 import type { RecordedPart } from './parts.ts';
@@ -34,9 +35,7 @@ export class RecordedView implements Watcher {
   constructor(parts: readonly RecordedPart[], deps: RecordedViewDeps) {
     this.#parts = parts;
     this.#deps = deps;
-    const failed = parts.findIndex(({ scenarios }) =>
-      scenarios.some(({ result }) => result === 'failed' || result === 'error'),
-    );
+    const failed = parts.findIndex(({ scenarios }) => scenarios.some(hasFailed));
     this.#played = this.#begin(Math.max(0, failed));
   }
 

@@ -1,6 +1,6 @@
 /** What a record says that a page shows, each with its moment. */
 import { DRIVER_FACTS } from '../../../places/facts.ts';
-import { endOf } from '../../../report/result.ts';
+import { endOf, hasFailed } from '../../../report/result.ts';
 import type {
   ClusterView,
   MessageView,
@@ -87,7 +87,7 @@ export function recordingOf(parts: readonly RecordedPart[], place: number): Reco
       failedMs: failures[0]?.at ?? null,
       marks: [
         ...faultMarks([...faults, ...withoutFaults(events, faults)]),
-        ...failures.map(({ at }) => ({ kind: 'failure' as const, fromMs: at })),
+        ...failures.map(({ at, text }) => ({ kind: 'failure' as const, fromMs: at, text })),
       ],
       lacks: [...lacksOf(part, unplacedIn(sights, nodes)), ...part.lacks],
     }),
@@ -132,10 +132,11 @@ function spanOf(
   return { fromMs, toMs: Math.max(fromMs + 1, ...ends, ...sights.slice(-1).map(({ at }) => at)) };
 }
 
-function faultMarks(faults: readonly Omit<Lasting, 'text'>[]): PlayedMark[] {
-  return faults.map(({ at, endAt }) => ({
+function faultMarks(faults: readonly Lasting[]): PlayedMark[] {
+  return faults.map(({ at, endAt, text }) => ({
     kind: 'fault',
     fromMs: at,
+    text,
     ...(endAt === undefined ? {} : { toMs: endAt }),
   }));
 }
@@ -193,9 +194,7 @@ function messageMoments(messages: RecordedPart['messages']): Moment[] {
 }
 
 function labelOf({ scenarios }: RecordedPart): string {
-  const verdict = scenarios.some(({ result }) => result === 'failed' || result === 'error')
-    ? ' (failed)'
-    : '';
+  const verdict = scenarios.some(hasFailed) ? ' (failed)' : '';
   return `${scenarios.map(({ name }) => name).join(', ')}${verdict}`;
 }
 

@@ -146,6 +146,7 @@ test('each cluster of a record has its own events and messages; a log has what w
   expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
   await page.getByLabel('Cluster', { exact: true }).selectOption('second');
   await expect.poll(last).toContain('scenario second begins');
+  await expect.poll(() => log.locator('.log-line').count()).toBe(0);
   expect(await page.locator('.messages li').innerText()).toContain('node-0 → node-1');
   expect(await modes()).toEqual(['with traffic now', 'all connections', 'none']);
   await page.context().close();

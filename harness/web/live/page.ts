@@ -164,9 +164,13 @@ class Page {
   }
 
   replace(snapshot: Snapshot): void {
+    const part = this.#model.cluster.played?.part;
     this.#model.replace(snapshot);
     const { shown } = this.#drawer;
     if (shown !== undefined && this.#model.node(shown) === undefined) this.#close();
+    // Another cluster's node has another log.
+    else if (shown !== undefined && snapshot.cluster.played?.part !== part)
+      this.#drawer.show(shown, this.#model);
     this.#changed();
   }
 

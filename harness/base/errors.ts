@@ -142,6 +142,8 @@ const VERBS: Readonly<Record<string, string>> = {
   mkdir: 'make',
   rename: 'move',
   copyfile: 'copy',
+  link: 'link',
+  symlink: 'link',
   unlink: 'remove',
   rmdir: 'remove',
   rm: 'remove',
@@ -155,11 +157,13 @@ const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', '
 
 /** @param hint for an existing file */
 export function fileRefused(path: string, error: unknown, hint: string): HarnessError {
-  return (error as NodeJS.ErrnoException).code === 'EEXIST'
-    ? new HarnessError('USAGE', `${path} already exists`, { hint })
-    : new HarnessError('USAGE', `cannot write ${path}: ${reasonOf(error) ?? messageOf(error)}`, {
-        cause: error,
-      });
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return new HarnessError('USAGE', `${path} already exists`, { hint });
+  const reason = code === 'ENOENT' ? `${REASONS[code]} (${code})` : (reasonOf(error) ?? messageOf(error));
+  return new HarnessError('USAGE', `cannot write ${path}: ${reason}`, {
+    cause: error,
+    hint: systemHint(error),
+  });
 }
 
 /**
@@ -248,7 +252,7 @@ export function logFailure(log: string): HarnessError | undefined {
 
 /** @returns reason and code; undefined for anything but a refusal that is known here */
 export function reasonOf(error: unknown): string | undefined {
-  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ERR_ACCESS_DENIED') return `Node.js runs without this permission (${code})`;
   const reason = syscall === undefined ? undefined : PLAIN[code];
   return reason === undefined ? undefined : `${reason} (${code})`;
@@ -256,7 +260,7 @@ export function reasonOf(error: unknown): string | undefined {
 
 /** Instead of Node.js's own text, which begins with the code. @returns undefined unless it is about a file or a program */
 function systemMessage(error: Error): string | undefined {
-  const { syscall = '', path, resource } = error as NodeJS.ErrnoException & { readonly resource?: string };
+  const { syscall = '', path, dest, resource } = error as Refusal;
   const reason = reasonOf(error);
   if (reason === undefined) return undefined;
   if (syscall.startsWith('spawn')) {
@@ -265,15 +269,19 @@ function systemMessage(error: Error): string | undefined {
   }
   const about = path ?? resource;
   if (about === undefined || about === '') return VERBS[syscall] === undefined ? undefined : reason;
-  return `cannot ${VERBS[syscall] ?? 'access'} ${about}: ${reason}`;
+  // Either may be the one that is refused.
+  const to = dest === undefined ? '' : ` to ${dest}`;
+  return `cannot ${VERBS[syscall] ?? 'access'} ${about}${to}: ${reason}`;
 }
+
+type Refusal = NodeJS.ErrnoException & { readonly dest?: string; readonly resource?: string };
 
 /** What a person can do about it, whichever file it is. */
 export function systemHint(error: unknown): string | undefined {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'EMFILE' || code === 'ENFILE') return 'Allow more with: ulimit -n 4096';
   if (code === 'ENAMETOOLONG') return 'Choose a shorter name.';
   return code === 'ERR_ACCESS_DENIED'
-    ? "Allow it with Node.js's options --allow-…, or end --permission."
+    ? 'Allow it with an --allow-… option of Node.js, or run it without --permission.'
     : undefined;
 }

@@ -4,9 +4,12 @@ import { expect, test } from 'vitest';
 import {
   cannotRead,
   cannotWrite,
+  fileRefused,
   HarnessError,
   logFailure,
   messageOf,
+  reasonOf,
+  systemHint,
 } from '../../../../harness/base/errors.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 
@@ -36,6 +39,10 @@ test.each([
   [{ code: 'ENOENT', syscall: 'spawn ssh', path: 'ssh' }, 'cannot run ssh: no such program (ENOENT)'],
   [{ code: 'ENOSPC', syscall: 'write' }, 'disk full (ENOSPC)'],
   [
+    { code: 'EACCES', syscall: 'rename', path: '/a', dest: '/b' },
+    'cannot move /a to /b: permission denied (EACCES)',
+  ],
+  [
     { code: 'ERR_ACCESS_DENIED', permission: 'FileSystemRead', resource: '/a' },
     'cannot access /a: Node.js runs without this permission (ERR_ACCESS_DENIED)',
   ],
@@ -49,6 +56,24 @@ test.each([[{ code: 'ECONNREFUSED', syscall: 'connect' }], [{ code: 'ENOENT' }],
     expect(messageOf(Object.assign(new Error('as it was'), fields))).toBe('as it was');
   },
 );
+
+test.each([undefined, null, 'a text'])('%j that was thrown has a message and no hint', (thrown) => {
+  expect([messageOf(thrown), reasonOf(thrown), systemHint(thrown)]).toEqual([
+    String(thrown),
+    undefined,
+    undefined,
+  ]);
+});
+
+test('a file that is not written says that its folder is missing', () => {
+  expect(fileRefused('/a/b', systemError('ENOENT', 'open', '/a/b'), 'hint')).toMatchObject({
+    message: 'cannot write /a/b: no such folder (ENOENT)',
+    hint: undefined,
+  });
+  expect(fileRefused('/a', systemError('ENAMETOOLONG', 'open', '/a'), 'hint')).toMatchObject({
+    hint: 'Choose a shorter name.',
+  });
+});
 
 test('only what another owner may read has the advice to change rights', () => {
   expect(cannotRead('/a', systemError('EACCES', 'open', '/a'))).toMatchObject({

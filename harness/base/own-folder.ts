@@ -200,12 +200,10 @@ export function entriesOf(folder: string): Dirent[] {
 /**
  * Replaces a file as a whole; of a link, the link.
  * @param mode of the new file
- * @throws HarnessError `USAGE` for a device or a pipe: renamed over, `/dev/stdout` would be gone for the whole machine
+ * @throws HarnessError `USAGE` for a device or a pipe
  */
 export function replaceFile(path: string, content: string, mode = 0o666): void {
-  const info = followed(path);
-  if (info !== undefined && !info.isFile() && !info.isDirectory())
-    throw new HarnessError('USAGE', `${path} is a device or a pipe, expected a regular file`);
+  expectNoDevice(path);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     writeFileSync(temporary, content, { flag: 'wx', mode });
@@ -214,6 +212,13 @@ export function replaceFile(path: string, content: string, mode = 0o666): void {
     rmSync(temporary, { force: true });
     throw error;
   }
+}
+
+/** Renamed over, `/dev/stdout` would be gone for the whole machine. @throws HarnessError `USAGE` */
+export function expectNoDevice(path: string): void {
+  const info = followed(path);
+  if (info !== undefined && !info.isFile() && !info.isDirectory())
+    throw new HarnessError('USAGE', `${path} is a device or a pipe, expected a regular file`);
 }
 
 /**

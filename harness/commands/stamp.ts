@@ -13,7 +13,7 @@ import {
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
-import { workingNodes } from './working-nodes.ts';
+import { workingNode } from './working-nodes.ts';
 
 export interface StampFlags extends ClusterFlags {
   readonly depth: number;
@@ -84,7 +84,7 @@ async function boughtBy(
   request: BatchRequest,
   signal: AbortSignal,
 ): Promise<PurchasedBatch> {
-  const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
+  const node = workingNode(cluster, nodeName);
   const bought = await node.stamps.buy(request, signal);
   if (node.batch === undefined) {
     await cluster.adopt({ id: bought.batchID, node: node.name, depth: request.depth });
@@ -119,7 +119,7 @@ async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>
       '--ttl: the chain mines on demand, so a batch has no time to live; use --amount',
     );
   }
-  const node = workingNodes(cluster)[0] ?? cluster.node(0);
+  const node = workingNode(cluster);
   const { currentPrice } = await node.client.chainState();
   return { blockTimeMs: chain.blockTimeMs, storagePrice: currentPrice };
 }

@@ -1,77 +1,97 @@
-import { createReadStream, createWriteStream, renameSync, rmSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { createWriteStream, renameSync, rmSync } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { fileRefused, HarnessError, messageOf, reasonOf } from '../base/errors.ts';
+import { isNode, NODE_HEADER_SIZE } from '../../node/manifest/codec.ts';
+import { fileRefused, HarnessError, messageOf, reasonOf, systemHint } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
-import { statusOf } from '../base/own-folder.ts';
+import { expectNoDevice, statusOf } from '../base/own-folder.ts';
 import { shellWord } from '../base/typed.ts';
 import { ClientError } from '../client/errors.ts';
-import type { Cluster } from '../cluster/cluster.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
-import { workingNodes } from './working-nodes.ts';
+import { workingNode, workingNodes } from './working-nodes.ts';
 
 interface TransferFlags extends ClusterFlags {
   readonly node?: string;
-  readonly timeout: number;
 }
 
 interface UploadFlags extends TransferFlags {
   readonly batch?: string;
   readonly wait: boolean;
+  readonly timeout?: number;
 }
 
 interface DownloadFlags extends TransferFlags {
   readonly path?: string;
   readonly force?: boolean;
+  readonly timeout: number;
 }
+
+const UPLOAD_LIMIT_MS = 86_400_000;
 
 /** Pieces of the file are in memory, never all of it. */
 export async function upload(file: string, flags: UploadFlags, context: CommandContext): Promise<void> {
-  const size = await sizeOf(file);
+  await using handle = await opened(file);
   const { signal } = context;
   await onCluster(flags, context, async (cluster) => {
     const startedAt = MACHINE_CLOCK.monotonic();
-    const node = nodeOf(cluster, flags.node);
+    const elapsed = () => Math.round(MACHINE_CLOCK.monotonic() - startedAt);
+    const node = workingNode(cluster, flags.node);
     const batch = flags.batch ?? node.batch;
     if (batch === undefined) {
       throw new HarnessError('USAGE', `${node.name} has no postage batch`, {
         hint: `Buy one with: svcnet stamp ${node.name} --name ${cluster.name}`,
       });
     }
-    const { reference } = await node.files.upload(createReadStream(file), {
+    const content = handle.createReadStream();
+    const { reference } = await node.files.upload(content, {
       name: basename(file),
       batch,
-      timeoutMs: flags.timeout,
+      timeoutMs: flags.timeout ?? UPLOAD_LIMIT_MS,
       signal,
     });
-    if (flags.wait) await cluster.synced(reference, { signal });
-    const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
-    const about = { name: cluster.name, node: node.name, file, bytes: size };
+    if (flags.wait) {
+      const left = flags.timeout === undefined ? {} : { timeoutMs: Math.max(0, flags.timeout - elapsed()) };
+      await cluster.synced(reference, { signal, ...left });
+    }
+    const durationMs = elapsed();
+    const bytes = content.bytesRead;
+    const reader = workingNodes(cluster).find((other) => other !== node && other.running) ?? node;
+    const about = { name: cluster.name, node: node.name, file, bytes };
     answer(context, { ...about, reference, batch, synced: flags.wait, durationMs }, [
       `  reference  ${reference}`,
-      `  file       ${file}, ${formatBytes(size)}`,
+      `  file       ${file}, ${formatBytes(bytes)}`,
       `  node       ${node.name}`,
       `  batch      ${batch}`,
       `  ${flags.wait ? 'synced' : 'uploaded'} in ${formatMs(durationMs)}`,
       '',
-      `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --name ${cluster.name}`,
+      `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --node ${reader.name} --name ${cluster.name}`,
     ]);
   });
 }
 
-async function sizeOf(file: string): Promise<number> {
-  const info = await stat(file).catch((error: unknown) => {
-    throw new HarnessError('USAGE', messageOf(error), { cause: error });
-  });
-  if (info.isFile()) return info.size;
-  throw new HarnessError('USAGE', `${file} is no file`, {
-    hint: 'A folder is uploaded as an archive: tar c FOLDER | curl --data-binary @- …',
-  });
+const FOLDER_HINT =
+  'Upload a folder as a tar archive, after eval "$(svcnet env)": tar c -C FOLDER . | curl -H \'svc-collection: true\' -H \'content-type: application/x-tar\' -H "svc-postage-batch-id: $SVCNET_BATCH_0" --data-binary @- "$SVCNET_API_0/svc"';
+
+/** Opening a pipe would wait for who writes it. */
+async function opened(file: string): Promise<FileHandle> {
+  try {
+    const info = await stat(file);
+    if (info.isFile()) return await open(file);
+    throw new HarnessError(
+      'USAGE',
+      `${file} is a ${info.isDirectory() ? 'folder' : 'device or a pipe'}, expected a file`,
+      { hint: info.isDirectory() ? FOLDER_HINT : undefined },
+    );
+  } catch (error) {
+    if (error instanceof HarnessError) throw error;
+    throw new HarnessError('USAGE', messageOf(error), { cause: error, hint: systemHint(error) });
+  }
 }
 
 export async function download(
@@ -80,26 +100,36 @@ export async function download(
   flags: DownloadFlags,
   context: CommandContext,
 ): Promise<void> {
-  if (flags.force !== true && statusOf(file) !== undefined) {
-    throw new HarnessError('USAGE', `${file} already exists`, {
-      hint: 'Choose another path, or overwrite the file with --force.',
-    });
-  }
+  expectTarget(file, flags);
   await onCluster(flags, context, async (cluster) => {
     const startedAt = MACHINE_CLOCK.monotonic();
-    const node = nodeOf(cluster, flags.node);
-    const options = { timeoutMs: flags.timeout, signal: context.signal };
+    const node = workingNode(cluster, flags.node);
+    using deadline = MACHINE_CLOCK.deadline(flags.timeout, context.signal);
+    const options = { timeoutMs: flags.timeout, signal: deadline.signal };
     const pieces = await piecesOf(node, { reference, path: flags.path }, options);
-    const bytes = await writeWhole(file, pieces);
+    const bytes = await writeWhole(file, pieces, flags);
     const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
     const document = { name: cluster.name, node: node.name, reference, file, bytes, durationMs };
     answer(context, document, [
-      `  ${formatBytes(bytes)} from ${node.name} in ${file}, in ${formatMs(durationMs)}`,
+      `  ${formatBytes(bytes)} from ${node.name} written to ${file} in ${formatMs(durationMs)}`,
     ]);
   });
 }
 
-/** What is no file or folder may be raw bytes. */
+/** @throws HarnessError `USAGE` for what `--force` does not replace */
+function expectTarget(file: string, { force = false }: DownloadFlags): void {
+  const info = statusOf(file);
+  if (info === undefined) return;
+  if (info.isDirectory()) throw new HarnessError('USAGE', `${file} is a folder, expected the path of a file`);
+  if (!force) {
+    throw new HarnessError('USAGE', `${file} already exists`, {
+      hint: 'Choose another path, or overwrite the file with --force.',
+    });
+  }
+  expectNoDevice(file);
+}
+
+/** Content without a manifest is raw bytes. */
 async function piecesOf(
   node: ClusterNode,
   { reference, path }: { readonly reference: string; readonly path: string | undefined },
@@ -109,24 +139,49 @@ async function piecesOf(
     return await node.files.stream(reference, path, options);
   } catch (error) {
     if (path !== undefined || !(error instanceof ClientError) || error.status !== 404) throw error;
-    return node.bytes.stream(reference, options);
+    return rawPieces(await node.bytes.stream(reference, options), error);
   }
 }
 
+/**
+ * @param missing thrown for a manifest: nodes answer alike for content without one, for a folder without an index document,
+ * and for a file whose chunks are lost
+ */
+async function* rawPieces(
+  pieces: AsyncIterable<Uint8Array>,
+  missing: ClientError,
+): AsyncGenerator<Uint8Array> {
+  let beginning: Buffer | undefined = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    if (beginning === undefined) {
+      yield piece;
+      continue;
+    }
+    beginning = Buffer.concat([beginning, piece]);
+    if (beginning.length < NODE_HEADER_SIZE) continue;
+    if (isNode(beginning)) throw missing;
+    yield beginning;
+    beginning = undefined;
+  }
+  if (beginning !== undefined) yield beginning;
+}
+
 /** A file that is there stays until the new one is complete. @returns bytes written */
-async function writeWhole(file: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
-  const part = `${file}.${process.pid}.part`;
+async function writeWhole(
+  file: string,
+  pieces: AsyncIterable<Uint8Array>,
+  flags: DownloadFlags,
+): Promise<number> {
+  const part = `${file}.${randomUUID()}.part`;
   const output = createWriteStream(part, { flags: 'wx' });
   try {
     await pipeline(pieces, output);
+    // Another may have written it meanwhile.
+    expectTarget(file, flags);
     renameSync(part, file);
     return output.bytesWritten;
   } catch (error) {
     rmSync(part, { force: true });
     throw reasonOf(error) === undefined ? error : fileRefused(file, error, 'Choose another path.');
   }
-}
-
-function nodeOf(cluster: Cluster, name: string | undefined): ClusterNode {
-  return cluster.node(name ?? workingNodes(cluster)[0]?.name ?? 0);
 }

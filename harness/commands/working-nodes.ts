@@ -6,3 +6,8 @@ import { isHonest } from '../flavours/flavour.ts';
 export function workingNodes({ nodes }: Cluster): readonly ClusterNode[] {
   return nodes.filter((node) => node.mode !== 'boot' && isHonest(node));
 }
+
+/** The named node, else the first that works. @throws HarnessError `NODE_NOT_FOUND` */
+export function workingNode(cluster: Cluster, name?: string): ClusterNode {
+  return cluster.node(name ?? workingNodes(cluster)[0]?.name ?? 0);
+}

@@ -2,7 +2,7 @@ import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { NotExpected, oneOf } from '../../cluster/plan/options/flag.ts';
 import { LEVELS } from '../../conformance/row.ts';
 import type { CommandOptions, Options } from './spec.ts';
-import { big, JSON_OPTION } from './values.ts';
+import { batch, big, JSON_OPTION } from './values.ts';
 
 /** Every kind's. */
 const GRADED: Options = {
@@ -105,11 +105,6 @@ function origin(text: string): string {
   const { pathname, search, hash } = new URL(whole);
   if (pathname === '/' && search === '' && hash === '') return whole;
   throw new NotExpected('Expected a URL without a path, for example http://127.0.0.1:1633.');
-}
-
-function batch(text: string): string {
-  if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase();
-  throw new NotExpected('Expected 64 hex digits.');
 }
 
 function url(text: string): string {

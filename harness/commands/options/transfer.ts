@@ -1,18 +1,19 @@
 import type { CommandOptions } from './spec.ts';
-import { limit, ONE_CLUSTER, reference } from './values.ts';
+import { batch, limit, ONE_CLUSTER, reference } from './values.ts';
 
 export const upload: CommandOptions = {
   arguments: ['path of the file'],
   options: {
     ...ONE_CLUSTER,
     '--node <node>': 'node that uploads (default: the first full or light node)',
-    '--batch <id>': 'postage batch of that node (default: the one that it was started with)',
+    '--batch <id>': {
+      help: 'postage batch of that node (default: the one that it was started with)',
+      parse: batch,
+    },
     '--no-wait': 'return when the node has all chunks',
     '--timeout <duration>': {
-      help: 'limit of the whole transfer',
+      help: 'limit of the whole transfer (default: 24h until the node has all chunks, then 5m without progress)',
       parse: limit,
-      default: limit('24h'),
-      shown: '24h',
     },
   },
 };

@@ -66,3 +66,8 @@ export function reference(text: string): string {
   if (/^(?:[0-9a-fA-F]{64}){1,2}$/.test(text)) return text.toLowerCase();
   throw new NotExpected('Expected 64 hex digits, or 128 with the key of encrypted content.');
 }
+
+export function batch(text: string): string {
+  if (/^[0-9a-f]{64}$/i.test(text)) return text.toLowerCase();
+  throw new NotExpected('Expected 64 hex digits.');
+}

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { download, upload } from '../../../harness/commands/transfer.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -27,7 +29,7 @@ interface UploadDocument {
 
 async function uploaded(node: string): Promise<UploadDocument> {
   const context = contextOf(stateDir, true);
-  await upload(source, { node, wait: true, timeout }, context);
+  await upload(source, { node, wait: true }, context);
   return JSON.parse(context.printed()) as UploadDocument;
 }
 
@@ -38,7 +40,7 @@ test('a file that one node has uploaded is written through another, as it was', 
   const context = contextOf(stateDir);
   await download(reference, target, { node: 'node-2', timeout }, context);
   expect(data.equals(readFileSync(target))).toBe(true);
-  expect(context.printed()).toContain(`293.0 KiB from node-2 in ${target}`);
+  expect(context.printed()).toContain(`293.0 KiB from node-2 written to ${target} in `);
   const { contentType, filename } = await net.node(0).files.open(reference);
   expect({ contentType, filename }).toEqual({
     contentType: 'application/octet-stream',
@@ -71,10 +73,78 @@ test('a file that is there stays, unless it is to be overwritten with what exist
   expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
+test('the command that upload prints downloads through another node that runs', async () => {
+  const context = contextOf(stateDir);
+  await upload(source, { node: 'node-0', wait: false }, context);
+  expect(context.printed()).toMatch(
+    /svcnet download [0-9a-f]{64} 'copy-of-a file.bin' --node node-1 --name transfer\n$/,
+  );
+  const other = contextOf(stateDir);
+  await upload(source, { node: 'node-2', wait: false }, other);
+  expect(other.printed()).toContain('--node node-0');
+});
+
+test('an empty file is transferred', async () => {
+  const empty = join(folder, 'empty');
+  writeFileSync(empty, '');
+  const context = contextOf(stateDir, true);
+  await upload(empty, { wait: true }, context);
+  const { reference, bytes } = JSON.parse(context.printed()) as { reference: string; bytes: number };
+  const target = join(folder, 'empty-copy');
+  await download(reference, target, { node: 'node-1', timeout }, contextOf(stateDir));
+  expect([bytes, statSync(target).size]).toEqual([0, 0]);
+});
+
+test('raw bytes may be fewer than a manifest has, or none', async () => {
+  for (const size of [0, 10]) {
+    const { reference } = await net.node(0).bytes.upload(data.subarray(0, size));
+    const target = join(folder, `bytes-${size}`);
+    await download(reference, target, { timeout }, contextOf(stateDir));
+    expect(data.subarray(0, size).equals(readFileSync(target))).toBe(true);
+  }
+});
+
+test('the manifest of a folder is not written as raw bytes', async () => {
+  const tar = await tarOf([{ path: 'inside', data }]);
+  const { reference } = await net.node(0).files.uploadTar(tar);
+  const target = join(folder, 'folder');
+  const refused = download(reference, target, { timeout }, contextOf(stateDir));
+  await expect(refused).rejects.toMatchObject({ status: 404, message: expect.stringContaining('/svc/') });
+  expect(existsSync(target)).toBe(false);
+  await download(reference, target, { path: 'inside', timeout }, contextOf(stateDir));
+  expect(data.equals(readFileSync(target))).toBe(true);
+});
+
+test('--force replaces no folder and no pipe', async () => {
+  const { reference } = await uploaded('node-0');
+  const [place, pipe] = [join(folder, 'place'), join(folder, 'pipe')];
+  mkdirSync(place);
+  execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
+  for (const [path, message] of [
+    [place, `${place} is a folder, expected the path of a file`],
+    [pipe, `${pipe} is a device or a pipe, expected a regular file`],
+  ] as const) {
+    const refused = download(reference, path, { force: true, timeout }, contextOf(stateDir));
+    await expect(refused).rejects.toMatchObject({ code: 'USAGE', message });
+  }
+  expect(statSync(pipe).isFIFO()).toBe(true);
+});
+
+test('the limit of an upload is that of the whole transfer; without one, the wait has its own', async () => {
+  const synced = vi.spyOn(Cluster.prototype, 'synced');
+  onTestFinished(() => synced.mockRestore());
+  await upload(source, { node: 'node-0', wait: true, timeout }, contextOf(stateDir));
+  await upload(source, { node: 'node-0', wait: true }, contextOf(stateDir));
+  const limits = synced.mock.calls.map(([, given]) => given?.timeoutMs);
+  expect(limits).toEqual([expect.any(Number), undefined]);
+  expect(limits[0]).toBeLessThan(timeout);
+});
+
 test.each([
   ['nowhere', 'cannot access nowhere: no such file or folder (ENOENT)'],
-  [folder, `${folder} is no file`],
-])('what is no file is not uploaded: %s', async (path, message) => {
+  [folder, `${folder} is a folder, expected a file`],
+  ['/dev/null', '/dev/null is a device or a pipe, expected a file'],
+])('only files are uploaded: %s', async (path, message) => {
   const refused = upload(path, { wait: true, timeout }, contextOf(stateDir));
   await expect(refused).rejects.toMatchObject({ code: 'USAGE', message });
 });

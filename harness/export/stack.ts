@@ -195,9 +195,9 @@ function declared(stack: string, files: readonly StackFile[] = []): Record<strin
   );
 }
 
-/** @param services counted: of a stack with another name there are none */
+/** @param services counted: a stack of another name has none, and the wait must not end at once */
 function untilStarted(name: string, services: number): string {
-  return `until docker stack services --format '{{.Replicas}}' ${name} | grep --count ^1/1 | grep -qx ${services}; do sleep 1; done`;
+  return `until docker stack services --format '{{.Replicas}}' ${name} | grep -c ^1/1 | grep -qx ${services}; do sleep 1; done`;
 }
 
 /** Volumes are in use until their containers are gone, some seconds later. */

@@ -63,7 +63,7 @@ test.each<Target>(['compose', 'stack', 'kubernetes'])(
     const output = join(folder, 'a folder');
     const { out } = await run(target, { nodes: 1, output });
     const [, ...commands] = out.split('\n\n');
-    const named = commands.join().match(/-[cf] (?:'[^']*'|\S+)/g) ?? [];
+    const named = commands.join().match(/(?<!grep )-[cf] (?:'[^']*'|\S+)/g) ?? [];
     expect(named.length).toBeGreaterThan(1);
     for (const flag of named) expect(flag).toMatch(new RegExp(`^-[cf] '${output}/[\\w.-]+'$`));
   },

@@ -73,6 +73,15 @@ test('a file that is there stays, unless it is to be overwritten with what exist
   expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
+test('a file that appears during a download stays, too', async () => {
+  const { reference } = await uploaded('node-0');
+  const target = join(folder, 'meanwhile');
+  const late = download(reference, target, { timeout }, contextOf(stateDir));
+  writeFileSync(target, 'mine');
+  await expect(late).rejects.toMatchObject({ code: 'USAGE', message: `${target} already exists` });
+  expect(readFileSync(target, 'utf8')).toBe('mine');
+});
+
 test('the command that upload prints downloads through another node that runs', async () => {
   const context = contextOf(stateDir);
   await upload(source, { node: 'node-0', wait: false }, context);

@@ -18,7 +18,7 @@ export function damaged(folder: string, { message, cause }: HarnessError): Harne
   ];
   const named = processes.map(({ part, pid }) => `${part} (process ${pid})`).join(', ');
   const running = named === '' ? 'None of its processes runs' : `Still running: ${named}`;
-  const hint = `The file is damaged, or svcnet has not written it. ${running}. End the cluster with:\n${steps.map((step) => `  ${step}`).join('\n')}`;
+  const hint = `The file is damaged, or this version of svcnet has not written it. ${running}. End the cluster with:\n${steps.map((step) => `  ${step}`).join('\n')}`;
   return new HarnessError('STATE_INVALID', message, { cause, hint });
 }
 

@@ -69,7 +69,7 @@ test.each([
   writeFileSync(join(path, 'run', 'node-3.json'), '{');
   writeFileSync(join(path, 'cluster.json'), text);
   const { pid } = process;
-  const hint = `The file is damaged, or svcnet has not written it. Still running: node-0 (process ${pid}). End the cluster with:
+  const hint = `The file is damaged, or this version of svcnet has not written it. Still running: node-0 (process ${pid}). End the cluster with:
   kill ${pid}
   docker rm -f ${container}
   rm -r ${path}`;

@@ -1,6 +1,6 @@
 /** Removes a cluster by its records alone, so that half a cluster can be removed too. */
 import { runInThisContext } from 'node:vm';
-import { messageOf } from '../../base/errors.ts';
+import { messageOf, reasonOf } from '../../base/errors.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';
 import type { Disposed, Driver } from '../../places/driver.ts';
@@ -30,13 +30,22 @@ export async function tearDown(stateDir: string, record: ClusterRecord, driver: 
     return { stopped: [], forced: [] };
   }
   const { path } = clusterFolder(stateDir, record.name);
-  // Commands that fail meanwhile say why.
-  using _ending = noteTurn(path, 'ending');
+  using _ending = noteEnding(path);
   // They write into the folder too.
   await endDashboards(path);
   const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
   removeCluster(stateDir, record);
   return nodesOf(record, disposed);
+}
+
+/** Commands that fail meanwhile say why. On a full disk they do not, but the cluster ends. */
+function noteEnding(folder: string): Disposable | undefined {
+  try {
+    return noteTurn(folder, 'ending');
+  } catch (error) {
+    if (reasonOf(error) === undefined) throw error;
+    return undefined;
+  }
 }
 
 function nodesOf({ nodes }: ClusterRecord, { stopped, forced }: Disposed): Teardown {

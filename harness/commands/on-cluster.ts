@@ -20,7 +20,9 @@ export async function onCluster<T>(
   try {
     return await work(cluster);
   } catch (error) {
-    throw (isOther(error) ? whyEnding(stateDir, cluster.name) : undefined) ?? error;
+    const why = isOther(error) ? whyEnding(stateDir, cluster.name) : undefined;
+    if (why === undefined) throw error;
+    throw new HarnessError(why.code, why.message, { hint: why.hint, cause: error });
   } finally {
     await cluster.detach();
   }

@@ -22,6 +22,7 @@ test('what fails since its cluster is being stopped says so, and nothing else do
   await expect(failing(cut)).rejects.toMatchObject({
     code: 'CLUSTER_GONE',
     message: `cluster 'one' is being stopped by process ${process.pid}`,
+    cause: cut,
   });
   const interrupted = new HarnessError('INTERRUPTED', 'interrupted');
   await expect(failing(interrupted)).rejects.toBe(interrupted);

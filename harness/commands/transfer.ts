@@ -57,7 +57,9 @@ export async function upload(file: string, flags: UploadFlags, context: CommandC
     });
     if (flags.wait) {
       const left = flags.timeout === undefined ? {} : { timeoutMs: Math.max(0, flags.timeout - elapsed()) };
-      await cluster.synced(reference, { signal, ...left });
+      await cluster.synced(reference, { signal, ...left }).catch((error: unknown) => {
+        throw notOnNetwork(error, node, reference);
+      });
     }
     const durationMs = elapsed();
     const bytes = content.bytesRead;
@@ -72,6 +74,15 @@ export async function upload(file: string, flags: UploadFlags, context: CommandC
       '',
       `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --node ${reader.name} --name ${cluster.name}`,
     ]);
+  });
+}
+
+/** The upload is not lost. */
+function notOnNetwork(error: unknown, { name }: ClusterNode, reference: string): unknown {
+  if (!(error instanceof HarnessError) || error.code !== 'WAIT_TIMEOUT') return error;
+  return new HarnessError(error.code, error.message, {
+    hint: `${name} has all chunks of ${reference}, and goes on.`,
+    cause: error,
   });
 }
 

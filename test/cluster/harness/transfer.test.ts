@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { HarnessError } from '../../../harness/base/errors.ts';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { download, upload } from '../../../harness/commands/transfer.ts';
@@ -71,6 +72,17 @@ test('a file that is there stays, unless it is to be overwritten with what exist
   await download(reference, target, { force: true, timeout }, context);
   expect(data.equals(readFileSync(target))).toBe(true);
   expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
+});
+
+test('an upload that the network does not have in time is not lost', async () => {
+  const late = new HarnessError('WAIT_TIMEOUT', 'the upload is not synced');
+  const synced = vi.spyOn(Cluster.prototype, 'synced').mockRejectedValue(late);
+  onTestFinished(() => synced.mockRestore());
+  await expect(uploaded('node-0')).rejects.toMatchObject({
+    code: 'WAIT_TIMEOUT',
+    message: late.message,
+    hint: expect.stringMatching(/^node-0 has all chunks of [0-9a-f]{64}, and goes on\.$/),
+  });
 });
 
 test('a file that appears during a download stays, too', async () => {

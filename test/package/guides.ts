@@ -100,7 +100,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   'guides/reading-a-failure.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded
     cp -R .svcnet/runs/*/ earlier
-    npx svcnet up -n 2 --driver embedded
+    npx svcnet up --preset factory -n 3 --driver embedded
     run=earlier`,
   'comparing.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded --report before
@@ -110,11 +110,11 @@ const GIVEN: Readonly<Record<string, string>> = {
 /** Pages of a lane are played one after the other; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
   ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
-  ['guides/attach.md'],
+  // The second starts the preset, whose ports the first uses.
+  ['guides/attach.md', 'guides/reading-a-failure.md'],
   [
     'guides/conformance.md',
     'comparing.md',
-    'guides/reading-a-failure.md',
     'guides/watching.md',
     'guides/applications.md',
   ],
@@ -239,7 +239,7 @@ export interface Machine {
   readonly shift: number;
 }
 
-export const NAMED_PORTS = [1633, 1634, 1635, 1643, 1644, 1645, 8545, 8546];
+export const NAMED_PORTS = [1633, 1634, 1635, 1636, 1637, 1638, 1643, 1644, 1645, 8545, 8546];
 
 export function playable({ k6, bee }: Machine): string[] {
   const needs: Readonly<Record<string, boolean>> = {

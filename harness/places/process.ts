@@ -1,6 +1,6 @@
 /** One operating-system process per part on this machine. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -260,7 +260,9 @@ export class ProcessDriver implements Driver {
     // From the sources: what one has compiled is left to the next.
     if (!isSameProgram(command, compiled)) return { command, compileCache: compileCache('tools') };
     const folder = this.#bundlesOf(command);
-    const bundle = this.#bundles.get(folder) ?? currentBundle(command, folder);
+    const used = this.#bundles.get(folder);
+    // Someone may have emptied the cache since.
+    const bundle = used !== undefined && existsSync(used.main) ? used : currentBundle(command, folder);
     if (bundle !== undefined) this.#bundles.set(folder, bundle);
     return launchOf(command, bundle);
   }

@@ -2,15 +2,15 @@
  * A program as one bundle: loading hundreds of modules is most of a node's start. Packages with native parts stay outside.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 import { programPath, programSuffix } from './programs.ts';
 
-/** Bytes, and ms of the modification, by source. */
+/** Bytes, and ms of the modification, by path: of sources, and of the files that packages are loaded from. */
 export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: number]>>;
 
 export interface Bundle {
@@ -27,6 +27,7 @@ export interface Bundle {
 export async function bundleProgram(source: string, folder: string): Promise<Bundle> {
   const { build } = await import('esbuild');
   const startedAt = MACHINE_CLOCK.now();
+  const packages = new Set<string>();
   const { metafile, outputFiles } = await build({
     // A node's worker threads look for their program beside the code that starts them.
     entryPoints: [
@@ -48,18 +49,20 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
     chunkNames: '[name]-[hash]',
     sourcemap: 'linked',
     sourcesContent: false,
-    plugins: [PLACES],
+    plugins: [places(packages)],
     logLevel: 'silent',
   });
   const files = outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
   const hash = createHash('sha256');
   for (const { name, contents } of files) hash.update(`${name} ${contents.length}\n`).update(contents);
   const own = join(folder, hash.digest('hex').slice(0, 16));
-  if (!existsSync(own)) writeWhole(own, files);
+  // Used again, it is not the oldest.
+  if (existsSync(own)) utimesSync(own, startedAt / 1000, startedAt / 1000);
+  else writeWhole(own, files);
   return {
     folder: own,
     main: join(own, 'main.mjs'),
-    inputs: inputsOf(Object.keys(metafile.inputs), startedAt),
+    inputs: inputsOf([...Object.keys(metafile.inputs), ...packages], startedAt),
   };
 }
 
@@ -93,19 +96,27 @@ function writeWhole(folder: string, files: readonly { name: string; contents: Ui
   }
 }
 
-/** Packages, and files beside a source, are resolved from the source's place. */
-const PLACES: Plugin = {
-  name: 'places',
-  setup(build) {
-    build.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === 'entry-point' ? undefined : { path: import.meta.resolve(path), external: true },
-    );
-    const suffix = programSuffix === '.ts' ? /\.ts$/ : /\.js$/;
-    build.onLoad({ filter: suffix }, ({ path }) => {
-      const text = readFileSync(path, 'utf8');
-      if (!text.includes('import.meta.url')) return undefined;
-      const contents = text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
-      return { contents, loader: programSuffix === '.ts' ? 'ts' : 'js' };
-    });
-  },
-};
+/**
+ * Packages, and files beside a source, are resolved from the source's place.
+ * @param packages gets the file of each: another installation may have it elsewhere
+ */
+function places(packages: Set<string>): Plugin {
+  return {
+    name: 'places',
+    setup(build) {
+      build.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
+        if (kind === 'entry-point') return undefined;
+        const url = import.meta.resolve(path);
+        if (url.startsWith('file:')) packages.add(fileURLToPath(url));
+        return { path: url, external: true };
+      });
+      const suffix = programSuffix === '.ts' ? /\.ts$/ : /\.js$/;
+      build.onLoad({ filter: suffix }, ({ path }) => {
+        const text = readFileSync(path, 'utf8');
+        if (!text.includes('import.meta.url')) return undefined;
+        const contents = text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
+        return { contents, loader: programSuffix === '.ts' ? 'ts' : 'js' };
+      });
+    },
+  };
+}

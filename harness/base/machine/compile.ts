@@ -1,5 +1,5 @@
 /** Code for all nodes: a bundle, compiled by a run that loads it and ends. */
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
 import { readJson, writeJson } from '../json-file.ts';
@@ -43,13 +43,14 @@ export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
 /**
  * Checks every source.
  * @param folder of the bundles
- * @returns undefined: none, or sources changed
+ * @returns undefined: none, it was removed, or sources changed
  */
 export function currentBundle(command: Command, folder: string): Bundle | undefined {
   const record = readRecord(folder);
   if (record === undefined || record.version !== process.version) return undefined;
   if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
-  return areUnchanged(record.bundle.inputs) ? record.bundle : undefined;
+  const { bundle } = record;
+  return areUnchanged(bundle.inputs) && existsSync(bundle.main) ? bundle : undefined;
 }
 
 /**

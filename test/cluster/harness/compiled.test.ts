@@ -1,5 +1,5 @@
 /** Code of nodes that is compiled once for all of them. */
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -73,11 +73,23 @@ test('compiled code is made once, before the nodes start, and read by all of the
   expect(await heardBy(driver, 'second.log')).toBe(first);
 });
 
-test('compiled code is left to later ones by a node of another program than that of most', async () => {
+test('a node of another program leaves what it has compiled to later ones', async () => {
   const other = join(folder, 'other.ts');
   writeFileSync(other, SAY);
   const own = { ...flavour(), command: () => ({ ...run('start')(), args: [other] }) } as never as Flavour;
   expect(await heardBy(processDriver(cacheOf()), 'other.log', own)).toBe(`${cacheOf()} ${other}`);
+});
+
+test('nodes start from the sources once their compiled code has been removed', async () => {
+  program(ENTRY);
+  const driver = processDriver(cacheOf());
+  await driver.prepare(flavour());
+  expect(await heardBy(driver, 'compiled.log')).toMatch(/main\.mjs$/);
+  for (const name of readdirSync(cacheOf()))
+    if (name !== 'compiled.json') rmSync(join(cacheOf(), name), { recursive: true });
+  expect(await heardBy(driver, 'removed.log')).toBe(SOURCE);
+  await driver.prepare(flavour());
+  expect(await heardBy(driver, 'again.log')).toMatch(/main\.mjs$/);
 });
 
 test('compiled code is made again when a killed run has left it incomplete', async () => {
@@ -99,6 +111,24 @@ test('compiled code is not run when its sources have changed since', async () =>
   expect(await heardBy(driver, 'changed.log')).toBe(SOURCE);
 });
 
+test('compiled code is not run when a package that it loads has been moved or replaced', async () => {
+  const path = join(folder, 'package.js');
+  const install = (text: string) => {
+    writeFileSync(path, text);
+    utimesSync(path, 1, 1);
+  };
+  install('export {};');
+  program(`import '${pathToFileURL(path).href}'; ${ENTRY}`);
+  expect(await compile(run('compile')(), cacheOf())).toBe(true);
+  expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+  install('export const version = 2;');
+  expect(currentBundle(run('start')(), cacheOf())).toBeUndefined();
+  install('export {};');
+  expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+  rmSync(path);
+  expect(currentBundle(run('start')(), cacheOf())).toBeUndefined();
+});
+
 test('compiled code is not run under different flags of the runtime', async () => {
   program(ENTRY);
   expect(await compile(run('compile')(), cacheOf())).toBe(true);
@@ -115,6 +145,19 @@ test('compiled code is kept for the last four versions of a program, for nodes t
   }
   expect(readdirSync(cacheOf())).toHaveLength(4 + 1);
   expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+});
+
+test('compiled code of a version that is used again is not the next to be removed', async () => {
+  const use = async (version: number) => {
+    program(`${ENTRY} console.log(${10 ** version});`);
+    expect(await compile(run('compile')(), cacheOf())).toBe(true);
+    return currentBundle(run('start')(), cacheOf())?.folder as string;
+  };
+  const first = await use(0);
+  for (const version of [1, 2, 3]) await use(version);
+  expect(await use(0)).toBe(first);
+  await use(4);
+  expect(existsSync(first)).toBe(true);
 });
 
 test('compiled code names the sources in the stacks of its errors', async () => {
@@ -189,7 +232,7 @@ test('compiled code of tampered nodes has its own place', async () => {
   expect(FLAVOURS.dishonest.compile?.(false)).toEqual(svcFlavour.compile(true));
 });
 
-test('compiled code is that of tampered nodes where the machines of a cluster can fail', async () => {
+test('nodes of a cluster with machine faults start from compiled code of the tampered program', async () => {
   program(ENTRY);
   const compiling = (machineFaults: boolean) => (machineFaults ? run('compile')() : undefined);
   const tampered = { ...flavour(), compile: compiling } as never as Flavour;

@@ -5,6 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
 import { isAlive, killProcess, type ProcessId, processOf } from '../../../harness/base/machine/processes.ts';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { UpFlags } from '../../../harness/commands/up.ts';
+import { up } from '../../../harness/commands/up-compiled.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import { FLAVOURS } from '../../../harness/flavours/table.ts';
@@ -12,6 +15,7 @@ import { writeTampered } from '../../../harness/flavours/tampered/settings.ts';
 import type { Driver } from '../../../harness/places/driver.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { contextOf, flagsOf } from '../../unit/harness/commands/kit.ts';
 import { PART, printed, processDriver } from './programs.ts';
 
 const TIMEOUT = { timeoutMs: 120_000 };
@@ -239,4 +243,14 @@ test('nodes of a cluster with machine faults start from compiled code of the tam
   const driver = processDriver(cacheOf(), { machineFaults: true });
   await driver.prepare(tampered);
   expect(await heardBy(driver, 'tampered.log', tampered)).toMatch(/main\.mjs$/);
+});
+
+test('code is compiled only for nodes that run as processes', async () => {
+  const stateDir = join(folder, 'state');
+  const flags = await flagsOf('up', '-n', '1', '--no-batches', '--driver', 'embedded');
+  await up(flags as unknown as UpFlags, contextOf(stateDir));
+  await (await Cluster.attach('local', { stateDir })).stop();
+  const compiled = readdirSync(join(stateDir, 'cache'));
+  expect(compiled).toContain('embedded');
+  expect(compiled).not.toContain('nodes');
 });

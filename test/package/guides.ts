@@ -112,12 +112,7 @@ const LANES: readonly (readonly string[])[] = [
   ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
   // The second starts the preset, whose ports the first uses.
   ['guides/attach.md', 'guides/reading-a-failure.md'],
-  [
-    'guides/conformance.md',
-    'comparing.md',
-    'guides/watching.md',
-    'guides/applications.md',
-  ],
+  ['guides/conformance.md', 'comparing.md', 'guides/watching.md', 'guides/applications.md'],
   [
     'guides/load-tests.md',
     'guides/faults-and-replay.md',

@@ -88,11 +88,11 @@ async function uploadUntil(net: Cluster, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** @param selectors of the elements whose words count */
+/** @param selectors of the elements whose words count, if they are seen */
 async function shot(browser: Browser, page: Page, selectors: readonly string[]): Promise<Screen> {
   const png = await page.screenshot();
   const texts = await page.evaluate<string[]>(
-    `${JSON.stringify(selectors)}.flatMap((one) => [...document.querySelectorAll(one)].map((found) => found.innerText))`,
+    `${JSON.stringify(selectors)}.flatMap((one) => [...document.querySelectorAll(one)].filter((found) => found.checkVisibility()).map((found) => found.innerText))`,
   );
   await page.context().close();
   const lines = comparable(texts.flatMap((text) => text.split('\n')));

@@ -97,7 +97,8 @@ const LARGE: ReadonlySet<string> = new Set([
 ]);
 /** So may each block with its transactions, not their hashes. */
 const BLOCKS: ReadonlySet<string> = new Set(['eth_getBlockByHash', 'eth_getBlockByNumber']);
-const LARGE_MAX = 16;
+/** As many as ethers puts into one request. */
+const LARGE_MAX = 100;
 
 export const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_AVAILABLE = -32_601;

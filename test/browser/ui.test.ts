@@ -170,10 +170,12 @@ describe('a made-up network', () => {
     const open = await opened(ui, 1000);
     const { page } = open;
     await linesAreDrawn(page);
-    const table = page.locator('.chart-table').first();
+    const table = page.locator('.time-chart:not([hidden]) .chart-table').first();
     await table.locator('summary').press('Enter');
     await table.locator('tbody tr').first().waitFor();
-    await page.evaluate('window.row = document.querySelector(".chart-table tbody tr")');
+    await page.evaluate(
+      'window.row = document.querySelector(".time-chart:not([hidden]) .chart-table tbody tr")',
+    );
     const rows = await table.locator('tbody tr').count();
     await expect.poll(() => table.locator('tbody tr').count(), { interval: 100 }).toBeGreaterThan(rows);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Values as a table');

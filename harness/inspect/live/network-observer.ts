@@ -28,6 +28,11 @@ const NODES_AT_ONCE = 8;
 const FIGURE_REQUESTS = 3;
 const RELATION_REQUESTS = 7;
 
+type ShownNode = Pick<
+  NodeView,
+  'name' | 'flavour' | 'mode' | 'overlay' | 'ethereum' | 'api' | 'debug' | 'p2p' | 'state'
+> & { readonly container?: string | undefined };
+
 export type ObservedNode = Pick<
   ClusterNode,
   | 'name'
@@ -292,12 +297,12 @@ const NOTHING_NOW = {
   warmingUp: false,
 } as const;
 
-export function factsOf(node: ObservedNode) {
+export function factsOf(node: ShownNode) {
   const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container = null, state } = node;
   return { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state };
 }
 
-export function unheardOf(node: ObservedNode): NodeView {
+export function unheardOf(node: ShownNode): NodeView {
   return {
     ...factsOf(node),
     problem: null,

@@ -1,5 +1,6 @@
 /** The nodes of a record, as the page shows them. */
 import type { NodeView } from '../../../web/picture/live.ts';
+import { unheardOf } from '../network-observer.ts';
 import type { RecordedPart } from './parts.ts';
 
 const OVERLAY = /^[0-9a-f]{64}$/;
@@ -22,7 +23,7 @@ export function nodesOf(
     const [flavour = '', mode = 'full'] = (seen.get(name) ?? '').split(/-(?=[^-]*$)/);
     const at = picture?.overlay ?? overlay;
     if (!OVERLAY.test(at)) continue;
-    nodes.set(name, {
+    const node = {
       name,
       flavour: picture?.flavour ?? recorded.get(name)?.flavour ?? flavour,
       mode: picture?.mode ?? mode,
@@ -31,21 +32,9 @@ export function nodesOf(
       api: '',
       debug: '',
       p2p: '',
-      container: null,
       state: 'running',
-      problem: null,
-      version: null,
-      depth: null,
-      storageRadius: null,
-      reserve: null,
-      capacity: null,
-      waiting: null,
-      waitingFor: null,
-      peers: null,
-      block: null,
-      warmingUp: false,
-      chequebook: null,
-    });
+    } as const;
+    nodes.set(name, unheardOf(node));
   }
   return nodes;
 }

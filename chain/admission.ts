@@ -1,7 +1,7 @@
 /** Who may use the JSON-RPC and control endpoints: `docs/reference/access.md`. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type Addressed, createHostCheck, hasTwoHosts, hostOf } from '../node/api/admission/hosts.ts';
+import { type Addressed, createHostCheck, hasTwoHosts, hostOf } from '../formats/hosts.ts';
 
 export interface AdmissionOptions {
   /** Opens the control endpoint and Anvil's own methods. */

@@ -2,7 +2,7 @@
  * Content by host name: `http://{name}.svc.localhost/{path}` is the file `/svc/{name}/{path}`, so that absolute links work:
  * `http-api-completion.md` 5.3, end. Contrary to that text, no operation is available there: pages would share its origin.
  */
-import { nameOf } from './admission/hosts.ts';
+import { nameOf } from '../../formats/hosts.ts';
 import { HOST_SUFFIXES } from './dialect.ts';
 import type { Target } from './paths.ts';
 import type { Port, Route } from './route/route.ts';

@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
+import { hostOf } from '../../formats/hosts.ts';
 import { Expressions } from '../env/expression.ts';
 import { heapLimit } from '../env/heap.ts';
 import { SharedRoom } from '../env/turns/shared-room.ts';
 import { TurnAllowance } from '../env/turns/turn-allowance.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
-import { hostOf } from './admission/hosts.ts';
 import { matcherOf } from './by-host.ts';
 import { Reads } from './content/reads.ts';
 import { type Cors, createCors } from './cors.ts';

@@ -3,6 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../formats/clock.ts';
+import { type Addressed, hasTwoHosts, hostOf } from '../../../formats/hosts.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { Asset } from './assets.ts';
 import { Viewers } from './viewers.ts';
@@ -48,9 +49,8 @@ export async function servePage<W extends Watcher>(
   });
   let ticket: string | undefined;
   const server = process.getBuiltinModule('node:http').createServer((request, response) => {
-    const { method, url, headers } = request;
-    const asked = { method, url, host: headers.host, origin: headers.origin };
-    const verdict = judge(asked, token, { port: portOf(server), controls: watcher.control !== undefined });
+    const { method, url } = request;
+    const verdict = judge(request, token, { port: portOf(server), controls: watcher.control !== undefined });
     // Only the token is missing.
     if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
       ticket = undefined;
@@ -142,12 +142,9 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-interface PageRequest {
-  readonly method: string | undefined;
-  /** Path and query. */
-  readonly url: string | undefined;
-  readonly host: string | undefined;
-  readonly origin?: string | undefined;
+interface PageRequest extends Addressed {
+  readonly method?: string | undefined;
+  readonly headers: Addressed['headers'] & { readonly origin?: string | undefined };
 }
 
 /**
@@ -170,16 +167,19 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 export function judge(
-  { method, url = '', host, origin }: PageRequest,
+  request: PageRequest,
   token: string,
   { port, controls }: { readonly port: number; readonly controls: boolean },
 ): Verdict {
+  const { method, url = '', headers } = request;
+  if (hasTwoHosts(request)) return { refused: 400, why: 'more than one Host header' };
+  const host = hostOf(request);
   if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) {
     return { refused: 421, why: 'this server answers to 127.0.0.1 only' };
   }
   if (method === 'POST' && controls) {
     // A browser names the asking page, which must be ours.
-    if (origin !== undefined && origin !== `http://${host}`)
+    if (headers.origin !== undefined && headers.origin !== `http://${host}`)
       return { refused: 403, why: 'only the page itself has the controls' };
   } else if (method !== 'GET' && method !== 'HEAD') {
     return { refused: 405, why: 'this page only looks: GET only' };

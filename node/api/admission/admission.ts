@@ -4,10 +4,10 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { createHostCheck, hasTwoHosts, hostOf } from '../../../formats/hosts.ts';
 import type { Cors } from '../cors.ts';
 import { ApiError } from '../errors.ts';
 import { effectOf, type Port, type Route } from '../route/route.ts';
-import { createHostCheck, hasTwoHosts, hostOf } from './hosts.ts';
 
 export interface AdmissionOptions {
   /** `*` for any. */

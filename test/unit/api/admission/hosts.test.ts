@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { createHostCheck, hostOf, nameOf } from '../../../../node/api/admission/hosts.ts';
+import { createHostCheck, hostOf, nameOf } from '../../../../formats/hosts.ts';
 import { startKit } from '../kit.ts';
 
 describe('host names', () => {

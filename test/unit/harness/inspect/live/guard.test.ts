@@ -4,7 +4,12 @@ import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/pag
 const TOKEN = 'tHe-ToKeN_0123456789abcdefghijkl';
 const LOOKING = { port: 4711, controls: false };
 const own = { method: 'GET', url: `/${TOKEN}/`, host: '127.0.0.1:4711' };
-const asked = (changes: Partial<typeof own>) => judge({ ...own, ...changes }, TOKEN, LOOKING);
+type Changes = Partial<Record<keyof typeof own | 'origin', string | undefined>>;
+const requestOf = (changes: Changes) => {
+  const { method, url, host, origin }: Changes = { ...own, ...changes };
+  return { method, url, headers: { host, origin } };
+};
+const asked = (changes: Changes) => judge(requestOf(changes), TOKEN, LOOKING);
 
 test('the page, its files and its streams are found below the token', () => {
   expect(asked({})).toMatchObject({ path: '' });
@@ -35,21 +40,31 @@ test.each([
 });
 
 test('a request without a Host is refused', () => {
-  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, LOOKING)).toMatchObject({
-    refused: 421,
-  });
+  expect(asked({ host: undefined })).toMatchObject({ refused: 421 });
+});
+
+test('a request with two Hosts is refused with 400, whichever comes first', () => {
+  for (const other of ['evil.example', own.host]) {
+    const rawHeaders = ['host', own.host, 'Accept', '*/*', 'Host', other];
+    expect(judge({ ...requestOf({}), rawHeaders }, TOKEN, LOOKING)).toMatchObject({ refused: 400 });
+  }
+});
+
+test('the host of an absolute target replaces the header', () => {
+  expect(asked({ url: `http://evil.example:4711/${TOKEN}/` })).toMatchObject({ refused: 421 });
+  expect(asked({ url: `http://${own.host}/${TOKEN}/`, host: 'evil.example' })).toMatchObject({ path: '' });
 });
 
 test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])(
   '%s is refused with 405',
   (method) => {
-    expect(judge({ ...own, method }, TOKEN, LOOKING)).toMatchObject({ refused: 405 });
+    expect(asked({ method })).toMatchObject({ refused: 405 });
   },
 );
 
 test('a page with controls takes POST, from itself alone; all other ways to change something stay refused', () => {
-  const asks = (changes: Partial<typeof own> & { origin?: string }) =>
-    judge({ ...own, method: 'POST', ...changes }, TOKEN, { port: 4711, controls: true });
+  const asks = (changes: Changes) =>
+    judge(requestOf({ method: 'POST', ...changes }), TOKEN, { port: 4711, controls: true });
   const url = `/${TOKEN}/control/pause`;
   expect(asks({ url })).toMatchObject({ path: 'control/pause' });
   expect(asks({ url, origin: 'http://127.0.0.1:4711' })).toMatchObject({ path: 'control/pause' });

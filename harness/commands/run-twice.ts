@@ -24,7 +24,7 @@ export async function runTwice(
   context: CommandContext,
 ): Promise<number> {
   const runs = [await once('first'), await once('second')] as const;
-  const difference = (await firstDifference(...runs)) ?? null;
+  const difference = firstDifference(...runs) ?? null;
   const passed = difference === null && runs.every((run) => run.passed);
   const check: DeterminismCheck = { passed, difference, runs };
   answer(context, check, [renderRun(runs[0], context.style), ...renderDifference(check, context.style)]);

@@ -1,8 +1,8 @@
 /** Where two runs of one seed first differ: in what nodes sent each other, or in what came of it. */
-import { createReadStream, existsSync, globSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { grouped } from '../../base/format.ts';
+import { linesOf } from '../../base/logs/logs.ts';
 import { FRAMES_FILE } from '../../places/simulated/frame-log.ts';
 import type { Difference, RunResult } from '../../report/result.ts';
 
@@ -12,9 +12,9 @@ const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
  * A different frame, which is the cause, comes before any different result.
  * @param first with its logs in its report @returns undefined: equal
  */
-export async function firstDifference(first: RunResult, second: RunResult): Promise<Difference | undefined> {
+export function firstDifference(first: RunResult, second: RunResult): Difference | undefined {
   const digests = differenceIn('digests', digestsOf(first), digestsOf(second));
-  const frame = digests === undefined ? undefined : await differentFrame(first.report, second.report);
+  const frame = digests === undefined ? undefined : differentFrame(first.report, second.report);
   return frame ?? digests ?? differenceIn('', outcomeOf(first), outcomeOf(second));
 }
 
@@ -28,28 +28,23 @@ function outcomeOf({ scenarios, events, report }: RunResult): unknown {
   return JSON.parse(text.replaceAll(CLUSTER_NAME, '<cluster>'));
 }
 
-async function differentFrame(first: string, second: string): Promise<Difference | undefined> {
+function differentFrame(first: string, second: string): Difference | undefined {
   for (const file of globSync(`**/logs/${FRAMES_FILE}`, { cwd: first }).toSorted()) {
     if (!existsSync(join(second, file))) continue;
-    const difference = await differentLine(join(first, file), join(second, file));
+    const difference = differentLine(join(first, file), join(second, file));
     if (difference !== undefined) return { ...difference, what: `${difference.what} of ${file}` };
   }
   return undefined;
 }
 
-async function differentLine(first: string, second: string): Promise<Difference | undefined> {
+function differentLine(first: string, second: string): Difference | undefined {
   const [ones, others] = [linesOf(first), linesOf(second)];
   for (let number = 1; ; number++) {
-    const [one, other] = [await ones.next(), await others.next()];
-    if (one.done === true && other.done === true) return undefined;
-    if (one.value === other.value) continue;
-    await Promise.all([ones.return?.(), others.return?.()]);
-    return { what: `frame ${grouped(number)}`, first: one.value ?? 'none', second: other.value ?? 'none' };
+    const [one, other] = [ones.next().value, others.next().value];
+    if (one === undefined && other === undefined) return undefined;
+    if (one === other) continue;
+    return { what: `frame ${grouped(number)}`, first: one ?? 'none', second: other ?? 'none' };
   }
-}
-
-function linesOf(path: string): AsyncIterator<string, undefined> {
-  return createInterface({ input: createReadStream(path) })[Symbol.asyncIterator]();
 }
 
 function differenceIn(path: string, first: unknown, second: unknown): Difference | undefined {

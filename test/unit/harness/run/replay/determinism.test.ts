@@ -17,36 +17,45 @@ function runOf(frames: readonly string[], error: string): RunResult {
 
 const FRAMES = ['0 ms node-0 -> node-1 dial', '3 ms node-0 -> node-1 open', '3 ms node-1 -> node-0 end'];
 
-test('the first different frame comes before the results that follow from it', async () => {
+test('the first different frame comes before the results that follow from it', () => {
   const other = FRAMES.with(1, '4 ms node-0 -> node-1 open');
-  expect(await firstDifference(runOf(FRAMES, 'gone'), runOf(other, 'lost'))).toEqual({
+  expect(firstDifference(runOf(FRAMES, 'gone'), runOf(other, 'lost'))).toEqual({
     what: 'frame 2 of logs/frames.log',
     first: FRAMES[1],
     second: other[1],
   });
 });
 
-test('a run that sends less than the other is named by the first frame that it lacks', async () => {
-  expect(await firstDifference(runOf(FRAMES.slice(0, 2), ''), runOf(FRAMES, ''))).toEqual({
+test('a run that sends less than the other is named by the first frame that it lacks', () => {
+  expect(firstDifference(runOf(FRAMES.slice(0, 2), ''), runOf(FRAMES, ''))).toEqual({
     what: 'frame 3 of logs/frames.log',
     first: 'none',
     second: FRAMES[2],
   });
 });
 
-test('with equal frames, the first different result is named by its path', async () => {
-  expect(await firstDifference(runOf(FRAMES, 'gone'), runOf(FRAMES, 'lost'))).toEqual({
+test('with equal frames, the first different result is named by its path', () => {
+  expect(firstDifference(runOf(FRAMES, 'gone'), runOf(FRAMES, 'lost'))).toEqual({
     what: 'scenarios.0.error',
     first: '"gone"',
     second: '"lost"',
   });
 });
 
-test('folders of reports, names of clusters and the time of day are no differences', async () => {
+test('folders of reports, names of clusters and the time of day are no differences', () => {
   const [first, second] = [runOf(FRAMES, ''), runOf(FRAMES, '')];
   const told = (run: RunResult, cluster: string): RunResult => ({
     ...run,
     scenarios: run.scenarios.map((one) => ({ ...one, error: `${cluster} ended, see ${run.report}/logs` })),
   });
-  expect(await firstDifference(told(first, 'net-01234567'), told(second, 'net-89abcdef'))).toBeUndefined();
+  expect(firstDifference(told(first, 'net-01234567'), told(second, 'net-89abcdef'))).toBeUndefined();
+});
+
+test('of an endless line, a part is compared and shown; digests tell what lies beyond it', () => {
+  const endless = (end: string) => [FRAMES[0] ?? '', `3 ms ${'a'.repeat(1_000_000)}${end}`];
+  const first = runOf(endless('b'), '');
+  const difference = firstDifference(first, runOf(FRAMES, ''));
+  expect(difference?.what).toBe('frame 2 of logs/frames.log');
+  expect(difference?.first.length).toBeLessThan(300_000);
+  expect(firstDifference(first, runOf(endless('c'), ''))?.what).toBe('digests.0');
 });

@@ -64,7 +64,7 @@ const STOPS_MAX = 3;
 
 /** In slices: only time in which the process ran counts, so that after a stop it has time for its work. */
 export function runningTimer(
-  { monotonic, timer }: Pick<TimeSource, 'monotonic' | 'timer'>,
+  clock: Pick<TimeSource, 'monotonic' | 'timer'>,
   ms: number,
   wake: () => void,
 ): Disposable {
@@ -73,10 +73,10 @@ export function runningTimer(
   let stops = 0;
   let sliced: Disposable;
   const next = () => {
-    const startedAt = monotonic();
+    const startedAt = clock.monotonic();
     const length = Math.min(slice, left);
-    sliced = timer(length, () => {
-      const passed = monotonic() - startedAt;
+    sliced = clock.timer(length, () => {
+      const passed = clock.monotonic() - startedAt;
       const isStop = passed > length + LATE_MS && slice < ms && stops < STOPS_MAX;
       if (isStop) stops++;
       else left -= Math.max(passed, length);

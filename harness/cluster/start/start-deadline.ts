@@ -1,3 +1,4 @@
+import { runningTimer } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
@@ -28,7 +29,7 @@ export function startDeadline({ clock, timeoutMs, onProgress }: StartContext): S
       ),
     );
   };
-  const timer = timeoutMs === undefined ? undefined : clock.timer(timeoutMs, () => expire(timeoutMs));
+  const timer = timeoutMs === undefined ? undefined : runningTimer(clock, timeoutMs, () => expire(timeoutMs));
   return {
     signal: controller.signal,
     onProgress(progress) {

@@ -22,6 +22,9 @@ import {
 const BODY_SIZE_MAX = 2_097_152;
 /** Code of public endpoints for an exceeded limit. */
 const LIMIT_EXCEEDED = -32_005;
+/** Of all answers to one request without the token, before the last of them, and their code: as in go-ethereum. */
+const ANSWERS_SIZE_MAX = 25_000_000;
+const ANSWERS_TOO_LARGE = -32_003;
 const NOT_JSON = -32_700;
 const REFUSED = -32_000;
 const ENDED_KEPT = 1000;
@@ -213,6 +216,7 @@ async function pass(
   count.requests++;
   const met = new Set<ActiveFault>();
   const noteMet = (fault: ActiveFault) => {
+    if (met.has(fault)) return;
     fault.met++;
     const { kind } = fault.of.fault;
     count.byKind[kind] = (count.byKind[kind] ?? 0) + 1;
@@ -276,11 +280,30 @@ async function pass(
   // Before and after: a concurrent save has it or not.
   if (rewrites) onRewrite();
   try {
-    const passed = withToken ? calls : calls.map(withBoundedGas);
-    answer.text(await told(JSON.stringify(isBatch ? passed : passed[0])));
+    const bounded = calls.map(withBoundedGas);
+    if (withToken) answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
+    else answer.text(isBatch ? await boundedAnswers(bounded, told) : await told(JSON.stringify(bounded[0])));
   } finally {
     if (rewrites) onRewrite();
   }
+}
+
+/** One after the other: the engine holds the answers to a batch until all of them are there. */
+async function boundedAnswers(calls: readonly Call[], ask: Passing['ask']): Promise<string> {
+  const answers: string[] = [];
+  let size = 0;
+  for (const call of calls) {
+    if (size > ANSWERS_SIZE_MAX) {
+      const message = `not run: the answers before it in its batch have ${size} bytes, expected at most ${ANSWERS_SIZE_MAX}`;
+      const error = { code: ANSWERS_TOO_LARGE, message };
+      answers.push(JSON.stringify({ jsonrpc: '2.0', id: call.id, error }));
+      continue;
+    }
+    const text = await ask(JSON.stringify(call));
+    size += Buffer.byteLength(text);
+    answers.push(text);
+  }
+  return `[${answers.join(',')}]`;
 }
 
 async function callsIn(

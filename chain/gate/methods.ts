@@ -79,12 +79,13 @@ const NEVER: readonly { readonly method: RegExp; readonly with?: RegExp; readonl
   { method: /^eth_(un)?subscribe$/i, why: 'there are no subscriptions over HTTP: use filters, or poll' },
 ];
 
+const SIMULATE = 'eth_simulateV1';
 /** Run code that is in no transaction, so no fee bounds it. */
 const COMPUTING: ReadonlySet<string> = new Set([
   'eth_call',
   'eth_createAccessList',
   'eth_estimateGas',
-  'eth_simulateV1',
+  SIMULATE,
 ]);
 /** As in go-ethereum; per request, simulated calls included. */
 const CALLS_MAX = 1000;
@@ -94,6 +95,7 @@ const LARGE: ReadonlySet<string> = new Set([
   'eth_getFilterChanges',
   'eth_getFilterLogs',
   'eth_getLogs',
+  SIMULATE,
 ]);
 /** So may each block with its transactions, not their hashes. */
 const BLOCKS: ReadonlySet<string> = new Set(['eth_getBlockByHash', 'eth_getBlockByNumber']);
@@ -114,23 +116,45 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
 
 /**
  * At most a block's gas, wherever its parameters name some: more would stop the chain, whose engine does one thing at a
- * time. Holders of the token may use more.
+ * time. Simulated calls share it, as in go-ethereum: what they return is in one answer. Holders of the token may use more.
  */
 export function withBoundedGas(call: Call): Call {
-  return COMPUTING.has(call.method) ? { ...call, params: bounded(call.params) } : call;
+  if (!COMPUTING.has(call.method)) return call;
+  const params = bounded(call.params);
+  return { ...call, params: call.method === SIMULATE ? sharingGas(params) : params };
 }
 
 function bounded(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bounded);
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      (key === 'gas' || key === 'gasLimit') && isAbove(part, BLOCK_GAS)
-        ? `0x${BLOCK_GAS.toString(16)}`
-        : bounded(part),
+      (key === 'gas' || key === 'gasLimit') && isAbove(part, BLOCK_GAS) ? hex(BLOCK_GAS) : bounded(part),
     ]),
   );
+}
+
+function sharingGas(params: unknown): unknown {
+  const blocks = simulatedBlocks(params);
+  if (blocks.length === 0) return params;
+  const share = BLOCK_GAS / BigInt(simulated(params));
+  const sharing = (call: unknown) => {
+    if (!isObject(call)) return call;
+    const isWithin = call['gas'] !== undefined && !isAbove(call['gas'], share);
+    return isWithin ? call : { ...call, gas: hex(share) };
+  };
+  const blockStateCalls = blocks.map((block) =>
+    isObject(block) && Array.isArray(block['calls'])
+      ? { ...block, calls: block['calls'].map(sharing) }
+      : block,
+  );
+  const [options, ...others] = params as [object, ...unknown[]];
+  return [{ ...options, blockStateCalls }, ...others];
+}
+
+function hex(amount: bigint): string {
+  return `0x${amount.toString(16)}`;
 }
 
 function isAbove(value: unknown, max: bigint): boolean {
@@ -139,11 +163,12 @@ function isAbove(value: unknown, max: bigint): boolean {
 }
 
 export function whyTooMany(calls: readonly Call[]): string | undefined {
-  const count = calls.reduce((sum, call) => sum + Math.max(1, simulated(call)), 0);
+  const count = calls.reduce((sum, call) => sum + Math.max(1, simulatedBy(call)), 0);
   if (count > CALLS_MAX) return `a request of ${count} calls, expected at most ${CALLS_MAX}`;
   const large = calls.filter(isLarge);
-  return large.length > LARGE_MAX
-    ? `a request of ${large.length} calls of ${[...new Set(large.map(({ method }) => method))].join(', ')}, expected at most ${LARGE_MAX}`
+  const largeCount = large.reduce((sum, call) => sum + Math.max(1, simulatedBy(call)), 0);
+  return largeCount > LARGE_MAX
+    ? `a request of ${largeCount} calls of ${[...new Set(large.map(({ method }) => method))].join(', ')}, expected at most ${LARGE_MAX}`
     : undefined;
 }
 
@@ -151,12 +176,26 @@ function isLarge({ method, params }: Call): boolean {
   return LARGE.has(method) || (BLOCKS.has(method) && Array.isArray(params) && Boolean(params[1]));
 }
 
-function simulated({ method, params }: Call): number {
-  if (method !== 'eth_simulateV1' || !Array.isArray(params)) return 0;
-  const [asked] = params as ({ blockStateCalls?: unknown } | null | undefined)[];
-  if (!Array.isArray(asked?.blockStateCalls)) return 0;
-  const blocks = asked.blockStateCalls as ({ calls?: unknown } | null)[];
-  return blocks.reduce((sum, block) => sum + (Array.isArray(block?.calls) ? block.calls.length : 1), 0);
+function simulatedBy({ method, params }: Call): number {
+  return method === SIMULATE ? simulated(params) : 0;
+}
+
+/** A block without calls counts, too. */
+function simulated(params: unknown): number {
+  const counts = simulatedBlocks(params).map((block) =>
+    isObject(block) && Array.isArray(block['calls']) ? block['calls'].length : 1,
+  );
+  return counts.reduce((sum, count) => sum + Math.max(1, count), 0);
+}
+
+function simulatedBlocks(params: unknown): readonly unknown[] {
+  const options: unknown = Array.isArray(params) ? params[0] : undefined;
+  const blocks = isObject(options) ? options['blockStateCalls'] : undefined;
+  return Array.isArray(blocks) ? blocks : [];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What Anvil's own methods set is in no block. */

@@ -15,17 +15,21 @@ let gate: Gate;
 let seen: string[] = [];
 let isDown = false;
 
+/** Of each answer, besides what was asked. */
+let padding = '';
+
 /** Answers with what it was asked. */
 function chain(text: string): Promise<string> {
   if (isDown) return Promise.reject(new Error('the chain has ended'));
   seen.push(text);
-  return Promise.resolve(`echo ${text}`);
+  return Promise.resolve(`echo ${padding}${text}`);
 }
 
 const call = (id: number, method = 'eth_chainId') => JSON.stringify({ jsonrpc: '2.0', id, method });
 
 beforeEach(async () => {
   seen = [];
+  padding = '';
   isDown = false;
   const admission = createAdmission({ token: TOKEN, allowedHosts: ['chain'], origins: [PAGE] });
   gate = await startGate({ ask: chain }, { host: '127.0.0.1', port: 0, admission, clock: systemClock() });
@@ -57,7 +61,7 @@ test('code that is in no transaction gets a block of gas without the token, what
     ['eth_sendRawTransaction', ['0x00']],
   ].map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
   const answered = await ask('', JSON.stringify(calls));
-  const [first, second, third] = JSON.parse(answered.replace('echo ', '')) as { params: unknown }[];
+  const [first, second, third] = JSON.parse(answered.replaceAll('echo ', '')) as { params: unknown }[];
   expect(first?.params).toEqual([
     { data: '0x5b600056', gas: '0x1c9c380' },
     'latest',
@@ -86,6 +90,45 @@ test('a request of more than a hundred calls whose answers may be large is refus
   const headers = { authorization: `Bearer ${TOKEN}` };
   const withToken = await fetch(gate.url, { method: 'POST', headers, body: logs(101) });
   expect(await withToken.text()).toContain('echo');
+});
+
+test('calls that are simulated together share the gas of a block, without the token', async () => {
+  const simulation = (calls: readonly object[], ...more: readonly object[]) =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'eth_simulateV1',
+      params: [{ blockStateCalls: [{ calls }, ...more], validation: true }, 'latest'],
+    });
+  const given = simulation([{ to: '0xaa' }, { gas: '0x5208' }], { calls: [{ gas: '0x1c9c380' }] });
+  const share = '0x989680';
+  const shared = simulation([{ to: '0xaa', gas: share }, { gas: '0x5208' }], { calls: [{ gas: share }] });
+  expect(await ask('', given)).toBe(`echo ${shared}`);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const withToken = await fetch(gate.url, { method: 'POST', headers, body: given });
+  expect(await withToken.text()).toBe(`echo ${given}`);
+  const tooMany = simulation(Array.from({ length: 101 }, () => ({})));
+  expect(await ask('', tooMany)).toContain('a request of 101 calls of eth_simulateV1, expected at most 100');
+});
+
+test('the answers to a batch are bounded without the token: calls beyond 25 MB are not run', async () => {
+  padding = '"'.padEnd(8_000_000, 'f');
+  const calls = (count: number) =>
+    `[${Array.from({ length: count }, (_, id) => call(id, 'eth_call')).join()}]`;
+  expect(await ask('', calls(4))).not.toContain('not run');
+  expect(seen).toHaveLength(4);
+  const answered = await ask('', calls(100));
+  expect(seen).toHaveLength(8);
+  const refused = answered.split(',{"jsonrpc":"2.0","id":').slice(1);
+  expect(refused.map((text) => Number.parseInt(text, 10))).toEqual(
+    Array.from({ length: 96 }, (_, at) => at + 4),
+  );
+  expect(refused[0]).toMatch(
+    /^4,"error":\{"code":-32003,"message":"not run: the answers before it in its batch have 320\d{5} bytes, expected at most 25000000"\}\}$/,
+  );
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const withToken = await fetch(gate.url, { method: 'POST', headers, body: calls(5) });
+  expect(await withToken.text()).not.toContain('not run');
 });
 
 test('a request of more than a thousand calls is refused without the token', async () => {

@@ -8,9 +8,21 @@ const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
 const WAIT_MS = 120_000;
 
-/** @throws Error if there is none */
-export function startBrowser(args: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', ...args] });
+/**
+ * With one window, in which `openUrl` shows one document after the other: a new window takes more processor time than most
+ * of what tests look at.
+ *
+ * @throws Error if there is none
+ */
+export async function startBrowser(
+  args: readonly string[] = [],
+  options: BrowserContextOptions = {},
+): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', ...args] });
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(WAIT_MS);
+  await context.newPage();
+  return browser;
 }
 
 function chromiumPath(): string {
@@ -38,22 +50,31 @@ export interface OpenPage {
   readonly requests: string[];
 }
 
-export function openFile(
-  browser: Browser,
-  path: string,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
-  return openUrl(browser, pathToFileURL(path).href, options);
+export interface Look {
+  readonly viewport?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+  readonly reducedMotion?: 'reduce' | 'no-preference';
 }
 
+export function openFile(browser: Browser, path: string, look: Look = {}): Promise<OpenPage> {
+  return openUrl(browser, pathToFileURL(path).href, look);
+}
+
+/** In place of what the window shows. */
 export async function openUrl(
   browser: Browser,
   url: string,
-  options: BrowserContextOptions = {},
+  {
+    viewport = { width: 1000, height: 900 },
+    colorScheme = 'light',
+    reducedMotion = 'no-preference',
+  }: Look = {},
 ): Promise<OpenPage> {
-  const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
-  context.setDefaultTimeout(WAIT_MS);
-  const page = await context.newPage();
+  const page = browser.contexts()[0]?.pages()[0];
+  if (page === undefined) throw new Error('the window of startBrowser was closed');
+  await leave(page);
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ media: null, colorScheme, reducedMotion });
   const complaints: string[] = [];
   const requests: string[] = [];
   page.on('console', (message) => {
@@ -65,6 +86,19 @@ export async function openUrl(
   });
   await page.goto(url);
   return { page, complaints, requests };
+}
+
+/** Its document ends, and nothing of it reaches the next. */
+export async function leave(page: Page): Promise<void> {
+  for (const event of ['console', 'pageerror', 'request'] as const) page.removeAllListeners(event);
+  await page.context().setOffline(false);
+  await page.goto('about:blank');
+  await page.mouse.move(0, 0);
+}
+
+/** Two frames later, what followed a change is on the page. */
+export async function drawnAgain(page: Page): Promise<void> {
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
 }
 
 export function overflow(page: Page): Promise<number> {

@@ -7,7 +7,7 @@ import type { RunResult } from '../../harness/report/result.ts';
 import { startSvcnet } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { BEGAN, writeRecord } from '../unit/harness/inspect/live/recorded/record.ts';
-import { accessibilityProblems, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
+import { accessibilityProblems, drawnAgain, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
 
 let browser: Browser;
 beforeAll(async () => void (browser = await startBrowser()));
@@ -69,12 +69,14 @@ const STATES = `[...document.querySelectorAll('.all-nodes tbody tr')].map(({ cel
   node.innerText + ' ' + state.innerText)`;
 const statesOf = (page: Page) => page.evaluate<string[]>(STATES);
 
-test.each([
-  { width: 400, colorScheme: 'dark' },
+const LOOKS = [
   { width: 1000, colorScheme: 'light' },
-] as const)('a record is played by mouse and keys, $width pixels wide', async ({ width, colorScheme }) => {
+  { width: 400, colorScheme: 'dark' },
+] as const;
+
+test('a record is played by mouse and keys, on a wide and on a narrow page', async () => {
   const { url, interrupt } = await played(await record());
-  const { page, complaints } = await openUrl(browser, url, { viewport: { width, height: 900 }, colorScheme });
+  const { page, complaints } = await openUrl(browser, url);
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   await button('Play').waitFor();
   expect(await page.locator('header .connection').innerText()).toBe('Recorded');
@@ -106,9 +108,14 @@ test.each([
   await position.press('End');
   await expect.poll(() => timeOf(page)).toBe('0:09.537');
   await page.getByText('Operations of the scenario').waitFor();
-  expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
-  expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
-  expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
+  for (const { width, colorScheme } of LOOKS) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    await drawnAgain(page);
+    expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
+    expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+    expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
+  }
   await page.getByLabel('Pace').selectOption('100×');
   await page.locator('h1').click();
   await page.keyboard.press('Space');
@@ -117,7 +124,6 @@ test.each([
   await button('Play').waitFor();
   expect(await interrupt()).toBe(130);
   expect(complaints.filter((text) => !text.includes('ERR_'))).toEqual([]);
-  await page.context().close();
 });
 
 test('each cluster of a record has its own events and messages; a log has what was logged until now', async () => {
@@ -149,5 +155,4 @@ test('each cluster of a record has its own events and messages; a log has what w
   await expect.poll(() => log.locator('.log-line').count()).toBe(0);
   expect(await page.locator('.messages li').innerText()).toContain('node-0 → node-1');
   expect(await modes()).toEqual(['with traffic now', 'all connections', 'none']);
-  await page.context().close();
 });

@@ -11,8 +11,10 @@ import { defineScenario, type Scenario } from '../../harness/run/scenario.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import {
   accessibilityProblems,
+  drawnAgain,
   drawnShares,
   hasColour,
+  leave,
   type OpenPage,
   openFile,
   overflow,
@@ -147,7 +149,7 @@ async function opened(
 ): Promise<OpenPage & AsyncDisposable> {
   const open = await openFile(browser, pages[which], options);
   await open.page.locator('canvas').first().waitFor({ state: 'attached' });
-  return { ...open, [Symbol.asyncDispose]: () => open.page.context().close() };
+  return { ...open, [Symbol.asyncDispose]: () => leave(open.page) };
 }
 
 describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %s run', (which) => {
@@ -155,9 +157,7 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
     await using open = await opened(which);
     for (const width of WIDTHS) {
       await open.page.setViewportSize({ width, height: 900 });
-      await open.page.evaluate(
-        'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
-      );
+      await drawnAgain(open.page);
       expect(await overflow(open.page), `${width} px`).toBeLessThanOrEqual(0);
     }
     expect(open.complaints).toEqual([]);
@@ -312,7 +312,7 @@ test('an hour of fifty nodes is a small file, drawn in less than a second of pro
   await page.goto(pathToFileURL(pages.long).href);
   await page.waitForSelector('.ring-node');
   await page.waitForSelector('canvas');
-  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  await drawnAgain(page);
   expect((await seconds()) - before).toBeLessThan(1);
   await context.close();
 });

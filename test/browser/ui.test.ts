@@ -12,6 +12,8 @@ import { serveUi, type Ui, type UiDeps } from '../../harness/inspect/live/server
 import { pageBundle } from '../../harness/web/pages/bundle.ts';
 import {
   accessibilityProblems,
+  drawnAgain,
+  leave,
   type OpenPage,
   openUrl,
   overflow,
@@ -77,7 +79,7 @@ function complaintsOf({ complaints }: Pick<OpenPage, 'complaints'>): string[] {
 }
 
 async function closed({ page }: OpenPage): Promise<void> {
-  await page.context().close();
+  await leave(page);
 }
 
 describe.each([
@@ -117,15 +119,18 @@ describe.each([
   afterAll(() => end());
 
   test('is drawn at every width without complaints, and nothing is wider than the window', async () => {
+    const open = await opened(ui, WIDTHS[0] as number);
     for (const width of WIDTHS) {
-      const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
+      await open.page.setViewportSize({ width, height: 900 });
+      await open.page.emulateMedia({ colorScheme: width === 1000 ? 'dark' : 'light' });
+      await drawnAgain(open.page);
       expect(await open.page.locator('.ring-node').count()).toBe(nodes);
       expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
       await linesAreDrawn(open.page);
       expect(await overflow(open.page)).toBeLessThanOrEqual(0);
-      expect(complaintsOf(open)).toEqual([]);
-      await closed(open);
     }
+    expect(complaintsOf(open)).toEqual([]);
+    await closed(open);
   });
 
   test('axe-core finds nothing serious while a node is open', async () => {
@@ -196,7 +201,7 @@ describe('a made-up network', () => {
         })()`);
       await expect.poll(moving, { interval: 50 }).toBe(true);
       expect(complaintsOf({ complaints })).toEqual([]);
-      await page.context().close();
+      await leave(page);
     }
     await ui.close();
   });
@@ -281,7 +286,7 @@ describe('a made-up network', () => {
     await page.waitForSelector('.connection.lost');
     expect(await page.locator('.connection').textContent()).toContain('Connection lost');
     expect(await page.locator('body.old').count()).toBe(1);
-    await page.context().close();
+    await leave(page);
   });
 
   test('the page requests nothing but itself', async () => {

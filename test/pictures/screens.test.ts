@@ -4,14 +4,14 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startBrowser } from '../browser/browser.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { SCREENS } from './screens.ts';
+import { SCREEN, SCREENS } from './screens.ts';
 
 const PICTURES = join(import.meta.dirname, '../../docs/pictures');
 const BYTES_MAX = 150_000;
 
 let browser: Browser;
 beforeAll(async () => {
-  browser = await startBrowser();
+  browser = await startBrowser([], SCREEN);
 });
 afterAll(() => browser?.close());
 

@@ -6,7 +6,7 @@ import { Cluster } from '../../harness/cluster/cluster.ts';
 import { pageAssets } from '../../harness/inspect/live/assets.ts';
 import { serveUi } from '../../harness/inspect/live/server.ts';
 import { pageBundle } from '../../harness/web/pages/bundle.ts';
-import { openFile, openUrl } from '../browser/browser.ts';
+import { leave, openFile, openUrl } from '../browser/browser.ts';
 import { comparable, played, RECORDINGS } from './recordings.ts';
 
 export interface Screen {
@@ -23,13 +23,14 @@ export const SCREENS: Readonly<Record<string, (browser: Browser, folder: string)
 };
 
 const QUALITY = 0.85;
-const LOOK = { deviceScaleFactor: 1.5, colorScheme: 'light', reducedMotion: 'no-preference' } as const;
+/** Pixels of pictures per pixel of the page. */
+export const SCREEN = { deviceScaleFactor: 1.5 };
 
 async function reportScreen(browser: Browser, folder: string): Promise<Screen> {
   const [failing] = RECORDINGS.flatMap((one) => (one.file === 'replay.svg' ? one.commands : []));
   await played({ file: '', commands: [failing ?? ''], moving: false }, folder);
   const viewport = { width: 1000, height: 610 };
-  const { page } = await openFile(browser, join(folder, 'first/report.html'), { ...LOOK, viewport });
+  const { page } = await openFile(browser, join(folder, 'first/report.html'), { viewport });
   await page.locator('.ring-node').first().waitFor();
   return shot(browser, page, ['.verdict', 'nav', '#failures :is(h2, h3, .where, dl, .before, h4)']);
 }
@@ -48,7 +49,7 @@ async function liveScreen(browser: Browser, stateDir: string): Promise<Screen> {
   const ending = new AbortController();
   const uploading = uploadUntil(net, ending.signal);
   try {
-    const { page } = await openUrl(browser, ui.url, { ...LOOK, viewport: { width: 1000, height: 910 } });
+    const { page } = await openUrl(browser, ui.url, { viewport: { width: 1000, height: 910 } });
     await page.waitForSelector('.connection.live');
     await net.node('node-2').kill();
     await page.waitForSelector('.events .fault');
@@ -94,7 +95,7 @@ async function shot(browser: Browser, page: Page, selectors: readonly string[]):
   const texts = await page.evaluate<string[]>(
     `${JSON.stringify(selectors)}.flatMap((one) => [...document.querySelectorAll(one)].filter((found) => found.checkVisibility()).map((found) => found.innerText))`,
   );
-  await page.context().close();
+  await leave(page);
   const lines = comparable(texts.flatMap((text) => text.split('\n')));
   return { picture: await webp(browser, png), words: `${lines.join('\n')}\n` };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBrowser } from '../browser/browser.ts';
 import { played, RECORDINGS } from './recordings.ts';
-import { SCREENS } from './screens.ts';
+import { SCREEN, SCREENS } from './screens.ts';
 import { terminalSvg } from './terminal.ts';
 
 const PICTURES = join(import.meta.dirname, '../../docs/pictures');
@@ -24,7 +24,7 @@ for (const recording of RECORDINGS)
     writeFileSync(join(PICTURES, recording.file), terminalSvg(sessions, recording));
   });
 
-const browser = await startBrowser();
+const browser = await startBrowser([], SCREEN);
 for (const [name, take] of Object.entries(SCREENS))
   await inFolder(async (folder) => {
     const { picture, words } = await take(browser, folder);

@@ -2,10 +2,13 @@ import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 import { Refusal, type RpcFailure, refusalOf } from './answers.ts';
+import { type Block, emptyBlockAfter } from './empty-block.ts';
 import { type Entry, Journal } from './journal.ts';
 import { openProvider, type Provider } from './provider.ts';
 
 const SECOND_MS = 1000;
+/** Of blocks that the provider has yet to mine. */
+const OWED_MAX = 256;
 
 interface MachineOptions {
   readonly chainId: number;
@@ -17,7 +20,11 @@ interface Mark {
   readonly offsetS: number;
 }
 
-/** Its methods must not overlap. */
+/**
+ * The way to the provider costs twenty times what an empty block costs there, and most blocks are empty. So the machine
+ * works out their headers itself; the provider mines them together when something else is asked. Its methods must not
+ * overlap.
+ */
 export class Machine {
   readonly #options: MachineOptions;
   #provider: Provider;
@@ -27,7 +34,12 @@ export class Machine {
   #nextTimeS: number | undefined;
   #lastTimeS = GENESIS_TIMESTAMP_S;
   readonly #marks: Mark[] = [];
-  #head: unknown;
+  /** Undefined when the next block may have another state than this one. */
+  #head: Block | undefined;
+  /** Transactions may wait for a block. */
+  #mayWait = false;
+  /** Times of the blocks up to the head that the provider has yet to mine. */
+  #owed: number[] = [];
 
   private constructor(options: MachineOptions, provider: Provider) {
     this.#options = options;
@@ -40,7 +52,7 @@ export class Machine {
     return machine;
   }
 
-  get head(): unknown {
+  get head(): Block | undefined {
     return this.#head;
   }
 
@@ -53,6 +65,7 @@ export class Machine {
   }
 
   async ask(method: string, params: readonly unknown[]): Promise<unknown> {
+    await this.#mineOwed();
     return this.#answer({ jsonrpc: '2.0', id: 0, method, params });
   }
 
@@ -68,7 +81,9 @@ export class Machine {
 
   /** @throws Refusal, and nothing has changed */
   async change(method: string, params: readonly unknown[]): Promise<unknown> {
+    await this.#mineOwed();
     this.#head = undefined;
+    this.#mayWait = true;
     const result = await this.ask(method, params);
     this.#journal.add({ method, params });
     if (method === 'eth_sendRawTransaction') this.#raws.set(String(result), String(params[0]));
@@ -151,6 +166,8 @@ export class Machine {
   async #begin(entries: readonly Entry[]): Promise<void> {
     this.#provider = await openProvider(this.#options.chainId);
     this.#head = undefined;
+    this.#mayWait = false;
+    this.#owed = [];
     this.#journal = new Journal();
     this.#raws = new Map();
     this.#lastTimeS = GENESIS_TIMESTAMP_S;
@@ -166,13 +183,38 @@ export class Machine {
   }
 
   async #mineAt(timeS: number): Promise<void> {
-    // The way to the provider and back costs more than the answer, so what everyone asks next comes along.
-    const mine = { jsonrpc: '2.0', id: 0, method: 'evm_mine', params: [quantity(timeS)] };
-    const look = { jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] };
-    [, this.#head] = (await this.#answer([mine, look])) as readonly unknown[];
+    const next = this.#head === undefined || this.#mayWait ? undefined : emptyBlockAfter(this.#head, timeS);
+    if (next === undefined) {
+      await this.#mineOwed();
+      this.#head = await this.#mined([timeS]);
+    } else {
+      this.#owed.push(timeS);
+      this.#head = next;
+      if (this.#owed.length >= OWED_MAX) await this.#mineOwed();
+    }
     this.#journal.add({ mined: timeS });
     this.#lastTimeS = timeS;
     this.#nextTimeS = undefined;
+  }
+
+  async #mineOwed(): Promise<void> {
+    if (this.#owed.length === 0) return;
+    const head = await this.#mined(this.#owed.splice(0));
+    const [expected, got, number] = [this.#head?.['hash'], head['hash'], head['number']].map(String);
+    if (got !== expected) throw new Error(`block ${number}: the provider's is ${got}, expected ${expected}`);
+  }
+
+  /** @returns the last one; what everyone asks next comes along */
+  async #mined(times: readonly number[]): Promise<Block> {
+    const calls = [
+      ...times.map((timeS) => ({ method: 'evm_mine', params: [quantity(timeS)] })),
+      { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      { method: 'eth_pendingTransactions', params: [] },
+    ];
+    const answers = await this.#answer(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call })));
+    const [head, waiting] = (answers as readonly unknown[]).slice(-2) as [Block, readonly unknown[]];
+    this.#mayWait = waiting.length > 0;
+    return head;
   }
 
   #timeS(): number {

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../formats/clock.ts';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { paceText, type StepProgress } from '../base/terminal/pace.ts';
 import { type Column, clip, renderTable } from '../base/terminal/table.ts';
-import { typed } from '../base/typed.ts';
+import { asTyped, typed } from '../base/typed.ts';
 import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import { clock } from '../web/base/format.ts';
@@ -184,7 +185,6 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
-    ...failedLines(run, style),
     // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${inLine(run.command, Number.POSITIVE_INFINITY)}`,
@@ -200,14 +200,26 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
           `  ${''.padEnd(NAME_WIDTH)} stop it with: ${typed(`down --name ${run.kept}`)}`,
         ]),
   ];
-  return [...parts, ...footer, ''].join('\n');
+  const lines = parts.join('\n').split('\n');
+  const again = areInSight([...lines, ...footer], style) ? [] : failedLines(run, style);
+  return asTyped([...lines, ...again, ...footer, ''].join('\n'));
+}
+
+/** Rows of a usual terminal, without those of the prompt. */
+const ROWS_IN_SIGHT = 22;
+
+/** The first failed condition, as it is told. */
+function areInSight(lines: readonly string[], { width }: ConsoleStyle): boolean {
+  const first = lines.findIndex((line) => line.includes('✖'));
+  const rowsOf = (line: string) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width));
+  return lines.slice(first).reduce((sum, line) => sum + rowsOf(line), 0) <= ROWS_IN_SIGHT;
 }
 
 const NOT_PASSED: ReadonlySet<ScenarioResult['result']> = new Set(['failed', 'error']);
 
 const FAILED_SHOWN = 3;
 
-/** Conditions, again: their evidence may have pushed them out of sight. */
+/** Conditions, again: what follows them has pushed them out of sight. */
 function failedLines({ scenarios }: RunResult, style: ConsoleStyle): string[] {
   const failed = scenarios.flatMap(({ assertions }) => assertions.filter(({ passed }) => !passed));
   const kinds = folded(failed, ({ name }) => name).map(([{ name }]) => inLine(name));

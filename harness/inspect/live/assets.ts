@@ -1,4 +1,5 @@
 /** Separate files: the security policy allows no inline code. */
+import { asTyped } from '../../base/typed.ts';
 import type { PageBundle } from '../../web/pages/bundle.ts';
 
 export interface Asset {
@@ -25,7 +26,7 @@ const DOCUMENT = `<!doctype html>
 export function pageAssets({ script, style }: PageBundle): ReadonlyMap<string, Asset> {
   return new Map([
     ['', { type: 'text/html', body: DOCUMENT }],
-    ['page.js', { type: 'text/javascript', body: script }],
+    ['page.js', { type: 'text/javascript', body: asTyped(script) }],
     ['page.css', { type: 'text/css', body: style }],
   ]);
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { formatMs, grouped } from '../../../../harness/base/format.ts';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
@@ -307,6 +307,21 @@ test('long evidence is cut, and the failed condition is named again below it', (
     style,
   );
   expect(all).toMatch(/\n {2}failed +2 more conditions\n {2}report /);
+});
+
+test('commands in an error are as typed here', () => {
+  vi.stubEnv('npm_lifecycle_event', 'npx');
+  const failed = scenarioResult({ result: 'error', error: 'node-0 has no batch; buy one with svcnet stamp' });
+  const text = renderRun(runResult([failed]), { width: 120, colour: false, live: false });
+  vi.unstubAllEnvs();
+  expect(text).toContain('buy one with npx svcnet stamp\n');
+});
+
+test('a failed condition that is still in sight is not named again', () => {
+  const failed = { name: 'no chunk is lost', passed: false, observed: '1', expected: '0', evidence: 'short' };
+  const run = runResult([scenarioResult({ result: 'failed', assertions: [failed] })]);
+  for (const colour of [true, false])
+    expect(renderRun(run, { width: 120, colour, live: false }).match(/no chunk is lost/g)).toHaveLength(1);
 });
 
 test('conditions that are false for one cause are one block, others have their own', async () => {

@@ -12,7 +12,7 @@ const CONTAINER_ID = /^[0-9a-f]{64}$/;
 export function damaged(folder: string, { message, cause }: HarnessError): HarnessError {
   const { processes, containers } = runningParts(folder);
   const steps = [
-    ...(processes.length === 0 ? [] : [`kill ${processes.map(({ pid }) => pid).join(' ')}`]),
+    ...(processes.length === 0 ? [] : endOf(processes.map(({ pid }) => pid).join(' '))),
     ...(containers.length === 0 ? [] : [`docker rm -f ${containers.join(' ')}`]),
     `rm -r ${shellWord(folder)}`,
   ];
@@ -20,6 +20,11 @@ export function damaged(folder: string, { message, cause }: HarnessError): Harne
   const running = named === '' ? 'None of its processes runs' : `Still running: ${named}`;
   const hint = `The file is damaged, or this version of svcnet has not written it. ${running}. End the cluster with:\n${steps.map((step) => `  ${step}`).join('\n')}`;
   return new HarnessError('STATE_INVALID', message, { cause, hint });
+}
+
+/** What still runs would write into a folder that is being removed. */
+function endOf(pids: string): readonly string[] {
+  return [`kill ${pids}`, `for pid in ${pids}; do while kill -0 $pid 2>/dev/null; do sleep 1; done; done`];
 }
 
 interface RunningParts {

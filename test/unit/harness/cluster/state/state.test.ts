@@ -71,6 +71,7 @@ test.each([
   const { pid } = process;
   const hint = `The file is damaged, or this version of svcnet has not written it. Still running: node-0 (process ${pid}). End the cluster with:
   kill ${pid}
+  for pid in ${pid}; do while kill -0 $pid 2>/dev/null; do sleep 1; done; done
   docker rm -f ${container}
   rm -r ${path}`;
   expect(() => readRecord(stateDir, 'one')).toThrow(

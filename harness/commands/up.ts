@@ -49,10 +49,18 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
   return { name: DEFAULT_NAME, ...keysFrom(flags), snapshot: flags.snapshot };
 }
 
-/** Options override the file, which overrides its preset. */
-export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
+/**
+ * Options override the file, which overrides its preset.
+ * @param onInput before anything starts
+ */
+export async function up(
+  flags: UpFlags,
+  context: CommandContext,
+  onInput: (input: Pick<DefinitionInput, 'driver' | 'machineFaults'>) => void = () => undefined,
+): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
   const steps = stepsOf(input, flags.file ?? 'options', context.stateDir);
+  onInput(input);
   if (flags.fresh === true) await remove(context.stateDir, input.name ?? DEFAULT_NAME);
   const cluster = await whileShown(steps, context, (onProgress) =>
     Cluster.start({

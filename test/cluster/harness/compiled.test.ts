@@ -245,9 +245,14 @@ test('nodes of a cluster with machine faults start from compiled code of the tam
   expect(await heardBy(driver, 'tampered.log', tampered)).toMatch(/main\.mjs$/);
 });
 
-test('code is compiled only for nodes that run as processes', async () => {
+test.each([
+  ['an option', ['--driver', 'embedded']],
+  ['a file', ['--file', 'FOLDER/cluster.yaml']],
+])('code is compiled only for nodes that run as processes, as %s says', async (_what, args) => {
   const stateDir = join(folder, 'state');
-  const flags = await flagsOf('up', '-n', '1', '--no-batches', '--driver', 'embedded');
+  writeFileSync(join(folder, 'cluster.yaml'), 'name: local\ndriver: embedded\n');
+  const given = args.map((word) => word.replace('FOLDER', folder));
+  const flags = await flagsOf('up', '-n', '1', '--no-batches', ...given);
   await up(flags as unknown as UpFlags, contextOf(stateDir));
   await (await Cluster.attach('local', { stateDir })).stop();
   const compiled = readdirSync(join(stateDir, 'cache'));

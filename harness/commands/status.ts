@@ -1,6 +1,5 @@
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
-import { asTyped } from '../base/typed.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { stateOf } from '../cluster/lifecycle/drivers.ts';
@@ -116,8 +115,8 @@ interface View extends Disposable {
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {
-      const text = asTyped(textLines(statusText(document, { style, width })).join('\n'));
-      out(json ? `${JSON.stringify(document)}\n` : `  ${document.at}\n${text}\n\n`);
+      const lines = textLines(statusText(document, { style, width }));
+      out(json ? `${JSON.stringify(document)}\n` : `  ${document.at}\n${lines.join('\n')}\n\n`);
     },
     [Symbol.dispose]: () => undefined,
   };
@@ -132,13 +131,11 @@ function drawn(
   return {
     show(document) {
       last = document;
-      screen.draw((size) =>
-        fitted(statusText(document, { style, width: size.width }), size.rows).map((line) => asTyped(line)),
-      );
+      screen.draw((size) => fitted(statusText(document, { style, width: size.width }), size.rows));
     },
     [Symbol.dispose]() {
       screen[Symbol.dispose]();
-      if (last !== undefined) out(`${asTyped(textLines(statusText(last, { style, width })).join('\n'))}\n`);
+      if (last !== undefined) out(`${textLines(statusText(last, { style, width })).join('\n')}\n`);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped, plural, tokenColumn } from '../../base/format.ts';
 import { renderTable, wrap } from '../../base/terminal/table.ts';
+import { asTyped } from '../../base/typed.ts';
 import { programNames } from '../../cluster/nodes/program-names.ts';
 import { isOurs } from '../../flavours/flavour.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
@@ -55,7 +56,7 @@ export function statusText(
     problems.length === 0
       ? calm
       : problems.flatMap((problem) =>
-          wrap(`  ✖ ${problem}`, width, '    ').map((line) => paint(style, 'red', line)),
+          wrap(`  ✖ ${asTyped(problem)}`, width, '    ').map((line) => paint(style, 'red', line)),
         );
   return {
     head: [`  ${paint(style, 'bold', name)}   chain at block ${chain.height ?? '?'}`],

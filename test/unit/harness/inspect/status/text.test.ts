@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { NodeStatus, StatusDocument } from '../../../../../harness/inspect/status/document.ts';
 import { fitted, shortVersion, statusText, textLines } from '../../../../../harness/inspect/status/text.ts';
 
@@ -29,6 +29,14 @@ function page(
   };
   return statusText(document, { style: STYLE, width });
 }
+
+test('commands in a problem are as typed here, in its lines of the given width', () => {
+  vi.stubEnv('npm_lifecycle_event', 'npx');
+  const { verdict } = page([node(0)], ['node-0 has crashed; see its log: svcnet logs node-0'], 58);
+  vi.unstubAllEnvs();
+  expect(verdict.join(' ')).toMatch(/see its log:\s+npx svcnet\s+logs\s+node-0/);
+  expect(Math.max(...verdict.map((line) => line.length))).toBeLessThanOrEqual(58);
+});
 
 test('a row shows unknown values as a dash, and names a silent node', () => {
   const silence = { peers: null, depth: null, reserve: null, block: null, balances: null, answers: false };

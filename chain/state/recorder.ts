@@ -2,6 +2,8 @@
  * Keeps a running chain on disk. Blocks are recorded when mined; a dump (20 ms at 400 blocks, 80 ms at 5,000) follows many
  * blocks, or changes in no block. A transaction is on disk 1 to 2 ms after its block shows.
  */
+import { statSync } from 'node:fs';
+import { makeFolder } from '../../node/env/folder.ts';
 import type { Deployment } from '../deployment/deploy.ts';
 import type { RpcClient } from '../rpc.ts';
 import { type Block, blocksBetween, dumpOf, headOf, linesOf } from './blocks.ts';
@@ -35,8 +37,13 @@ export class StateRecorder {
   /** A change in no block is coming: only a dump can follow. */
   #isRewritten = false;
 
+  /** Of the folder. */
+  readonly #place: string | undefined;
+
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
+    makeFolder(deps.folder);
+    this.#place = placeOf(deps.folder);
   }
 
   /** Call it before the chain does more than mine. */
@@ -75,6 +82,9 @@ export class StateRecorder {
 
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
+    if (placeOf(folder) !== this.#place) {
+      throw new Error(`the state cannot be saved: its folder was moved or removed, ${folder}`);
+    }
     this.#isRewritten = false;
     const { head, dump } = await dumpOf(rpc);
     this.close();
@@ -86,4 +96,9 @@ export class StateRecorder {
     this.#recorded?.file.close();
     this.#recorded = undefined;
   }
+}
+
+function placeOf(folder: string): string | undefined {
+  const info = statSync(folder, { bigint: true, throwIfNoEntry: false });
+  return info && `${info.dev} ${info.ino} ${info.birthtimeNs}`;
 }

@@ -96,7 +96,8 @@ export async function takeAgain(stateDir: string, name: string | undefined): Pro
       hint: `Remove it with: svcnet down --name ${found}`,
     });
   }
-  const record: ClusterRecord = { ...before, phase: 'starting', owner: ownProcess() };
+  const startedIn = clusterFolder(stateDir, found).path;
+  const record: ClusterRecord = { ...before, phase: 'starting', owner: ownProcess(), startedIn };
   writeRecord(stateDir, record);
   return { before: { ...before, phase: 'running' }, record };
 }

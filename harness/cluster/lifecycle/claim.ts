@@ -42,6 +42,7 @@ export async function claimCluster(
   },
 ): Promise<ClusterRecord> {
   const { name, ephemeral, definition, seed, clock } = options;
+  const { path } = clusterFolder(stateDir, name);
   const record: ClusterRecord = {
     version: RECORD_VERSION,
     token: randomUUID(),
@@ -53,11 +54,11 @@ export async function claimCluster(
     phase: 'starting',
     owner: ownProcess(),
     ephemeral,
+    startedIn: path,
     definition: writtenDefinition(definition),
     nodes: [],
     batches: [],
   };
-  const { path } = clusterFolder(stateDir, name);
   const prepared = join(markedPath(stateDir, 'clusters'), `.${record.token}`);
   try {
     writeFirstRecord(prepared, record);

@@ -6,6 +6,7 @@ import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { numberOf } from '../plan/planned-node.ts';
 import { isJoining, savingProcess, whyUpgraded } from '../state/change.ts';
+import { whyMoved } from '../state/moved.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -121,7 +122,9 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
       `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
     );
   }
-  return whyRefused(context.stateDir, name) ?? whySaved(context);
+  return (
+    whyRefused(context.stateDir, name) ?? whyMoved(context.stateDir, context.record) ?? whySaved(context)
+  );
 }
 
 export function whySaved({

@@ -134,6 +134,8 @@ export interface ClusterRecord {
   /** An ephemeral cluster does not outlive it. */
   readonly owner: ProcessId;
   readonly ephemeral: boolean;
+  /** Its parts were told paths in this folder. */
+  readonly startedIn?: string;
   readonly definition: unknown;
   readonly chain?: ChainRecord;
   readonly nodes: readonly NodeRecord[];

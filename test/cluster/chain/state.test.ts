@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
@@ -192,6 +192,25 @@ test('a state of another version and a damaged one are refused', async () => {
   appendFileSync(path, 'x');
   await expect(start()).rejects.toMatchObject({ code: 'STATE_REFUSED' });
 });
+
+test.each([
+  ['is missing', false],
+  ['is another one', true],
+])(
+  'the last state of a chain whose folder was moved is not written where it was: what is there %s',
+  async (_what, isAnother) => {
+    const parent = folder;
+    folder = join(parent, 'state');
+    const { chain } = await start();
+    renameSync(folder, join(parent, 'moved'));
+    if (isAnother) mkdirSync(folder);
+    await expect(chain.stop()).rejects.toThrow(`its folder was moved or removed, ${folder}`);
+    chains.length = 0;
+    expect(existsSync(folder) && readdirSync(folder).length > 0).toBe(false);
+    folder = join(parent, 'moved');
+    expect(fixedOf((await start()).chain)).toEqual(fixedOf(chain));
+  },
+);
 
 test('a chain can begin with the state that another one has saved', async () => {
   const first = await start({ stateFolder: undefined });

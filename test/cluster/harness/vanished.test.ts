@@ -1,5 +1,5 @@
 /** Files of running clusters are removed, as by `git clean -fdx`. */
-import { renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAlive, labelled, type ProcessId } from '../../../harness/base/machine/processes.ts';
@@ -41,6 +41,13 @@ test('nodes, their holder, chain and link proxy of a removed folder end, those o
   await allEnd([...(ending ?? []), ...holding]);
   expect(staying?.every(isAlive)).toBe(true);
   const again = await Cluster.attach('kept', { stateDir: moved });
+  await again.node(0).kill();
+  await expect(again.node(0).start()).rejects.toMatchObject({
+    code: 'NODE_STATE',
+    message: expect.stringMatching(/was moved while it ran, from .*state.* to .*moved/),
+    hint: expect.stringMatching(/^Move it back: mv .*moved\/clusters\/kept .*state\/clusters\/kept\n/),
+  });
   await again.stop();
   await allEnd(staying ?? []);
+  expect(existsSync(stateDir)).toBe(false);
 });

@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isNode, NODE_HEADER_SIZE } from '../../node/manifest/codec.ts';
 import { fileRefused, HarnessError, messageOf, reasonOf, systemHint } from '../base/errors.ts';
+import { inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { expectNoDevice, statusOf } from '../base/own-folder.ts';
@@ -13,6 +14,7 @@ import { ClientError } from '../client/errors.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { namesIn } from './folder-names.ts';
 import { onCluster } from './on-cluster.ts';
 import { workingNode, workingNodes } from './working-nodes.ts';
 
@@ -149,18 +151,20 @@ async function piecesOf(
   try {
     return await node.files.stream(reference, path, options);
   } catch (error) {
-    if (path !== undefined || !(error instanceof ClientError) || error.status !== 404) throw error;
-    return rawPieces(await node.bytes.stream(reference, options), error);
+    if (!(error instanceof ClientError) || error.status !== 404) throw error;
+    const missing = () => withNames(error, { node, reference, path }, options);
+    if (path !== undefined) throw await missing();
+    return rawPieces(await node.bytes.stream(reference, options), missing);
   }
 }
 
 /**
- * @param missing thrown for a manifest: nodes answer alike for content without one, for a folder without an index document,
+ * @param missing makes what is thrown for a manifest: nodes answer alike for content without one, for a folder without an index document,
  * and for a file whose chunks are lost
  */
 async function* rawPieces(
   pieces: AsyncIterable<Uint8Array>,
-  missing: ClientError,
+  missing: () => Promise<Error>,
 ): AsyncGenerator<Uint8Array> {
   let beginning: Buffer | undefined = Buffer.alloc(0);
   for await (const piece of pieces) {
@@ -170,11 +174,31 @@ async function* rawPieces(
     }
     beginning = Buffer.concat([beginning, piece]);
     if (beginning.length < NODE_HEADER_SIZE) continue;
-    if (isNode(beginning)) throw missing;
+    if (isNode(beginning)) throw await missing();
     yield beginning;
     beginning = undefined;
   }
   if (beginning !== undefined) yield beginning;
+}
+
+/** @returns the error, with the names that the folder has instead of the path, or of an index document */
+async function withNames(
+  error: ClientError,
+  { node, reference, path }: { node: ClusterNode; reference: string; path: string | undefined },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<Error> {
+  try {
+    const folder = await namesIn(reference, (part) => node.bytes.stream(part, options));
+    // A file that is there has lost chunks.
+    const isThere = path === undefined ? folder?.hasIndex : folder?.names.includes(path);
+    if (folder === undefined || folder.names.length === 0 || isThere === true) return error;
+    const names = folder.names.map((name) => shellWord(inLine(name))).join(', ');
+    const hint = `Name a file of the folder with --path: ${names}${folder.areAll ? '' : ', …'}`;
+    return new HarnessError('USAGE', error.message, { cause: error, hint });
+  } catch {
+    // The folder cannot be read whole, or is none: nothing better is known than what the node has answered.
+    return error;
+  }
 }
 
 /** A file that is there stays until the new one is complete. @returns bytes written */

@@ -130,10 +130,26 @@ test('the manifest of a folder is not written as raw bytes', async () => {
   const { reference } = await net.node(0).files.uploadTar(tar);
   const target = join(folder, 'folder');
   const refused = download(reference, target, { timeout }, contextOf(stateDir));
-  await expect(refused).rejects.toMatchObject({ status: 404, message: expect.stringContaining('/svc/') });
+  const message = expect.stringContaining('/svc/') as string;
+  const hint = 'Name a file of the folder with --path: inside';
+  await expect(refused).rejects.toMatchObject({ cause: { status: 404 }, message, hint });
   expect(existsSync(target)).toBe(false);
   await download(reference, target, { path: 'inside', timeout }, contextOf(stateDir));
   expect(data.equals(readFileSync(target))).toBe(true);
+});
+
+test('a path that a folder does not have leads to those that it has', async () => {
+  const paths = [...Array.from({ length: 12 }, (_, at) => `pictures/${at + 10}.png`), 'a file.txt'];
+  const { reference } = await net.node(0).files.uploadTar(await tarOf(paths.map((path) => ({ path, data }))));
+  const asked = (path: string, of = reference) =>
+    download(of, join(folder, 'none'), { path, timeout }, contextOf(stateDir));
+  const pictures = Array.from({ length: 7 }, (_, at) => `pictures/${at + 10}.png`).join(', ');
+  await expect(asked('picture.png')).rejects.toMatchObject({
+    cause: { status: 404 },
+    hint: `Name a file of the folder with --path: 'a file.txt', ${pictures}, …`,
+  });
+  const { reference: raw } = await net.node(0).bytes.upload(data);
+  await expect(asked('inside', raw)).rejects.toMatchObject({ status: 404 });
 });
 
 test('--force replaces no folder and no pipe', async () => {

@@ -286,12 +286,14 @@ export function faultEvents(
       at: fault.at,
       kind: 'fault' as const,
       part: part(fault),
+      fault: fault.id,
       text: `fault ${fault.id} ${fault.text}`,
     })),
     ...healed.map((fault) => ({
       at: atMs,
       kind: 'recovery' as const,
       part: part(fault),
+      fault: fault.id,
       text: `fault ${fault.id} was healed: ${fault.text}`,
     })),
   ];

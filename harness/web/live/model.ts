@@ -106,9 +106,19 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/** A stopped part has a band from its fault to its recovery, or without end; a failure of the run ends none. */
+interface OpenBand {
+  readonly part: string;
+  readonly fault: string | undefined;
+  readonly fromMs: number;
+  readonly text: string;
+}
+
+/**
+ * A stopped part has a band from its fault to its recovery, or without end, and so has each injected fault; one and its
+ * effect, which are told at once, have one. A failure of the run ends none.
+ */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
-  const open = new Map<string, { fromMs: number; text: string }>();
+  let open: readonly OpenBand[] = [];
   const ended = new Map<string, number>();
   const marks: ChartMark[] = [];
   for (const event of events) {
@@ -120,20 +130,26 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
       marks.push(incident);
       continue;
     }
-    const begun = open.get(of);
+    const ofPart = open.filter((band) => band.part === of);
+    const same = ofPart.find(({ fault }) => fault === event.fault);
     if (event.kind === 'fault') {
-      if (begun === undefined) open.set(of, { fromMs: event.at, text: event.text });
+      const isEffect = ofPart.some(
+        ({ fault, fromMs }) => (fault === undefined) !== (event.fault === undefined) && fromMs === event.at,
+      );
+      if (same !== undefined || isEffect) continue;
+      open = [...open, { part: of, fault: event.fault, fromMs: event.at, text: event.text }];
       continue;
     }
-    open.delete(of);
-    if (begun !== undefined) marks.push({ kind: 'fault', ...begun, toMs: event.at });
+    const begun = same ?? (event.fault === undefined ? ofPart[0] : undefined);
+    open = open.filter((band) => band !== begun);
+    if (begun !== undefined)
+      marks.push({ kind: 'fault', fromMs: begun.fromMs, toMs: event.at, text: begun.text });
     // The end of a fault and that of its effect are told at once.
     else if (ended.get(of) !== event.at) marks.push(incident);
     ended.set(of, event.at);
   }
-  return [...marks, ...[...open.values()].map((mark) => ({ kind: 'fault', ...mark }) as const)].toSorted(
-    (a, b) => a.fromMs - b.fromMs,
-  );
+  const lasting = open.map(({ fromMs, text }) => ({ kind: 'fault', fromMs, text }) as const);
+  return [...marks, ...lasting].toSorted((a, b) => a.fromMs - b.fromMs);
 }
 
 /** Briefly; undefined: nothing. */

@@ -95,6 +95,8 @@ export interface UiEvent {
   readonly kind: 'fault' | 'recovery' | 'change' | 'failure';
   /** A node, or `chain`; `null`: the cluster. */
   readonly part: string | null;
+  /** Id of an injected one, which begins and ends by it. */
+  readonly fault?: string;
   readonly text: string;
 }
 

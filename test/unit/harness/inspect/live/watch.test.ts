@@ -37,14 +37,14 @@ test('a fault is reported when it begins and when it is healed, but not in betwe
   const isolated = { id: 'f1', at: 5, text: 'isolates node-1', targets: ['node-1'] };
   const apart = { id: 'f2', at: 6, text: 'separates node-0 from node-1', targets: ['node-0', 'node-1'] };
   expect(faultEvents([], [isolated, apart], 9)).toEqual([
-    { at: 5, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
-    { at: 6, kind: 'fault', part: null, text: 'fault f2 separates node-0 from node-1' },
+    { at: 5, kind: 'fault', part: 'node-1', fault: 'f1', text: 'fault f1 isolates node-1' },
+    { at: 6, kind: 'fault', part: null, fault: 'f2', text: 'fault f2 separates node-0 from node-1' },
   ]);
   expect(faultEvents([isolated, apart], [isolated, apart], 9)).toEqual([]);
   // An id is reused.
   const next = { ...isolated, at: 8 };
   expect(faultEvents([isolated, apart], [apart, next], 9)).toEqual([
-    { at: 8, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
-    { at: 9, kind: 'recovery', part: 'node-1', text: 'fault f1 was healed: isolates node-1' },
+    { at: 8, kind: 'fault', part: 'node-1', fault: 'f1', text: 'fault f1 isolates node-1' },
+    { at: 9, kind: 'recovery', part: 'node-1', fault: 'f1', text: 'fault f1 was healed: isolates node-1' },
   ]);
 });

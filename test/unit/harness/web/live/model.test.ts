@@ -5,8 +5,8 @@ import { debtText, networkText, tokens } from '../../../../../harness/web/live/t
 import type { UiEvent } from '../../../../../harness/web/picture/live.ts';
 import { clusterView, linkView, nodeView, row } from '../../inspect/live/kit.ts';
 
-function event(at: number, kind: UiEvent['kind'], part: string | null, text = ''): UiEvent {
-  return { number: at, at, kind, part, text };
+function event(at: number, kind: UiEvent['kind'], part: string | null, text = '', fault?: string): UiEvent {
+  return { number: at, at, kind, part, text, ...(fault === undefined ? {} : { fault }) };
 }
 
 test('an outage is a band from its fault to its recovery, and has no end while it lasts', () => {
@@ -37,11 +37,26 @@ test('a second fault of a part that is already down begins no second band', () =
 test('an effect and its fault that end at once end one band, and no mark follows', () => {
   const events = [
     event(1, 'fault', 'node-1', 'node-1 is killed'),
-    event(1, 'fault', 'node-1', 'fault f1 kills node-1'),
+    event(1, 'fault', 'node-1', 'fault f1 kills node-1', 'f1'),
     event(3, 'recovery', 'node-1'),
-    event(3, 'recovery', 'node-1'),
+    event(3, 'recovery', 'node-1', '', 'f1'),
   ];
   expect(marksOf(events)).toEqual([{ kind: 'fault', fromMs: 1, toMs: 3, text: 'node-1 is killed' }]);
+});
+
+test.each([['node-1'], [null]])('faults of %s that overlap have a band each', (part) => {
+  const events = [
+    event(1, 'fault', part, 'slows', 'f1'),
+    event(2, 'fault', part, 'loses', 'f2'),
+    event(3, 'recovery', part, '', 'f1'),
+    event(4, 'fault', part, 'cuts', 'f3'),
+    event(5, 'recovery', part, '', 'f2'),
+  ];
+  expect(marksOf(events)).toEqual([
+    { kind: 'fault', fromMs: 1, toMs: 3, text: 'slows' },
+    { kind: 'fault', fromMs: 2, toMs: 5, text: 'loses' },
+    { kind: 'fault', fromMs: 4, text: 'cuts' },
+  ]);
 });
 
 test('a failure of the run is a mark, and ends no fault of the cluster', () => {

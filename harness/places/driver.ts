@@ -274,6 +274,8 @@ export interface Driver {
   /** Asks it first, and kills it after `graceMs`. */
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
   observe(handle: Handle): Promise<Observed>;
+  /** Calls when what runs may have changed. Only of drivers that need not be asked again and again. @returns ends the calls */
+  onChange?(listener: () => void): Disposable;
   /**
    * What runs of a node, recorded or not: its starter may have been killed before it wrote a record. Only of drivers whose
    * clusters can grow.

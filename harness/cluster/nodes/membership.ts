@@ -18,6 +18,8 @@ import type { NodeSight } from './node-run.ts';
 
 /** Short enough to notice a death while the requests that it broke still fail. */
 const OBSERVE_PAUSE_MS = 200;
+/** Of drivers that tell of changes: what nobody tells, such as a lost record, is still seen. */
+const TOLD_PAUSE_MS = 5000;
 const UNTOLD_MAX = 100;
 
 /** An unrequested change to a node or the chain. */
@@ -47,7 +49,7 @@ export function incidentText({ part, what, how }: Incident): string {
 }
 
 export interface MembershipDeps {
-  readonly driver: Pick<Driver, 'observe'>;
+  readonly driver: Pick<Driver, 'observe' | 'onChange'>;
   readonly clock: Pick<Clock, 'now' | 'timer'>;
   readonly chain?: () => Handle | undefined;
   readonly linkProxy?: () => Handle | undefined;
@@ -64,7 +66,10 @@ export class Membership {
   readonly #unseen = new Set<string>();
   #untold: Incident[] = [];
   readonly #others = new Map<string, PartState>();
+  readonly #telling: Disposable | undefined;
   #timer: Disposable | undefined;
+  /** The next observation comes soon. */
+  #isSoon = false;
   #observing: Promise<void> | undefined;
   #closed = false;
 
@@ -72,7 +77,8 @@ export class Membership {
   constructor(nodes: readonly Watched[], deps: MembershipDeps) {
     this.#nodes = nodes;
     this.#deps = deps;
-    this.#schedule();
+    this.#telling = deps.driver.onChange?.(() => this.#soon());
+    this.#schedule(OBSERVE_PAUSE_MS);
   }
 
   /** Also reports incidents from before there was a listener. @returns removes the listener */
@@ -91,13 +97,27 @@ export class Membership {
   /** @internal */
   close(): void {
     this.#closed = true;
+    this.#telling?.[Symbol.dispose]();
     this.#timer?.[Symbol.dispose]();
   }
 
-  #schedule(): void {
+  #schedule(pauseMs: number): void {
     if (this.#closed) return;
-    const observe = () => void this.#observeOnce().then(() => this.#schedule());
-    this.#timer = this.#deps.clock.timer(OBSERVE_PAUSE_MS, observe, true);
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = this.#deps.clock.timer(pauseMs, () => void this.#look(), true);
+  }
+
+  async #look(): Promise<void> {
+    this.#isSoon = false;
+    await this.#observeOnce();
+    // What was told meanwhile has set the timer.
+    if (!this.#isSoon) this.#schedule(this.#telling === undefined ? OBSERVE_PAUSE_MS : TOLD_PAUSE_MS);
+  }
+
+  #soon(): void {
+    if (this.#isSoon) return;
+    this.#isSoon = true;
+    this.#schedule(OBSERVE_PAUSE_MS);
   }
 
   #observeOnce(): Promise<void> {

@@ -52,6 +52,7 @@ export class EmbeddedHost {
   #network: ReturnType<Programs['memoryNetwork']> | undefined;
   #shared: ReturnType<Programs['sharedResults']> | undefined;
   #guards: readonly Disposable[] | undefined;
+  readonly #listeners = new Set<() => void>();
   #starts = 0;
   #closed = false;
 
@@ -133,6 +134,16 @@ export class EmbeddedHost {
 
   async observe(name: string, start: number): Promise<Observed> {
     return this.#started(name, start)?.observe() ?? { state: 'gone' };
+  }
+
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** A part of the cluster may be observed differently now. */
+  changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   beginLinkRule(id: string, rule: LinkRule): Promise<void> {
@@ -228,8 +239,10 @@ export class EmbeddedHost {
         disk: this.#surroundings && this.#disks.get(part.name),
       }),
       onFailed: (message, error) => this.#logs.report(part, message, error),
+      onChange: () => this.changed(),
     });
     this.#hosted.set(part.name, node);
+    this.changed();
     if (this.#closed) await node.kill();
     this.#expectOpen(part);
     void node.live((surroundings, signal) => startNode(options(), surroundings, signal));

@@ -26,6 +26,8 @@ export interface HostedNodeDeps {
   readonly platform: MemoryPlatform;
   readonly tampered: TamperedPlatform | undefined;
   readonly onFailed: (message: string, error: unknown) => void;
+  /** It may be observed differently now. */
+  readonly onChange: () => void;
 }
 
 export type Tearing = (random: Random) => Promise<Counts>;
@@ -109,11 +111,13 @@ export class HostedNode {
 
   pause(): true {
     this.#deps.platform.freeze();
+    this.#deps.onChange();
     return true;
   }
 
   resume(): true {
     this.#deps.platform.thaw();
+    this.#deps.onChange();
     return true;
   }
 
@@ -134,5 +138,6 @@ export class HostedNode {
     if (this.#life.phase !== 'ended') this.#life = { phase: 'ended', exit };
     this.#stopping.abort(new Error('the node has ended'));
     void this.#deps.tampered?.[Symbol.asyncDispose]();
+    this.#deps.onChange();
   }
 }

@@ -179,6 +179,10 @@ export class SimulatedDriver implements Driver {
     return running.simulation.host.observe(String(handle['node']), Number(handle['start']));
   }
 
+  onChange(listener: () => void): Disposable {
+    return this.#running().simulation.host.onChange(listener);
+  }
+
   wipe({ name }: StoredPart): Promise<void> {
     return this.#running().simulation.host.wipe(name);
   }
@@ -244,6 +248,7 @@ export class SimulatedDriver implements Driver {
     const { chain } = running;
     running.chain = undefined;
     await chain?.stop();
+    running.simulation.host.changed();
   }
 }
 

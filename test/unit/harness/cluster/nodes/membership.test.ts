@@ -103,6 +103,39 @@ test('the reason why a node has ended is reported when it is known', async () =>
   expect(await observe()).toEqual(['node-0 died (the disk is full)']);
 });
 
+test('a driver that tells of changes is asked after one, and seldom otherwise', async () => {
+  const clock = new ManualClock();
+  const node = new FakeNode();
+  const listeners = new Set<() => void>();
+  const asked: number[] = [];
+  const membership = new Membership([node], {
+    clock,
+    driver: {
+      async observe() {
+        asked.push(clock.monotonic());
+        return { state: 'running' };
+      },
+      onChange(listener) {
+        listeners.add(listener);
+        return { [Symbol.dispose]: () => void listeners.delete(listener) };
+      },
+    },
+    chain: () => ({ pid: 9 }),
+  });
+  const told: string[] = [];
+  membership.onIncident((incident) => told.push(incidentText(incident)));
+  await clock.advance(6_000);
+  expect(asked).toEqual([200, 5_200]);
+  node.become('crashed');
+  for (const listener of [...listeners, ...listeners]) listener();
+  await clock.advance(200);
+  expect(told).toEqual(['node-0 died']);
+  await clock.advance(5_000);
+  expect(asked).toEqual([200, 5_200, 6_200, 11_200]);
+  membership.close();
+  expect(listeners.size).toBe(0);
+});
+
 test('the end of a chain is reported, and a node that cannot be seen is reported once', async () => {
   const { node, chain, observe } = watched();
   expect(await observe()).toEqual([]);

@@ -13,8 +13,11 @@ export function writeJson(body: unknown): Buffer {
 }
 
 function hasBigint(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(hasBigint);
-  return typeof value === 'bigint';
+  if (typeof value !== 'object' || value === null) return typeof value === 'bigint';
+  if (Array.isArray(value)) return value.some(hasBigint);
+  // An array of the values of each row of a long list would cost as much as the list.
+  for (const name in value) if (hasBigint((value as Readonly<Record<string, unknown>>)[name])) return true;
+  return false;
 }
 
 function rawBigint(_key: string, value: unknown): unknown {

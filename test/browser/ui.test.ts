@@ -48,11 +48,12 @@ async function uploadUntil(net: Cluster, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** The coloured ones of charts that are seen and have values: not those of grid and axis. */
+/** The coloured ones of charts that are seen, have values and are as wide as their place: not those of grid and axis. */
 function colouredPixels(page: Page): Promise<number[]> {
   return page.evaluate<
     number[]
   >(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas')].map((canvas) => {
+    if (canvas.clientWidth !== canvas.closest('.plot').clientWidth) return 0;
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let coloured = 0;
     for (let i = 0; i < data.length; i += 4) {
@@ -65,6 +66,11 @@ function colouredPixels(page: Page): Promise<number[]> {
 
 async function linesAreDrawn(page: Page): Promise<void> {
   await page.locator('.ring-areas path').first().waitFor();
+  const ring = () =>
+    page.evaluate(
+      "(({ clientWidth, firstChild }) => clientWidth - firstChild.viewBox.baseVal.width)(document.querySelector('.ring-stage'))",
+    );
+  await expect.poll(ring, { interval: 100 }).toBe(0);
   // At least chunks, requests, queue and memory: what no node says is not shown.
   const drawn = async () => {
     const pixels = await colouredPixels(page);

@@ -64,6 +64,25 @@ function colouredPixels(page: Page): Promise<number[]> {
   })`);
 }
 
+/** `stoodStill`: chunks were seen in a frame for which nothing was drawn. */
+const WATCH_STILL_FRAMES = `(() => {
+  const canvas = document.querySelector('.ring-stage canvas');
+  const context = canvas.getContext('2d');
+  let drawn = true;
+  window.stoodStill = false;
+  context.clearRect = (...area) => {
+    drawn = true;
+    CanvasRenderingContext2D.prototype.clearRect.apply(context, area);
+  };
+  const look = () => {
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    window.stoodStill = !drawn && data.some((value) => value > 0);
+    drawn = false;
+    if (!window.stoodStill) requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})()`;
+
 async function linesAreDrawn(page: Page): Promise<void> {
   await page.locator('.ring-areas path').first().waitFor();
   const ring = () =>
@@ -206,6 +225,10 @@ describe('a made-up network', () => {
           return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
         })()`);
       await expect.poll(moving, { interval: 50 }).toBe(true);
+      if (reducedMotion === 'reduce') {
+        await page.evaluate(WATCH_STILL_FRAMES);
+        await expect.poll(() => page.evaluate('window.stoodStill'), { interval: 50 }).toBe(true);
+      }
       expect(complaintsOf({ complaints })).toEqual([]);
       await leave(page);
     }

@@ -49,7 +49,10 @@ async function liveScreen(browser: Browser, stateDir: string): Promise<Screen> {
   const ending = new AbortController();
   const uploading = uploadUntil(net, ending.signal);
   try {
-    const { page } = await openUrl(browser, ui.url, { viewport: { width: 1000, height: 910 } });
+    const { page } = await openUrl(browser, ui.url, {
+      viewport: { width: 1000, height: 910 },
+      reducedMotion: 'no-preference',
+    });
     await page.waitForSelector('.connection.live');
     await net.node('node-2').kill();
     await page.waitForSelector('.events .fault');

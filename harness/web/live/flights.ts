@@ -14,6 +14,8 @@ const FLIGHT_MS = 900;
 const SPREAD_MS = { min: 300, max: 2500 } as const;
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
+/** Without motion, lines only appear and vanish. */
+const STILL_MS = 250;
 
 export const CHUNK_KINDS = {
   push: { text: 'chunk pushed', colour: '--series-1' },
@@ -74,7 +76,10 @@ export class Flights {
       context.stroke();
     }
     this.#drawing = this.#flying.length > 0;
-    if (this.#drawing) requestAnimationFrame((at) => this.#draw(at));
+    if (!this.#drawing) return;
+    const next = () => requestAnimationFrame((at) => this.#draw(at));
+    if (this.#still.matches) setTimeout(next, STILL_MS);
+    else next();
   }
 
   #trace(context: CanvasRenderingContext2D, curve: Curve, share: number): void {

@@ -58,6 +58,17 @@ async function run(command: readonly string[], ...args: readonly string[]): Prom
 const inProject = (...args: string[]) =>
   run([...compose, '-f', join(folder, 'docker-compose.yml'), '-p', PROJECT], ...args);
 const docker = (...args: string[]) => run(['docker'], ...args);
+/** Its container: `docker-compose` takes a second of a processor for each of its commands. */
+async function containerOf(service: string): Promise<string> {
+  const labels = { project: PROJECT, service };
+  const filters = Object.entries(labels).flatMap(([key, value]) => [
+    '--filter',
+    `label=com.docker.compose.${key}=${value}`,
+  ]);
+  return (await docker('ps', '-aq', ...filters)).trim();
+}
+const within = async (service: string, ...command: string[]) =>
+  docker('exec', await containerOf(service), ...command);
 
 const clients = Array.from(
   { length: NODES },
@@ -109,7 +120,6 @@ afterAll(async () => {
 });
 
 test('a container keeps to its volume: no privileges, no other root, no key of another one', async () => {
-  const idOf = async (service: string) => (await inProject('ps', '-q', service)).trim();
   const own = (files: readonly string[]) => files.map((file) => `/data/${file}`);
   const keys = own(['keys/libp2p.key', 'keys/pss.key', 'keys/swarm.key']);
   for (const [service, secrets] of [
@@ -117,7 +127,7 @@ test('a container keeps to its volume: no privileges, no other root, no key of a
     ['node-4', keys],
     ['chain', own(['chain.json', 'network.yaml'])],
   ] as const) {
-    const { keys: found, ...outcome } = breakOut(await idOf(service));
+    const { keys: found, ...outcome } = breakOut(await containerOf(service));
     expect(outcome, service).toEqual({ ...CONFINED, gainsNone: '1' });
     expect(found.toSorted(), service).toEqual(secrets);
   }
@@ -130,7 +140,7 @@ test('the identities in the containers are derived from the seed', async () => {
 });
 
 test('the volume has a network file for the seed chosen at the start', async () => {
-  const text = await inProject('exec', '-T', 'chain', 'cat', '/data/network.yaml');
+  const text = await within('chain', 'cat', '/data/network.yaml');
   const network = parse(text) as {
     chain: { rpc: string; control: string; token: string };
     nodes: { api: string; debug: string }[];
@@ -155,7 +165,7 @@ test('the volume has a network file for the seed chosen at the start', async () 
 });
 
 test('a file travels from one container to another', async () => {
-  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
+  const env = await within('chain', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_0=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(300_000);
   const { reference } = await (clients[0] as NodeClient).bytes.upload(data, { batch, deferred: false });
@@ -165,7 +175,7 @@ test('a file travels from one container to another', async () => {
 });
 
 test('the containers become healthy and run as an unprivileged user', async () => {
-  const id = (await inProject('ps', '-q', 'node-1')).trim();
+  const id = await containerOf('node-1');
   await until(
     'node-1 is not healthy',
     async () => {
@@ -174,17 +184,18 @@ test('the containers become healthy and run as an unprivileged user', async () =
     },
     { timeoutMs: 120_000 },
   );
-  expect((await inProject('exec', '-T', 'node-1', 'id', '-u')).trim()).not.toBe('0');
+  expect((await within('node-1', 'id', '-u')).trim()).not.toBe('0');
 });
 
 test('a node keeps its data and its position when its container is killed and started again', async () => {
   const client = clients[2] as NodeClient;
-  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
+  const env = await within('chain', 'cat', '/data/env');
   const batch = /^SVCNET_BATCH_2=([0-9a-f]{64})$/m.exec(env)?.[1] as string;
   const data = randomBytes(20_000);
   const { reference } = await client.bytes.upload(data, { batch });
-  await inProject('kill', 'node-2');
-  await inProject('start', 'node-2');
+  const container = await containerOf('node-2');
+  await docker('kill', container);
+  await docker('start', container);
   await until(
     'node-2 is not back',
     async (signal) => {
@@ -197,7 +208,7 @@ test('a node keeps its data and its position when its container is killed and st
 });
 
 async function balanceOf(batch: string): Promise<bigint> {
-  const chain = JSON.parse(await inProject('exec', '-T', 'node-0', 'cat', '/data/config.yaml')) as {
+  const chain = JSON.parse(await within('node-0', 'cat', '/data/config.yaml')) as {
     'postage-stamp-address': string;
   };
   const rpc = createRpcClient(RPC);
@@ -211,7 +222,7 @@ async function balanceOf(batch: string): Promise<bigint> {
 }
 
 async function batchOf(node: number): Promise<string> {
-  const env = await inProject('exec', '-T', 'chain', 'cat', '/data/env');
+  const env = await within('chain', 'cat', '/data/env');
   return new RegExp(`^SVCNET_BATCH_${node}=([0-9a-f]{64})$`, 'm').exec(env)?.[1] as string;
 }
 
@@ -229,19 +240,19 @@ async function chainIsBack(): Promise<void> {
 }
 
 test.each([
-  ['restarted', async () => void (await inProject('restart', 'chain'))],
+  ['restarted', (container: string) => docker('restart', container)],
   [
     'killed and started again',
-    async () => {
-      await inProject('kill', 'chain');
-      await inProject('start', 'chain');
+    async (container: string) => {
+      await docker('kill', container);
+      await docker('start', container);
     },
   ],
 ])('batches stay, and uploads continue, when the container of the chain is %s', async (_how, again) => {
   const client = clients[1] as NodeClient;
   const bought = await client.stamps.buy({ amount: 24_000n * 3600n, depth: 18, immutable: true });
   const batches = [await batchOf(1), bought.batchID];
-  await again();
+  await again(await containerOf('chain'));
   await chainIsBack();
   for (const batch of batches) expect(await balanceOf(batch)).toBeGreaterThan(0n);
   const known = (await client.stamps.list()).map(({ batchID }) => batchID);

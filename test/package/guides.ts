@@ -133,7 +133,8 @@ const BLANKS: readonly (readonly [string, string])[] = [
 /**
  * As written, except: a load lasts two seconds, its own network has two nodes, and a busy machine may breach its thresholds
  * (99) or make the later of two runs worse (1); scenarios upload one file of each size; packages are there already; Ctrl-C
- * ends what goes on (130); a reference that `curl` gets is the one to read next.
+ * ends what goes on (130); a reference that `curl` gets is the one to read next; npx takes half a second to find the command
+ * that examples and scripts of pages find through it.
  */
 const SHELL = `
 set -eEuo pipefail
@@ -145,11 +146,8 @@ end() {
   done
 }
 trap 'end >/dev/null' EXIT
-through=npx
 found() {
-  if [ "$1 $through" = 'svcnet ' ]; then "$INSTALLED/$@"; return; fi
-  [ "$1" != svcnet ] || through=
-  command npx "$@"
+  if [ "$1" = svcnet ]; then "$INSTALLED/$@"; else command npx "$@"; fi
 }
 npx() {
   case "$*" in

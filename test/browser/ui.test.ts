@@ -108,10 +108,10 @@ async function closed({ page }: OpenPage): Promise<void> {
 }
 
 describe.each([
-  { nodes: 5, kind: 'real' },
-  { nodes: 20, kind: 'made up' },
-  { nodes: 100, kind: 'made up' },
-] as const)('$nodes nodes, $kind', ({ nodes, kind }) => {
+  { nodes: 5, kind: 'real', first: 400 },
+  { nodes: 20, kind: 'made up', first: 1000 },
+  { nodes: 100, kind: 'made up', first: 2000 },
+] as const)('$nodes nodes, $kind', ({ nodes, kind, first }) => {
   let ui: Ui;
   let end: () => Promise<unknown>;
 
@@ -144,8 +144,8 @@ describe.each([
   afterAll(() => end());
 
   test('is drawn at every width without complaints, and nothing is wider than the window', async () => {
-    const open = await opened(ui, WIDTHS[0] as number);
-    for (const width of WIDTHS) {
+    const open = await opened(ui, first);
+    for (const width of [first, ...WIDTHS.filter((other) => other !== first)]) {
       await open.page.setViewportSize({ width, height: 900 });
       await open.page.emulateMedia({ colorScheme: width === 1000 ? 'dark' : 'light' });
       await drawnAgain(open.page);

@@ -24,7 +24,7 @@ import {
 import { programPath } from '../base/machine/programs.ts';
 import { makeFolder, ownPath } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
-import { tamperedProgram } from '../flavours/svc-program.ts';
+import { svcProgram, tamperedProgram } from '../flavours/svc-program.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import { removeTampered } from '../flavours/tampered/settings.ts';
 import type {
@@ -250,21 +250,29 @@ export class ProcessDriver implements Driver {
     return this.#options.compileCache(isTampered ? 'tampered' : 'nodes');
   }
 
-  /** The chain writes compiled code when it ends; nodes read what one run left. */
+  /** The chain and the link proxy write compiled code when they end; nodes read what one run left. */
   #launchOf(part: Part): Launch {
     const { compileCache } = this.#options;
     const command = commandOf(part);
-    if (part.kind !== 'node') return { command, compileCache: compileCache('tools') };
+    if (part.kind !== 'node') {
+      const bundle = this.#bundleOf(svcProgram(), compileCache('nodes'));
+      return bundle === undefined
+        ? { command, compileCache: compileCache('tools') }
+        : launchOf(command, bundle);
+    }
     const compiled = this.#compileOf(part.flavour);
     if (compiled === undefined) return { command, compileCache: undefined };
     // From the sources: what one has compiled is left to the next.
     if (!isSameProgram(command, compiled)) return { command, compileCache: compileCache('tools') };
-    const folder = this.#bundlesOf(command);
+    return launchOf(command, this.#bundleOf(command, this.#bundlesOf(command)));
+  }
+
+  #bundleOf(command: Command, folder: string): Bundle | undefined {
     const used = this.#bundles.get(folder);
     // Someone may have emptied the cache since.
     const bundle = used !== undefined && existsSync(used.main) ? used : currentBundle(command, folder);
     if (bundle !== undefined) this.#bundles.set(folder, bundle);
-    return launchOf(command, bundle);
+    return bundle;
   }
 
   #unguarded(handle: Handle): ProcessId {

@@ -11,7 +11,7 @@ export function portTests(): void {
     test('is refused because the port of the chain is in use, with the process that uses it', async () => {
       const { code, stderr } = await svcnet('up', ...PRESET, '--name', 'second');
       expect(code).toBe(2);
-      expect(stderr).toMatch(inUse(chainPort, 'the RPC endpoint of the chain', '.*chain/main.*'));
+      expect(stderr).toMatch(inUse(chainPort, 'the RPC endpoint of the chain', '.*/chain/options.json.*'));
     });
 
     test('is refused in the same way for the port of a node when its chain is elsewhere', async () => {

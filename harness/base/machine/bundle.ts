@@ -17,8 +17,16 @@ export interface Bundle {
   /** Named after its content. */
   readonly folder: string;
   readonly main: string;
+  /** Of the programs that run beside it, by path of their source. */
+  readonly others: Readonly<Record<string, string>>;
   readonly inputs: Inputs;
 }
+
+/** Started once per cluster, and made of much the same files as the nodes. */
+const OTHERS = [
+  { program: 'chain/main', out: 'chain' },
+  { program: 'harness/places/links/proxy/main', out: 'link-proxy' },
+] as const;
 
 /**
  * @param folder of all bundles
@@ -33,6 +41,7 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
     entryPoints: [
       { in: source, out: 'main' },
       { in: programPath('node/platform/workers/thread'), out: 'thread' },
+      ...OTHERS.map(({ program, out }) => ({ in: programPath(program), out })),
     ],
     inject: [programPath('harness/base/machine/source-positions')],
     // As deep as its final place: source maps hold relative paths.
@@ -62,6 +71,9 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   return {
     folder: own,
     main: join(own, 'main.mjs'),
+    others: Object.fromEntries(
+      OTHERS.map(({ program, out }) => [programPath(program), join(own, `${out}.mjs`)]),
+    ),
     inputs: inputsOf([...Object.keys(metafile.inputs), ...packages], startedAt),
   };
 }

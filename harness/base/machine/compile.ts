@@ -18,7 +18,7 @@ interface CompiledRecord {
   readonly version: string;
   /** Up to and including the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
-  readonly bundle: Bundle;
+  readonly bundle: Bundle | Omit<Bundle, 'others'>;
 }
 
 /** Nodes run as processes, those that are tampered with, embedded nodes, everything else: a folder each. */
@@ -36,7 +36,8 @@ const making = new SingleFlight<boolean>();
 export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
   if (bundle === undefined) return { command, compileCache: undefined };
   const source = programArgs(command).at(-1);
-  const args = command.args.map((arg) => (arg === source ? bundle.main : arg));
+  const bundled = bundle.others[source ?? ''] ?? bundle.main;
+  const args = command.args.map((arg) => (arg === source ? bundled : arg));
   return { command: { ...command, args }, compileCache: join(bundle.folder, 'compiled') };
 }
 
@@ -50,6 +51,8 @@ export function currentBundle(command: Command, folder: string): Bundle | undefi
   if (record === undefined || record.version !== process.version) return undefined;
   if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
   const { bundle } = record;
+  // Of an older version.
+  if (!('others' in bundle)) return undefined;
   return areUnchanged(bundle.inputs) && existsSync(bundle.main) ? bundle : undefined;
 }
 

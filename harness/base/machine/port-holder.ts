@@ -1,6 +1,9 @@
+import { basename } from 'node:path';
 import { allPids, readText, socketsOf, tcpSockets } from './socket-tables.ts';
 
-const COMMAND_CHARS = 80;
+/** The program, and the last argument: of our own processes it names the cluster. */
+const HEAD_CHARS = 30;
+const TAIL_CHARS = 50;
 
 export interface PortHolder {
   readonly pid: number;
@@ -17,6 +20,8 @@ export function portHolder(port: number): PortHolder | undefined {
 }
 
 function commandOf(pid: number): string {
-  const command = readText(`/proc/${pid}/cmdline`).replace(/\0/g, ' ').trim();
-  return command.length > COMMAND_CHARS ? `${command.slice(0, COMMAND_CHARS)}…` : command;
+  const [program = '', ...args] = readText(`/proc/${pid}/cmdline`).split('\0');
+  const command = [basename(program), ...args].join(' ').trim();
+  if (command.length <= HEAD_CHARS + TAIL_CHARS) return command;
+  return `${command.slice(0, HEAD_CHARS)}…${command.slice(-TAIL_CHARS)}`;
 }

@@ -33,7 +33,7 @@ test('a port in use is reported with the part that needs it and the process that
   expect(code).toBe(2);
   expect(stderr).toMatch(
     new RegExp(
-      `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*chain/main.*\\)\nChoose another range`,
+      `port ${first + 9} of 127\\.0\\.0\\.1 is in use: the RPC endpoint of the chain wants it, process \\d+ has it \\(.*/chain/options.json.*\\)\nChoose another range`,
     ),
   );
 });

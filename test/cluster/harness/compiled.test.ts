@@ -4,8 +4,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
-import { isAlive, killProcess, type ProcessId, processOf } from '../../../harness/base/machine/processes.ts';
+import {
+  isAlive,
+  killProcess,
+  labelled,
+  type ProcessId,
+  processOf,
+} from '../../../harness/base/machine/processes.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { compileCacheDir } from '../../../harness/cluster/state/compile-cache.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
 import type { UpFlags } from '../../../harness/commands/up.ts';
 import { up } from '../../../harness/commands/up-compiled.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
@@ -243,6 +251,26 @@ test('nodes of a cluster with machine faults start from compiled code of the tam
   const driver = processDriver(cacheOf(), { machineFaults: true });
   await driver.prepare(tampered);
   expect(await heardBy(driver, 'tampered.log', tampered)).toMatch(/main\.mjs$/);
+});
+
+test('the chain and the link proxy start from the code that was compiled for the nodes', async () => {
+  const stateDir = join(folder, 'state');
+  const compileCache = compileCacheDir(stateDir, 'nodes');
+  expect(await compile(svcFlavour.compile(false), compileCache)).toBe(true);
+  await using net = await Cluster.start({ stateDir, nodes: 1, batches: [], linkFaults: true });
+  const { token = '' } = readRecord(stateDir, net.name) ?? {};
+  const programs = labelled(token).map(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+  for (const program of ['chain', 'link-proxy', 'main'])
+    expect(programs.filter((line) => line.includes(`/${program}.mjs`))).toHaveLength(1);
+});
+
+test('a record of an older version, which lacks those programs, is made again', async () => {
+  program(ENTRY);
+  expect(await compile(run('compile')(), cacheOf())).toBe(true);
+  const path = join(cacheOf(), 'compiled.json');
+  const { others: _, ...bundle } = currentBundle(run('start')(), cacheOf()) ?? {};
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), bundle }));
+  expect(currentBundle(run('start')(), cacheOf())).toBeUndefined();
 });
 
 test.each([

@@ -347,7 +347,7 @@ describe.each(['process', 'embedded'] as const)('after kill -9 of the starter (%
       const { nodes } = JSON.parse(stdout) as { nodes: { api: string; pid: number }[] };
       const first = processOf(nodes[0]?.pid ?? 0);
       process.kill(first?.pid ?? 0, 'SIGKILL');
-      const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('chain/main'));
+      const [chain] = processesOf(name).filter(({ pid }) => commandLine(pid).includes('/chain/options.json'));
       process.kill(chain?.pid ?? 0, 'SIGKILL');
       const { code } = await svcnet('down', '--name', name);
       expect([code, clusters().includes(name), processesOf(name)]).toEqual([0, false, []]);

@@ -1,6 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { basename } from 'node:path';
 import { expect, test } from 'vitest';
 import { portHolder } from '../../../harness/base/machine/port-holder.ts';
 import { checkPortsFree } from '../../../harness/base/machine/ports.ts';
@@ -19,7 +21,24 @@ test.each(['127.0.0.1', '0.0.0.0', '::'])('finds the process that listens on %s'
   const [program = ''] = execFileSync('ps', ['-o', 'args=', '-p', String(process.pid)], {
     encoding: 'utf8',
   }).split(' ');
-  expect(holder?.command.startsWith(program.slice(0, 20))).toBe(true);
+  expect(holder?.command.startsWith(basename(program).slice(0, 20))).toBe(true);
+});
+
+test('a long command is named by its program and its end, which names the cluster', async () => {
+  const code =
+    "require('node:net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
+  const last = '/a/state/clusters/local/chain/options.json';
+  const child = spawn(process.execPath, ['-e', code, 'x'.repeat(100), last], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  try {
+    const [port] = (await once(child.stdout, 'data')) as [Buffer];
+    const { command = '' } = portHolder(Number(port)) ?? {};
+    expect(command).toMatch(/^node -e .*….*\/clusters\/local\/chain\/options\.json$/);
+    expect(command).toHaveLength(81);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 test('names no process for a free port', async () => {

@@ -39,7 +39,7 @@ export interface Watched {
   readonly logged: boolean;
 }
 
-export type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
+export type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'> & Partial<Pick<Fault, 'request'>>;
 
 export interface WatchDeps {
   /** False also when another cluster has its name. */
@@ -302,10 +302,27 @@ export function faultEvents(
 /** Each with the active faults that target it. */
 export function withFaults(
   nodes: readonly NodeView[],
-  active: readonly Pick<ActiveFault, 'targets' | 'text'>[],
+  active: readonly Pick<ActiveFault, 'id' | 'targets' | 'text' | 'request'>[],
 ): NodeView[] {
-  return nodes.map(({ faults: _before, ...node }) => {
+  return nodes.map(({ faults: _before, sides: _sides, ...node }) => {
     const faults = active.filter(({ targets }) => targets.includes(node.name)).map(({ text }) => text);
-    return faults.length === 0 ? node : { ...node, faults };
+    const sides = active.flatMap(({ id, request }) => {
+      const side = sideOf(node.name, request);
+      return side === undefined ? [] : [[id, side] as const];
+    });
+    return {
+      ...node,
+      ...(faults.length === 0 ? {} : { faults }),
+      ...(sides.length === 0 ? {} : { sides: Object.fromEntries(sides) }),
+    };
   });
+}
+
+/** @returns undefined: it reaches all */
+function sideOf(name: string, request: ActiveFault['request']): number | undefined {
+  if (request?.kind === 'isolate') return request.node === name ? 1 : 0;
+  if (request?.kind !== 'partition') return undefined;
+  const groups = request['groups'] as readonly (readonly string[])[];
+  const side = groups.findIndex((group) => group.includes(name));
+  return side === -1 ? undefined : side;
 }

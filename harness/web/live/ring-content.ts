@@ -1,7 +1,7 @@
-import type { LegendLine, RingContent } from '../network/drawing.ts';
+import { CUT, type LegendLine, type RingContent } from '../network/drawing.ts';
 import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
 import { CHUNK_KINDS } from './flights.ts';
-import { type Model, shownState, troubleOf } from './model.ts';
+import { isCut, type Model, shownState, troubleOf } from './model.ts';
 
 interface LinkMode {
   readonly text: string;
@@ -58,12 +58,13 @@ export interface RingModes {
 function legendOf(
   { legend, colour = '--muted' }: LinkMode,
   { text }: SizeMode,
-  sight: boolean,
+  { sight, cut }: { readonly sight: boolean; readonly cut: boolean },
 ): LegendLine[] {
   const kinds = sight ? Object.values(CHUNK_KINDS) : [];
   return [
     { text: 'neighbourhood', colour: '--phase-line', width: 6 },
     ...(legend === undefined ? [] : [{ text: legend, colour, width: 2 }]),
+    ...(cut ? [{ text: 'dashed: cut by a fault', ...CUT }] : []),
     ...kinds.map((kind) => ({ ...kind, width: 4 })),
     ...(text === SIZE_MODES.same.text ? [] : [{ text: `larger node: more ${text}` }]),
   ];
@@ -72,6 +73,11 @@ function legendOf(
 export function ringContent(model: Model, modes: RingModes): RingContent {
   const links: LinkMode = LINK_MODES[modes.links];
   const sizes: SizeMode = SIZE_MODES[modes.sizes];
+  const drawn = Array.from(model.links.values(), (link) => ({
+    ...link,
+    cut: modes.links !== 'none' && isCut(model, link),
+    weight: links.weight?.(link) ?? 0,
+  }));
   return {
     nodes: model.nodes.map((node, place) => ({
       ...node,
@@ -79,9 +85,12 @@ export function ringContent(model: Model, modes: RingModes): RingContent {
       trouble: troubleOf(node),
       weight: sizes.weight(node, (name) => model.figure(place, name) ?? 0),
     })),
-    links: Array.from(model.links.values(), (link) => ({ ...link, weight: links.weight?.(link) ?? 0 })),
+    links: drawn,
     connections: links.connections ?? false,
     colour: links.colour ?? '--muted',
-    legend: legendOf(links, sizes, model.cluster.chunkSight === 'on'),
+    legend: legendOf(links, sizes, {
+      sight: model.cluster.chunkSight === 'on',
+      cut: drawn.some(({ cut }) => cut),
+    }),
   };
 }

@@ -26,6 +26,8 @@ export interface RingLink {
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
+  /** By a fault, whatever its nodes know of it. */
+  readonly cut?: boolean;
   /** For its width; 0: only a connection. */
   readonly weight: number;
   readonly title?: string | undefined;
@@ -97,6 +99,7 @@ export interface DrawnLinks {
   readonly colour: string;
   readonly width: number;
   readonly opacity: number;
+  readonly dashed?: boolean;
   readonly title?: string | undefined;
 }
 
@@ -125,6 +128,9 @@ const TEXT_PX = { height: 14, character: 7 } as const;
 const AREAS_NAMED_MAX = 32;
 /** Links of similar width share a path: a hundred nodes have five thousand. */
 const WIDTHS = 8;
+
+/** Of a link that a fault has cut. */
+export const CUT = { colour: '--bad', width: 1.25 } as const;
 
 const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
   crashed: { colour: '--bad', mark: '✕' },
@@ -305,7 +311,7 @@ function linksOf(
       })
       .join('');
   const others = chosen === -1 ? 1 : 0.35;
-  const connected = links.filter((link) => link.connected);
+  const connected = links.filter((link) => link.connected && link.cut !== true);
   const thin: DrawnLinks = {
     path: path(connections ? connected : []),
     colour: '--phase-line',
@@ -330,7 +336,13 @@ function linksOf(
     },
   );
   const own = connected.filter(({ a, b }) => a === chosen || b === chosen);
-  return [thin, ...wide, { path: path(own), colour: '--accent', width: 1.25, opacity: 0.8 }];
+  const cut = links.filter((link) => link.cut === true);
+  return [
+    thin,
+    ...wide,
+    ...(cut.length === 0 ? [] : [{ path: path(cut), ...CUT, opacity: 0.6 * others, dashed: true }]),
+    { path: path(own), colour: '--accent', width: 1.25, opacity: 0.8 },
+  ];
 }
 
 function arc(from: number, to: number, radius: number, centre: Point): string {

@@ -135,10 +135,16 @@ export class Ring {
     ]);
     this.#fill(this.#links, { leaders, links }, () => [
       svg('path', { d: leaders, stroke: hue('--phase-line') }),
-      ...links.map(({ path, colour, width, opacity, title }) =>
+      ...links.map(({ path, colour, width, opacity, dashed, title }) =>
         svg(
           'path',
-          { d: path, stroke: hue(colour), 'stroke-width': width, opacity },
+          {
+            d: path,
+            stroke: hue(colour),
+            'stroke-width': width,
+            opacity,
+            'stroke-dasharray': dashed === true ? '4 4' : undefined,
+          },
           ...(title === undefined ? [] : [svg('title', {}, title)]),
         ),
       ),

@@ -69,6 +69,8 @@ export interface NodeView {
   readonly chequebook: { readonly total: string; readonly available: string } | null;
   /** Active ones that target it; absent: none. */
   readonly faults?: readonly string[];
+  /** Its side in each active fault that separates nodes, by id; absent: none. */
+  readonly sides?: Readonly<Record<string, number>>;
 }
 
 export interface LinkView {

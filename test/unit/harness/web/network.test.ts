@@ -155,4 +155,7 @@ test('links of one width are one path, wider with more, and those of the chosen 
     [0, 1],
     [1, 1.25],
   ]);
+  const cut = link(1, 2, { connected: false, cut: true });
+  const dashed = drawn(nodes, { links: [link(0, 1), cut] }).links.filter((one) => one.dashed === true);
+  expect(dashed.map(({ path, colour }) => [countOf(path), colour])).toEqual([[1, '--bad']]);
 });

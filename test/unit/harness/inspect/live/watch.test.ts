@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { chequeEvents, faultEvents, radiusEvents } from '../../../../../harness/inspect/live/watch.ts';
+import {
+  chequeEvents,
+  faultEvents,
+  radiusEvents,
+  withFaults,
+} from '../../../../../harness/inspect/live/watch.ts';
 import { linkView, nodeView } from './kit.ts';
 
 const nodes = [nodeView(0), nodeView(1), nodeView(2)];
@@ -31,6 +36,23 @@ test('many cheques become one line', () => {
 
 test('cheques from before the first look are not events', () => {
   expect(chequeEvents({ links: [] }, { links: [linkView(0, 1, { paidByA: '5' })], nodes }, 9)).toEqual([]);
+});
+
+test('nodes have the side on which a partition or an isolation leaves them', () => {
+  const fault = { id: 'f1', at: 5, text: 'x', targets: [] };
+  const groups = [['node-0'], ['node-1']];
+  const split = { ...fault, request: { kind: 'partition' as const, groups, mode: 'drop' as const } };
+  const alone = {
+    ...fault,
+    id: 'f2',
+    request: { kind: 'isolate' as const, node: 'node-2', mode: 'drop' as const },
+  };
+  const views = withFaults(
+    [0, 1, 2].map((place) => nodeView(place)),
+    [split, alone],
+  );
+  expect(views.map(({ sides }) => sides)).toEqual([{ f1: 0, f2: 0 }, { f1: 1, f2: 0 }, { f2: 1 }]);
+  expect(withFaults(views, []).map(({ sides }) => sides)).toEqual([undefined, undefined, undefined]);
 });
 
 test('a fault is reported when it begins and when it is healed, but not in between', () => {

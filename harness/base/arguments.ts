@@ -2,6 +2,7 @@
 import { TIMER_MAX_MS } from '../../formats/units.ts';
 import { HarnessError } from './errors.ts';
 
+const ITEMS_SHOWN = 8;
 const SHOWN_MAX = 40;
 
 export const DIGITS = {
@@ -78,6 +79,16 @@ export function valueText(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'object' || value === null) return String(value);
   if (value instanceof Uint8Array) return `${value.length} bytes`;
+  if (Array.isArray(value)) return listText(value);
   const kind = (value as { constructor?: { name?: string } }).constructor?.name;
   return kind === undefined || kind === 'Object' ? 'an object' : `a value of type ${kind}`;
+}
+
+/** Lists in lists, as of groups of nodes, but no deeper: one may hold itself. */
+function listText(list: readonly unknown[], isInner = false): string {
+  const shown = list.slice(0, ITEMS_SHOWN).map((item) => {
+    if (!Array.isArray(item)) return valueText(item);
+    return isInner ? 'a list' : listText(item, true);
+  });
+  return `[${shown.join(', ')}${list.length > ITEMS_SHOWN ? `, … of ${list.length}` : ''}]`;
 }

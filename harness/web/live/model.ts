@@ -156,7 +156,7 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
 export function troubleOf({ state, problem, warmingUp, faults = [] }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';
-  if (faults.length > 0) return 'faulty';
+  if (faults.length > 0) return 'under a fault';
   return warmingUp ? 'warming up' : undefined;
 }
 

@@ -42,7 +42,12 @@ const MISTAKES: readonly (readonly [door: () => void, message: string | RegExp])
   [() => expectAmount('door', -5n), 'door: got -5n, expected a bigint from 0n'],
   [() => expectAmount('door', 5), 'door: got 5, expected a bigint from 0n'],
   [() => expectBytes('door', new Uint8Array(3), 32), 'door: got 3 bytes, expected a Uint8Array of 32 bytes'],
-  [() => expectBytes('door', [1, 2]), 'door: got a value of type Array, expected a Uint8Array'],
+  [() => expectBytes('door', [1, 2]), 'door: got [1, 2], expected a Uint8Array'],
+  [() => expectBytes('door', [['a', [1]], 'b']), "door: got [['a', a list], 'b'], expected a Uint8Array"],
+  [
+    () => expectBytes('door', Array(10).fill(0)),
+    'door: got [0, 0, 0, 0, 0, 0, 0, 0, … of 10], expected a Uint8Array',
+  ],
   [
     () => expectTimeout('timeoutMs', Number.NaN),
     'timeoutMs: got NaN, expected milliseconds from 0 to 2147483647',

@@ -135,7 +135,7 @@ test('a node is in trouble when it does not answer or is not running', () => {
   expect(troubleOf(nodeView(0, { state: 'crashed' }))).toBe('crashed');
   expect(troubleOf(nodeView(0, { warmingUp: true }))).toBe('warming up');
   const faults = ['adds 400 ms to each round trip of node-0'];
-  expect(troubleOf(nodeView(0, { faults, warmingUp: true }))).toBe('faulty');
+  expect(troubleOf(nodeView(0, { faults, warmingUp: true }))).toBe('under a fault');
   expect(troubleOf(nodeView(0, { faults, state: 'killed' }))).toBe('killed');
 });
 

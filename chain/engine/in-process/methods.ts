@@ -20,6 +20,8 @@ const SETTERS: ReadonlyMap<string, string> = new Map(
 );
 
 const CHANGES: ReadonlySet<string> = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
+/** The provider's own setters, such as `evm_setBlockGasLimit`: the next block differs by more than its time. */
+const PROVIDER_SETTER = /^(evm|hardhat)_set/;
 
 const SPACING_S = 1;
 const OWN_PACE = 'blocks come at the block time, or by evm_mine';
@@ -88,7 +90,7 @@ export async function run(machine: Machine, method: string, params: readonly unk
     await machine.change(setter, params);
     return setter === 'hardhat_setStorageAt' ? true : null;
   }
-  if (CHANGES.has(method)) return machine.change(method, params);
+  if (CHANGES.has(method) || PROVIDER_SETTER.test(method)) return machine.change(method, params);
   if (machine.head !== undefined && asksForHead(method, params)) return machine.head;
   if (method === 'eth_estimateGas' || params.includes('pending')) await machine.tellTime();
   return machine.ask(method, params);

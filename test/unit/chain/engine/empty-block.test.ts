@@ -61,3 +61,19 @@ test('empty blocks come without the provider, which mines all of them when somet
   expect(asked).toHaveBeenCalledTimes(1);
   asked.mockRestore();
 });
+
+test.each([
+  ['evm_setBlockGasLimit', '0x10000'],
+  ['hardhat_setPrevRandao', `0x${'22'.repeat(32)}`],
+])('%s changes the next block, and those after it follow from that', async (method, value) => {
+  const { rpc } = await startInProcess({ chainId: CHAIN_ID, clock: systemClock(), work: (ask) => ask() });
+  await rpc.call('evm_mine');
+  await rpc.call(method, value);
+  for (const number of ['0x2', '0x3']) {
+    await rpc.call('evm_mine');
+    const head = (await rpc.call('eth_getBlockByNumber', 'latest', false)) as Block;
+    expect(head['number']).toBe(number);
+    expect(await rpc.call('eth_getBlockByNumber', number, false)).toEqual(head);
+    if (number === '0x2') expect(Object.values(head)).toContain(value);
+  }
+});

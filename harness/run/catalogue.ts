@@ -11,6 +11,7 @@ import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS } from '../flavours/profiles.ts';
 import { CAPABILITIES } from '../places/driver.ts';
 import { PARAMETER_KINDS, type Scenario } from './scenario.ts';
+import { expectSource } from './source.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
@@ -114,6 +115,7 @@ export async function loadScenario(name: string): Promise<Scenario> {
       `no scenario '${name}'${suggestion(name, known)} (known: ${known.join(', ')}, or a path)`,
     );
   }
+  if (isPath) expectSource(path);
   const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
     const hint = isNoModule(error) ? MODULE_HINT : findsPackage(dirname(path)) ? undefined : PACKAGE_HINT;
     throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error, hint });

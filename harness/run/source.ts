@@ -3,15 +3,43 @@
  * beside it are bundled into the copy, and files of this package stay references to wherever the package is then.
  */
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
-import { makeFolder } from '../base/own-folder.ts';
+import { sizeText } from '../../formats/units.ts';
+import { HarnessError } from '../base/errors.ts';
+import { expectNoDevice, makeFolder } from '../base/own-folder.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
 const HERE = 'svcnet-package:/';
 const SCRIPT = /\.[cm]?[jt]s$/;
+
+/** Name of a bundle's entry point: esbuild takes a path with `*`, which a folder's name may have, for a pattern. */
+export const ENTRY_POINT = 'entry';
+
+/** @param path of the entry point, absolute */
+export function entryAt(path: string): Plugin {
+  return {
+    name: 'entry',
+    setup(build) {
+      build.onResolve({ filter: /^entry$/ }, ({ kind }) => (kind === 'entry-point' ? { path } : undefined));
+    },
+  };
+}
+
+/** Of somebody's scenario or script, in bytes. */
+const SOURCE_SIZE_MAX = 16 * 1024 * 1024;
+
+/** What loads the file would read a pipe for ever. @throws HarnessError `USAGE` */
+export function expectSource(path: string): void {
+  expectNoDevice(path);
+  if (statSync(path).size > SOURCE_SIZE_MAX)
+    throw new HarnessError(
+      'USAGE',
+      `${path} is longer than ${sizeText(SOURCE_SIZE_MAX)}, expected a program`,
+    );
+}
 
 /** @param path of a scenario's file @returns path of the copy, relative to the run's folder */
 export async function keepSource(path: string, folder: string): Promise<string> {
@@ -23,13 +51,13 @@ export async function keepSource(path: string, folder: string): Promise<string> 
   }
   const { build } = await import('esbuild');
   const { outputFiles } = await build({
-    entryPoints: [path],
+    entryPoints: [ENTRY_POINT],
     bundle: true,
     write: false,
     platform: 'node',
     format: 'esm',
     target: `node${process.versions.node}`,
-    plugins: [REFERENCES],
+    plugins: [entryAt(resolve(path)), REFERENCES],
     logLevel: 'silent',
   });
   const copy = name.replace(SCRIPT, '.mjs');

@@ -4,6 +4,7 @@ import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
+import { ENTRY_POINT, entryAt } from '../source.ts';
 import { folderBeside } from './k6/command.ts';
 import type { LoadData } from './k6/config.ts';
 import { findK6 } from './k6/find-k6.ts';
@@ -157,7 +158,12 @@ async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
     metafile: true,
   };
   try {
-    const analysed = await build({ ...shared, entryPoints: [script.path], write: false });
+    const analysed = await build({
+      ...shared,
+      plugins: [entryAt(script.path)],
+      entryPoints: [ENTRY_POINT],
+      write: false,
+    });
     const [output] = Object.values(analysed.metafile?.outputs ?? {});
     const names = output?.exports ?? [];
     const helper = Object.keys(analysed.metafile?.inputs ?? {}).some((path) =>

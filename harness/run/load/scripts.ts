@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
+import { expectSource } from '../source.ts';
 
 export const K6_FOLDER = resolve(import.meta.dirname, '../../../scenarios/k6');
 
@@ -93,8 +94,9 @@ export function findScript(given: string): LoadScript {
   }
   if (/[/\\]|\.[cm]?[jt]s$/.test(given)) {
     const path = resolve(given);
-    if (existsSync(path)) return { name: given, path, own: true, facts: OWN };
-    throw new HarnessError('USAGE', `--script: there is no file ${path}`);
+    if (!existsSync(path)) throw new HarnessError('USAGE', `--script: there is no file ${path}`);
+    expectSource(path);
+    return { name: given, path, own: true, facts: OWN };
   }
   throw new HarnessError(
     'USAGE',

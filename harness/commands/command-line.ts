@@ -63,7 +63,8 @@ function define(command: Command, takes: readonly string[], spec: CommandOptions
   for (const [place, take] of takes.entries()) {
     const about = fullSpec(spec.arguments?.[place] ?? '');
     const argument = new Argument(take, about.help);
-    if (about.parse !== undefined) argument.argParser(parserOf(about.parse));
+    const parse = about.parse ?? (PATH_ARGUMENT.test(take) ? pathOf : undefined);
+    if (parse !== undefined) argument.argParser(parserOf(parse));
     if (about.default !== undefined) argument.default(about.default);
     command.addArgument(argument);
   }
@@ -74,6 +75,7 @@ function define(command: Command, takes: readonly string[], spec: CommandOptions
 }
 
 const PATH = /<(?:file|folder|path)>/;
+const PATH_ARGUMENT = /^[<[](?:file|folder|path)[>\]]$/;
 
 function pathOf(text: string): string {
   if (text.trim() !== '') return text;

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { HarnessError, messageOf, reasonOf } from '../../../base/errors.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
 import { lineAt, plainYaml } from './plain-yaml.ts';
 
@@ -23,7 +23,9 @@ export async function documentOf(
     );
   }
   const document = await plainYaml(text, { source, scalars });
-  if (document === null || document === undefined) return {};
+  // A file that was cut short would mean every default.
+  if (document === null || document === undefined)
+    throw new HarnessError('DEFINITION_INVALID', `${source}: got nothing, expected a map of keys to values`);
   if (typeof document !== 'object' || Array.isArray(document)) {
     const got = Array.isArray(document) ? 'a list' : 'a single value';
     throw new HarnessError('DEFINITION_INVALID', `${source}: got ${got}, expected a map of keys to values`);
@@ -39,7 +41,11 @@ export async function textOf(path: string, argument: string): Promise<string> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
     }
-    throw new HarnessError('DEFINITION_INVALID', `${argument}: ${messageOf(error)}`, { cause: error });
+    const why =
+      error instanceof HarnessError
+        ? error.message
+        : `cannot read ${path}: ${reasonOf(error) ?? messageOf(error)}`;
+    throw new HarnessError('DEFINITION_INVALID', `${argument}: ${why}`, { cause: error });
   }
 }
 

@@ -67,6 +67,19 @@ test.each(WRITTEN)('%s refuses an empty path', async (door) => {
   });
 });
 
+test.each([
+  'upload',
+  'validate',
+  'init',
+  'flavour check',
+  'download 0000000000000000000000000000000000000000000000000000000000000000',
+])('%s refuses an empty path as its argument', async (door) => {
+  for (const path of ['', ' '])
+    expect(await called(...door.split(' '), path)).toMatchObject({
+      message: expect.stringContaining('Expected a path.') as string,
+    });
+});
+
 const foreign = (path: string) => ({
   code: 'USAGE',
   message: expect.stringContaining(`${path} exists, and svcnet has not written it`) as string,

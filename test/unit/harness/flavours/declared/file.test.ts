@@ -183,7 +183,7 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
   ],
   ['a text', 'hello', ': got a single value, expected a map of keys to values'],
   ['a list', `- name: x`, ': got a list, expected a map of keys to values'],
-  ['nothing but a comment', '# x', 'line 1: name: got nothing, expected 1 to 32 lower-case letters'],
+  ['nothing but a comment', '# x', ': got nothing, expected a map of keys to values'],
   [
     'tabs before keys',
     'name: x\nkeys:\n\tlibp2p: { type: p256 }',

@@ -90,6 +90,24 @@ test('a document has a limit, and is a file or a pipe', async () => {
   await expect(readDefinitionFile(join(home, 'none'), '-f')).rejects.toThrow('-f: no file');
 });
 
+test('a file that cannot be read is named', async () => {
+  const path = join(home, 'x'.repeat(300));
+  const error = `-f: cannot read ${path}: name too long (ENAMETOOLONG)`;
+  await expect(readDefinitionFile(path, '-f')).rejects.toThrow(error);
+});
+
+test.each(['', '# cut short\n', '~', '---\n'])(
+  'a document that holds nothing is refused: %j',
+  async (text) => {
+    const file = join(home, 'nothing.yaml');
+    writeFileSync(file, text);
+    const error = `${file}: got nothing, expected a map of keys to values`;
+    await expect(readDefinitionFile(file)).rejects.toThrow(error);
+    writeFileSync(file, '{}');
+    expect(await readDefinitionFile(file)).toEqual({});
+  },
+);
+
 test('the document of a pipe is read, and one without end is cut', async () => {
   const pipe = join(folder, 'pipe');
   const open = () => openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

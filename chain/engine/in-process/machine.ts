@@ -199,9 +199,11 @@ export class Machine {
 
   async #mineOwed(): Promise<void> {
     if (this.#owed.length === 0) return;
-    const head = await this.#mined(this.#owed.splice(0));
+    const head = await this.#mined(this.#owed);
     const [expected, got, number] = [this.#head?.['hash'], head['hash'], head['number']].map(String);
     if (got !== expected) throw new Error(`block ${number}: the provider's is ${got}, expected ${expected}`);
+    // Only now: after a failure, later requests must fail too.
+    this.#owed = [];
   }
 
   /** @returns the last one; what everyone asks next comes along */

@@ -109,6 +109,8 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
 interface OpenBand {
   readonly part: string;
   readonly fault: string | undefined;
+  /** Of an injected one, if its effect was told after it. */
+  readonly hasEffect?: true;
   readonly fromMs: number;
   readonly text: string;
 }
@@ -133,14 +135,19 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
     const ofPart = open.filter((band) => band.part === of);
     const same = ofPart.find(({ fault }) => fault === event.fault);
     if (event.kind === 'fault') {
-      const isEffect = ofPart.some(
+      if (same !== undefined) continue;
+      const told = ofPart.find(
         ({ fault, fromMs }) => (fault === undefined) !== (event.fault === undefined) && fromMs === event.at,
       );
-      if (same !== undefined || isEffect) continue;
+      if (told !== undefined) {
+        if (event.fault === undefined)
+          open = open.map((band) => (band === told ? { ...band, hasEffect: true } : band));
+        continue;
+      }
       open = [...open, { part: of, fault: event.fault, fromMs: event.at, text: event.text }];
       continue;
     }
-    const begun = same ?? (event.fault === undefined ? ofPart[0] : undefined);
+    const begun = same ?? (event.fault === undefined ? ofPart.find(({ hasEffect }) => hasEffect) : undefined);
     open = open.filter((band) => band !== begun);
     if (begun !== undefined)
       marks.push({ kind: 'fault', fromMs: begun.fromMs, toMs: event.at, text: begun.text });

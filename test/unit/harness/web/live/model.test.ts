@@ -59,6 +59,24 @@ test.each([['node-1'], [null]])('faults of %s that overlap have a band each', (p
   ]);
 });
 
+test('a part that recovers ends the band of the fault that stopped it, and no other', () => {
+  const slow = event(1, 'fault', 'node-1', 'slows', 'f1');
+  const killed = [
+    event(2, 'fault', 'node-1', 'kills', 'f2'),
+    event(2, 'fault', 'node-1', 'node-1 is killed'),
+    event(3, 'recovery', 'node-1', 'node-1 was started'),
+    event(3, 'recovery', 'node-1', '', 'f2'),
+  ];
+  expect(marksOf([slow, ...killed, event(9, 'recovery', 'node-1', '', 'f1')])).toEqual([
+    { kind: 'fault', fromMs: 1, toMs: 9, text: 'slows' },
+    { kind: 'fault', fromMs: 2, toMs: 3, text: 'kills' },
+  ]);
+  expect(marksOf([slow, event(3, 'recovery', 'node-1', 'node-1 was restarted')])).toEqual([
+    { kind: 'fault', fromMs: 1, text: 'slows' },
+    { kind: 'incident', fromMs: 3, text: 'node-1 was restarted' },
+  ]);
+});
+
 test('a failure of the run is a mark, and ends no fault of the cluster', () => {
   const events = [
     event(1, 'fault', null, 'cuts the network'),

@@ -167,13 +167,12 @@ export function troubleOf({ state, problem, warmingUp, faults = [] }: NodeView):
   return warmingUp ? 'warming up' : undefined;
 }
 
-/** Both run, and a fault separates them, or affects both that are no longer connected. */
-export function isCut({ nodes }: Pick<Model, 'nodes'>, { a, b, connected }: LinkView): boolean {
+/** Both run, and a fault separates them. */
+export function isCut({ nodes }: Pick<Model, 'nodes'>, { a, b }: LinkView): boolean {
   const [one, other] = [nodes[a], nodes[b]];
   if (one?.state !== 'running' || other?.state !== 'running') return false;
   const { sides = {} } = other;
-  if (Object.entries(one.sides ?? {}).some(([fault, side]) => (sides[fault] ?? side) !== side)) return true;
-  return !connected && (one.faults?.some((fault) => other.faults?.includes(fault)) ?? false);
+  return Object.entries(one.sides ?? {}).some(([fault, side]) => (sides[fault] ?? side) !== side);
 }
 
 /** `silent`: it runs, and does not answer. A stopped one may have been asked before. */

@@ -50,7 +50,8 @@ export function publishedManifest(
     ...addresses(environment, release),
     // Without './': npm ignores a command that begins with it.
     bin: { svcnet: 'harness/bin.js' },
-    exports: Object.fromEntries(exports),
+    // Tools that look for a package's version read its manifest.
+    exports: { ...Object.fromEntries(exports), './package.json': './package.json' },
     // CommonJS projects with `moduleResolution: node` read these instead of `exports`.
     main: main.default,
     types: main.types,

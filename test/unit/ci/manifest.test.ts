@@ -26,6 +26,7 @@ test('a package that is not released may leave its repository out, and never gue
     expect(Object.keys(manifest)).not.toContain('repository');
     expect(manifest['exports']).toEqual({
       '.': { types: './harness/index.d.ts', default: './harness/index.js' },
+      './package.json': './package.json',
     });
   }
 });

@@ -16,7 +16,7 @@ test.each([
   const [pipe, link, long] = ['pipe.mjs', 'link.mjs', 'long.mjs'].map((name) =>
     join(temporaryFolder('svcnet-odd'), name),
   ) as [string, string, string];
-  execFileSync('mkfifo', [pipe]);
+  execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
   symlinkSync('/dev/zero', link);
   writeFileSync(long, '');
   truncateSync(long, 2 ** 31);

@@ -208,10 +208,10 @@ export function callsOf(asked: unknown): readonly Call[] | undefined {
   return calls.length > 0 && calls.every(isCall) ? calls : undefined;
 }
 
-/** A call without an id asks for no answer, so nobody could wait for it. */
+/** A call without an id asks for no answer, so nobody could wait for it; a number that is infinite cannot be answered. */
 function isCall(value: unknown): value is Call {
   if (typeof value !== 'object' || value === null) return false;
   const { jsonrpc, id, method } = value as Record<string, unknown>;
-  const hasId = typeof id === 'string' || typeof id === 'number' || id === null;
+  const hasId = typeof id === 'string' || Number.isFinite(id) || id === null;
   return jsonrpc === '2.0' && hasId && typeof method === 'string';
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Call, whyNot } from '../../../../chain/gate/methods.ts';
+import { type Call, callsOf, whyNot } from '../../../../chain/gate/methods.ts';
 
 const call = (method: string, params?: unknown): Call => ({ jsonrpc: '2.0', id: 1, method, params });
 
@@ -50,4 +50,12 @@ test('a reset that does not fork is for holders of the token', () => {
   for (const params of [undefined, [], [null], [{}]]) {
     expect(whyNot(call('anvil_reset', params), true)).toBeUndefined();
   }
+});
+
+test.each(['1', '-1.5', '"a"', 'null'])('a call may have the id %s', (id) => {
+  expect(callsOf(JSON.parse(`{"jsonrpc":"2.0","id":${id},"method":"eth_chainId"}`))).toHaveLength(1);
+});
+
+test.each(['1e400', 'true', '[]', '{}'])('no call may have the id %s, which no answer could repeat', (id) => {
+  expect(callsOf(JSON.parse(`[{"jsonrpc":"2.0","id":${id},"method":"eth_chainId"}]`))).toBeUndefined();
 });

@@ -102,6 +102,21 @@ export async function drawnAgain(page: Page): Promise<void> {
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
 }
 
+const LOOKS = [
+  { width: 1000, colorScheme: 'light' },
+  { width: 400, colorScheme: 'dark' },
+] as const;
+
+/** Wide and light, then narrow and dark: it is drawn so when it is yielded. */
+export async function* everyLook(page: Page): AsyncGenerator<string> {
+  for (const { width, colorScheme } of LOOKS) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    await drawnAgain(page);
+    yield `${width} px, ${colorScheme}`;
+  }
+}
+
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 }

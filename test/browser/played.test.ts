@@ -7,7 +7,7 @@ import type { RunResult } from '../../harness/report/result.ts';
 import { startSvcnet } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { BEGAN, writeRecord } from '../unit/harness/inspect/live/recorded/record.ts';
-import { accessibilityProblems, drawnAgain, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
+import { accessibilityProblems, everyLook, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
 
 let browser: Browser;
 beforeAll(async () => void (browser = await startBrowser()));
@@ -69,11 +69,6 @@ const STATES = `[...document.querySelectorAll('.all-nodes tbody tr')].map(({ cel
   node.innerText + ' ' + state.innerText)`;
 const statesOf = (page: Page) => page.evaluate<string[]>(STATES);
 
-const LOOKS = [
-  { width: 1000, colorScheme: 'light' },
-  { width: 400, colorScheme: 'dark' },
-] as const;
-
 test('a record is played by mouse and keys, on a wide and on a narrow page', async () => {
   const { url, interrupt } = await played(await record());
   const { page, complaints } = await openUrl(browser, url);
@@ -108,12 +103,9 @@ test('a record is played by mouse and keys, on a wide and on a narrow page', asy
   await position.press('End');
   await expect.poll(() => timeOf(page)).toBe('0:09.537');
   await page.getByText('Operations of the scenario').waitFor();
-  for (const { width, colorScheme } of LOOKS) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme });
-    await drawnAgain(page);
-    expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
-    expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+  for await (const look of everyLook(page)) {
+    expect([await overflow(page), await accessibilityProblems(page)], look).toEqual([0, []]);
+    expect(await tabThrough(page), look).toEqual({ missed: [], invisible: [] });
     expect(await page.evaluate<string[]>(COVERED)).toEqual([]);
   }
   await page.getByLabel('Pace').selectOption('100×');

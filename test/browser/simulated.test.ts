@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startSvcnet } from '../cluster/svcnet.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { accessibilityProblems, drawnAgain, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
+import { accessibilityProblems, everyLook, openUrl, overflow, startBrowser, tabThrough } from './browser.ts';
 
 let browser: Browser;
 beforeAll(async () => void (browser = await startBrowser()));
@@ -33,11 +33,6 @@ async function storm(): Promise<{ url: string; interrupt: () => Promise<string> 
 
 const timeOf = (page: Page) => page.locator('.time-now').innerText();
 
-const LOOKS = [
-  { width: 1000, colorScheme: 'light' },
-  { width: 400, colorScheme: 'dark' },
-] as const;
-
 test('time is paused, stepped and set free, on a wide and on a narrow page', async () => {
   const { url, interrupt } = await storm();
   const { page, complaints } = await openUrl(browser, url);
@@ -56,12 +51,9 @@ test('time is paused, stepped and set free, on a wide and on a narrow page', asy
   // The second is over and drawn: nothing moves while the page is examined.
   await button('Continue').waitFor();
   await expect.poll(() => page.locator('.messages li').count()).toBeGreaterThan(0);
-  for (const { width, colorScheme } of LOOKS) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme });
-    await drawnAgain(page);
-    expect([await overflow(page), await accessibilityProblems(page)]).toEqual([0, []]);
-    expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+  for await (const look of everyLook(page)) {
+    expect([await overflow(page), await accessibilityProblems(page)], look).toEqual([0, []]);
+    expect(await tabThrough(page), look).toEqual({ missed: [], invisible: [] });
   }
   await page.getByLabel('Pace').selectOption('as fast as possible');
   await button('Continue').click();

@@ -36,6 +36,7 @@ import { watchDeliveries } from './steps/storm/deliveries.ts';
 import { plannedKills } from './steps/storm/drawn.ts';
 import { expired, shortBatch } from './steps/storm/expiry.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
+import { givenUp } from './steps/storm/harm.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
 import { payloads } from './steps/storm/payloads.ts';
@@ -125,9 +126,10 @@ async function scheduleOf(context: StormContext, path: string): Promise<Schedule
   return parseScheduleDocument(input, { source: path, nodes, random: context.random('faults') });
 }
 
-/** Both ends count the same, except what was under way when one died. */
+/** Both ends count the same, except what was under way when one died or gave up. */
 async function balance(context: StormContext, load: StormLoad, before: Books): Promise<void> {
-  const isExplained = underWay((name) => load.harmed.get(name) ?? 0);
+  const payments = await givenUp(context);
+  const isExplained = underWay((name) => (load.harmed.get(name) ?? 0) + (payments.get(name) ?? 0));
   const { nodes } = await checkBooks(context, { before, timeoutMs: SETTLED_WITHIN_MS, isExplained });
   const gaps = linkGaps(nodes);
   context.figure({ name: 'counts that differ since a fault', value: gaps.length, unit: '' });

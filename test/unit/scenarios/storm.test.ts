@@ -5,7 +5,7 @@ import type { FaultRequest } from '../../../harness/cluster/faults/fault.ts';
 import { Ledger } from '../../../harness/inspect/ledger/ledger.ts';
 import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
-import { harmsOf } from '../../../scenarios/steps/storm/harm.ts';
+import { givenUpIn, harmsOf } from '../../../scenarios/steps/storm/harm.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
@@ -77,6 +77,16 @@ test.each([
   ['a chunk that comes late', 1, { protocol: 'retrieval', message: 'delivery', delay: 700 }],
 ])('%s excuses %i differences between the ends of a link', (_what, times, fields) => {
   expect(harmsOf({ kind: 'message', request: { kind: 'message', ...fields } })).toBe(times);
+});
+
+test.each(['svc', 'bee'])('payments and refreshes that a %s node has given up are counted', (prefix) => {
+  const metrics = `# TYPE ${prefix}_accounting_payment_error_count counter
+${prefix}_accounting_payment_error_count 3
+${prefix}_accounting_settle_error_count 4
+${prefix}_accounting_blocks_count 5
+`;
+  expect(givenUpIn(metrics)).toBe(7);
+  expect(givenUpIn('')).toBe(0);
 });
 
 test('a lane keeps its pace on average, however fast the network answers', async () => {

@@ -14,6 +14,8 @@ const NEW_LINE = 0x0a;
 export interface Upstream {
   /** @throws Error when no answer can come; the signal's reason */
   ask(request: string, signal: AbortSignal): Promise<string>;
+  /** The answer to a call, without its id, that needs no computing and no waiting. Absent: the chain is elsewhere. */
+  known?(call: { readonly method: string; readonly params?: unknown }): string | undefined;
   close(): void;
 }
 

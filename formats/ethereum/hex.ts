@@ -7,8 +7,13 @@ export function hexText(bytes: Uint8Array): string {
 
 /** @param hex of whole bytes @param about what is read, for the error @throws ChainError RPC_ERROR */
 export function hexBytes(hex: string, about: string): Uint8Array {
-  if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(hex)) throw malformed(`${about}: not 0x-hex`);
+  checkHex(hex, about);
   return fromHex(hex);
+}
+
+/** @param about what is read, for the error @throws ChainError RPC_ERROR */
+export function checkHex(hex: string, about: string): void {
+  if (!/^0x(?:[0-9a-fA-F]{2})*$/.test(hex)) throw malformed(`${about}: not 0x-hex`);
 }
 
 /** A number without leading zeros: `0x0`, `0x10`. */

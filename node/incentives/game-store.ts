@@ -67,12 +67,15 @@ const NEW: GameRecord = {
 export class GameStore {
   readonly #state: KeyValueStore;
   #game: GameRecord;
+  /** Asked for at every block. */
+  readonly #sampled: Set<number>;
 
   /** @param state subsystem `redistribution` */
   constructor(state: KeyValueStore) {
     this.#state = state;
     const stored = state.get(GAME);
     this.#game = stored === undefined ? NEW : (JSON.parse(Buffer.from(stored).toString()) as GameRecord);
+    this.#sampled = new Set(Array.from(state.entries(SAMPLE), ([key]) => Number(key.slice(SAMPLE.length))));
   }
 
   get game(): GameRecord {
@@ -103,27 +106,28 @@ export class GameStore {
   }
 
   hasSample(round: number): boolean {
-    return this.#state.get(SAMPLE + round) !== undefined;
+    return this.#sampled.has(round);
   }
 
   async putSample(round: number, sample: RoundSample, lastSampleMs: number): Promise<void> {
     await this.#write({ ...this.#game, lastSampleMs }, [
       { put: SAMPLE + round, value: encodeSample(sample) },
     ]);
+    this.#sampled.add(round);
   }
 
   /** Never the latest rounds: a wrong number far ahead must not cost the key of a commit. */
   async forgetOld(current: number): Promise<void> {
     const { rounds } = this.#game;
-    const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => Number(key.slice(SAMPLE.length)));
     const oldRounds = oldOf(Object.keys(rounds).map(Number), current);
-    const oldSamples = oldOf(samples, current);
+    const oldSamples = oldOf([...this.#sampled], current);
     if (oldRounds.size + oldSamples.size === 0) return;
     const kept = Object.entries(rounds).filter(([round]) => !oldRounds.has(Number(round)));
     await this.#write(
       { ...this.#game, rounds: Object.fromEntries(kept) },
       Array.from(oldSamples, (round) => ({ remove: SAMPLE + round })),
     );
+    for (const round of oldSamples) this.#sampled.delete(round);
   }
 
   #write(game: GameRecord, changes: readonly KeyValueChange[]): Promise<void> {

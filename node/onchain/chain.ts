@@ -1,5 +1,5 @@
 /** The methods of `contracts.md` 11.1: results are checked field by field. Reads refer to the latest block. */
-import { hexBytes, malformed, quantity } from '../../formats/ethereum/hex.ts';
+import { checkHex, malformed, quantity } from '../../formats/ethereum/hex.ts';
 import { isObject, type JsonObject, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
@@ -147,7 +147,7 @@ function count(value: unknown, about: string): number {
 
 function readHex(value: unknown, about: string): string {
   if (typeof value !== 'string') throw malformed(`${about}: not text`);
-  hexBytes(value, about);
+  checkHex(value, about);
   return value;
 }
 

@@ -50,7 +50,7 @@ class HttpEndpoint implements ChainEndpoint {
   /**
    * Repeated once, in case an idle connection was just closed. All methods may arrive twice; a transaction keeps its hash.
    */
-  async post(body: string, signal: AbortSignal): Promise<string> {
+  async post(body: string, { signal }: { readonly signal: AbortSignal }): Promise<string> {
     await this.#slots.acquire(signal);
     try {
       signal.throwIfAborted();

@@ -1,8 +1,9 @@
 /** A deadline per call, and retries at a busy endpoint (`http-endpoint.ts` carries requests). */
 
-import type { Clock } from '../../formats/clock.ts';
+import type { Clock, Deadline } from '../../formats/clock.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import { decodeAnswer, encodeRequest, type Send } from '../../formats/ethereum/json-rpc.ts';
+import { LazyDeadline } from '../env/abortable.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';
@@ -19,8 +20,11 @@ const NEVER_REPEATED = 'eth_getLogs';
 
 export interface ChainEndpoint {
   readonly shown: string;
-  /** @returns the answer's text @throws ChainError, any other error when it cannot be reached; the signal's reason */
-  post(request: string, signal: AbortSignal): Promise<string>;
+  /**
+   * @param deadline its signal is asked for only where something is waited for
+   * @returns the answer's text @throws ChainError, any other error when it cannot be reached; the signal's reason
+   */
+  post(request: string, deadline: Pick<Deadline, 'signal'>): Promise<string>;
   /** Later requests open new connections. */
   close(): void;
 }
@@ -46,12 +50,12 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
 
   const ask: Send = async (method, params, signal) => {
     signal?.throwIfAborted();
-    using deadline = clock.deadline(CALL_TIMEOUT_MS, signal);
+    using deadline = new LazyDeadline(clock, CALL_TIMEOUT_MS, signal);
     counters?.calls.inc();
     callCounters?.[callKey(method, params)]?.inc();
     try {
       const id = ++lastId;
-      const text = await endpoint.post(encodeRequest(id, method, params), deadline.signal);
+      const text = await endpoint.post(encodeRequest(id, method, params), deadline);
       return decodeAnswer(text, { id, method });
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;

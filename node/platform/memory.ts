@@ -194,7 +194,7 @@ function poweredEndpoint(endpoint: ChainEndpoint, power: Power): ChainEndpoint {
   });
   return {
     shown: endpoint.shown,
-    post: (request, signal) => power.hold(() => endpoint.post(request, signal)),
+    post: (request, deadline) => power.hold(() => endpoint.post(request, deadline)),
     close: () => endpoint.close(),
   };
 }

@@ -384,6 +384,7 @@ class ContractPostage implements PostageService {
   }
 
   #setSynced(): void {
+    if (this.#syncState === 'synced') return;
     this.#syncState = 'synced';
     this.#caughtUp.resolve();
   }

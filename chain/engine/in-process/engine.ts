@@ -53,10 +53,11 @@ export async function startInProcess({
     async ask(text: string, leaving: AbortSignal) {
       const asked = JSON.parse(text) as Call | readonly Call[];
       if (isBatch(asked)) return turns.run(() => answers(asked), leaving);
-      // Nothing changes the chain now, and nothing waits to.
-      const answered = turns.isFree ? known.answerOf(asked) : undefined;
+      const answered = upstream.known(asked);
       return answered === undefined ? turns.run(() => answerTo(asked), leaving) : told(asked, answered);
     },
+    // Nothing changes the chain now, and nothing waits to.
+    known: (call: Pick<Call, 'method' | 'params'>) => (turns.isFree ? known.answerOf(call) : undefined),
     close: () => undefined,
   };
   return {

@@ -40,7 +40,7 @@ export class KnownAnswers {
   readonly #answers = new Map<string, string>();
   readonly #receipts = new Map<string, string>();
 
-  answerOf(call: Call): string | undefined {
+  answerOf(call: Pick<Call, 'method' | 'params'>): string | undefined {
     const key = keyOf(call);
     return this.#answers.get(key) ?? this.#receipts.get(key);
   }
@@ -72,6 +72,6 @@ function isRead({ method, params }: Call): boolean {
   return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
 }
 
-function keyOf({ method, params }: Call): string {
+function keyOf({ method, params }: Pick<Call, 'method' | 'params'>): string {
   return `${method} ${JSON.stringify(params ?? [])}`;
 }

@@ -98,7 +98,7 @@ export const FORGED_CHEQUES: Behaviour = {
 async function chainIdOf(endpoint: ChainEndpoint, signal: AbortSignal): Promise<bigint> {
   try {
     const [id, method] = [1, 'eth_chainId'];
-    const answer = await endpoint.post(encodeRequest(id, method, []), signal);
+    const answer = await endpoint.post(encodeRequest(id, method, []), { signal });
     return BigInt(String(decodeAnswer(answer, { id, method })));
   } finally {
     endpoint.close();

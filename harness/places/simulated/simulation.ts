@@ -177,10 +177,10 @@ export class Simulation implements SimulationView, AsyncDisposable {
     const place = { host, pathname };
     return {
       shown: shownUrl(href),
-      post: async (text: string, signal: AbortSignal) => {
+      post: async (text: string, deadline: { readonly signal: AbortSignal }) => {
         const gate = this.#gates.get(host);
         if (gate === undefined) throw refusedBy(host);
-        return gate.ask(place, text, signal);
+        return gate.known(place, text) ?? gate.ask(place, text, deadline.signal);
       },
       close: () => undefined,
     };

@@ -44,7 +44,7 @@ export async function startNodeChain({ seed, blockTimeMs = 0, ...at }: NodeChain
     contracts: chain.contracts,
     endpoint: (calls = new Map()) => ({
       shown: 'in-process',
-      async post(text, signal) {
+      async post(text, { signal }) {
         const { method } = JSON.parse(text) as { method: string };
         calls.set(method, (calls.get(method) ?? 0) + 1);
         const answer = await chain.gate.ask(PLACE, text, signal);

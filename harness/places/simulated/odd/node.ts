@@ -111,9 +111,9 @@ function slowChain({ chain, clock }: NodeSurroundings, drawMs: () => number): No
     const endpoint = chain(url);
     return {
       ...endpoint,
-      async post(text, signal) {
-        await clock.sleep(drawMs(), signal);
-        return endpoint.post(text, signal);
+      async post(text, deadline) {
+        await clock.sleep(drawMs(), deadline.signal);
+        return endpoint.post(text, deadline);
       },
     };
   };

@@ -10,7 +10,12 @@ const withoutOthers = [
 
 /** Many and short: loading all modules again for each file would be much of their time. */
 const SHARING = [
-  'test/cluster/{api,chain,harness,node,official-client,onchain,p2p,postage,store,swap,ui}/**/*.test.ts',
+  'test/cluster/{api,attached,chain,conformance,faults,harness,node,official-client}/**/*.test.ts',
+  'test/cluster/{onchain,p2p,postage,store,swap,ui}/**/*.test.ts',
+  // Without the longest, which begin first.
+  'test/cluster/growth/!(scale|upgrade).test.ts',
+  'test/cluster/scenarios/!(catalogue-process|mutations|run).test.ts',
+  'test/cluster/simulated/!(catalogue).test.ts',
   // It judges by what its whole process has open.
   'test/cluster/platform/!(embedded).test.ts',
 ];

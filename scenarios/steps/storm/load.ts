@@ -63,6 +63,7 @@ export class StormLoad {
   readonly #clock: Clock;
   readonly #startedAt: number;
   readonly #durationMs: number;
+  readonly #chunksMax: number;
   #offered = 0;
 
   constructor(
@@ -73,6 +74,8 @@ export class StormLoad {
     this.#clock = context.cluster.clock;
     this.#startedAt = this.#clock.monotonic();
     this.#durationMs = durationMs;
+    const full = workingNodes(context.cluster.nodes).filter(({ mode }) => mode === 'full');
+    this.#chunksMax = chunksMax(context.parameters, full.length);
     this.#signal = signal;
     const isHarmed = (name: string) => (this.#active.get(name)?.size ?? 0) > 0;
     this.operations = new Operations(context, () => ![...this.#active.keys()].some(isHarmed));
@@ -199,7 +202,6 @@ export class StormLoad {
    */
   async #renew(nodes: readonly ClusterNode[], kills: readonly PlannedKill[]): Promise<void> {
     const random = this.#context.random('updates');
-    const room = chunksMax(this.#context.parameters);
     const full = nodes.filter(({ mode }) => mode === 'full');
     for (let address = 0; !this.#signal.aborted && full.length > 1; address++) {
       const now = this.#clock.monotonic() - this.#startedAt;
@@ -207,7 +209,7 @@ export class StormLoad {
       const [any, other] = drawPair(random, full);
       const near = full.find(({ name }) => name === kill?.node) ?? any;
       const from = near === other ? any : other;
-      for (let turn = 0; turn < UPDATES && this.#offered < room; turn++) {
+      for (let turn = 0; turn < UPDATES && this.#offered < this.#chunksMax; turn++) {
         await this.#pause(random.below((2 * UPDATES_MS) / UPDATES));
         if (this.#signal.aborted) return;
         const data = `updates at address ${address}`;
@@ -284,7 +286,7 @@ export class StormLoad {
   /** Offered by now: even a fast machine keeps uploading until the end, under every fault. */
   #room(): number {
     const share = (this.#clock.monotonic() - this.#startedAt) / this.#durationMs;
-    return Math.max(AT_ONCE_CHUNKS, chunksMax(this.#context.parameters) * Math.min(1, share));
+    return Math.max(AT_ONCE_CHUNKS, this.#chunksMax * Math.min(1, share));
   }
 
   /** Ends with the load. */

@@ -73,11 +73,14 @@ export type StormContext = ScenarioContext<typeof STORM_PARAMETERS>;
 /** `refused`: the node is away, or something is missing. */
 export type Outcome = 'done' | 'failed' | 'refused';
 
-/** Each has several nodes. */
+/** Each has several nodes, if there are enough. */
 export const NEIGHBOURHOODS = ['00', '01', '10', '11'] as const;
 /** Of all neighbourhoods: their sizes differ, and a full one accepts nothing. */
 const FILLED_SHARE = 0.7;
 
-export function chunksMax({ chunks, reserve }: StormContext['parameters']): number {
-  return chunks > 0 ? chunks : Math.floor(reserve * NEIGHBOURHOODS.length * FILLED_SHARE);
+/** What the reserves of so many full nodes hold: fewer nodes than neighbourhoods leave one of them the chunks of several. */
+export function chunksMax({ chunks, reserve }: StormContext['parameters'], fullNodes: number): number {
+  if (chunks > 0) return chunks;
+  const places = fullNodes >= NEIGHBOURHOODS.length ? NEIGHBOURHOODS.length : Math.max(1, fullNodes - 1);
+  return Math.floor(reserve * places * FILLED_SHARE);
 }

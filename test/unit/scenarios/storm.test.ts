@@ -7,7 +7,7 @@ import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
 import { givenUpIn, harmsOf } from '../../../scenarios/steps/storm/harm.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
-import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
+import { chunksMax, type StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 test('a kill or power cut is planned when its node and its time are known before the storm', () => {
@@ -28,7 +28,8 @@ test('a kill or power cut is planned when its node and its time are known before
 
 test('a fault harms its nodes once, also one that is over at once, and one without targets harms all', () => {
   const nodes = ['node-0', 'node-1', 'node-2'].map((name) => ({ name }));
-  const context = { cluster: { clock: new VirtualClock(), nodes } } as unknown as StormContext;
+  const parameters = { chunks: 1 };
+  const context = { cluster: { clock: new VirtualClock(), nodes }, parameters } as unknown as StormContext;
   const load = new StormLoad(context, { durationMs: 1, signal: new AbortController().signal });
   const fault = (
     id: string,
@@ -87,6 +88,17 @@ ${prefix}_accounting_blocks_count 5
 `;
   expect(givenUpIn(metrics)).toBe(7);
   expect(givenUpIn('')).toBe(0);
+});
+
+test.each([
+  [2, 700],
+  [3, 1400],
+  [4, 2800],
+  [10, 2800],
+])('a storm on %i full nodes uploads what the fullest of them can hold', (fullNodes, chunks) => {
+  const parameters = { chunks: 0, reserve: 1000 } as StormContext['parameters'];
+  expect(chunksMax(parameters, fullNodes)).toBe(chunks);
+  expect(chunksMax({ ...parameters, chunks: 5 }, fullNodes)).toBe(5);
 });
 
 test('a lane keeps its pace on average, however fast the network answers', async () => {

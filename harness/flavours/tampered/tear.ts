@@ -1,7 +1,8 @@
 /**
- * Tears chunks that a disk has confirmed too early, of the reserve alone and only if another node has them in its reserve as
- * well: the network can lose none of them.
+ * Tears chunks that a disk has confirmed too early, of the reserve alone and only if another node, at least as close to the
+ * chunk, has it in its reserve as well. The network can lose none of them: a node hands over to closer ones alone.
  */
+import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Random } from '../../../formats/random.ts';
 import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
 import { contentRange, decodeSlot, SLOT_SIZE } from '../../../node/store/disk/slot.ts';
@@ -13,10 +14,16 @@ import { SECTOR } from './unsynced.ts';
 const LOOKS_MAX = 32;
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** @param others disks of the other nodes @returns number of chunks torn, `count` at most */
+export interface NodeDisk {
+  readonly disk: MemoryDisk;
+  /** 32 bytes */
+  readonly overlay: Uint8Array;
+}
+
+/** @param others of the other nodes @returns number of chunks torn, `count` at most */
 export function tearInMemory(
-  disk: MemoryDisk,
-  others: readonly MemoryDisk[],
+  { disk, overlay }: NodeDisk,
+  others: readonly NodeDisk[],
   { count, random }: { readonly count: number; readonly random: Random },
 ): number {
   if (disk.slotCount === 0) return 0;
@@ -27,7 +34,10 @@ export function tearInMemory(
     const found = bytes && decodeSlot(bytes);
     if (bytes === undefined || found === undefined) continue;
     const { address, data } = found;
-    if (!isReserved(disk, address, slot) || !others.some((other) => isReserved(other, address))) continue;
+    const order = proximityOrder(overlay, address);
+    const isAsClose = (other: NodeDisk) => proximityOrder(other.overlay, address) >= order;
+    const isElsewhere = others.some((other) => isAsClose(other) && isReserved(other.disk, address));
+    if (!isElsewhere || !isReserved(disk, address, slot)) continue;
     if (!tear(bytes, { slot, content: contentRange(data.length), random })) continue;
     disk.slots.write(slot, bytes);
     torn++;

@@ -119,8 +119,11 @@ export class EmbeddedHost {
   }
 
   async cutPower(name: string, start: number, torn: number): Promise<Counts> {
+    const overlays = this.#overlays;
     const tear: Tearing = async (random) =>
-      torn === 0 ? {} : { 'confirmed slots torn': await this.#disks.tear(name, torn, random) };
+      torn === 0
+        ? {}
+        : { 'confirmed slots torn': await this.#disks.tear(name, { count: torn, overlays, random }) };
     return (await this.#running(name, start)?.cutPower(tear)) ?? {};
   }
 

@@ -39,12 +39,23 @@ export class MemoryDisks {
     return (await loadTampering()).flipInMemory(disk, chunks);
   }
 
-  async tear(name: string, count: number, random: Random): Promise<number> {
-    const disk = this.#disks.get(name);
-    if (disk === undefined) return 0;
-    const others = [...this.#disks.values()].filter((other) => other !== disk);
+  /** @param overlays of all nodes, 64 hex digits, with their names */
+  async tear(
+    name: string,
+    { count, overlays, random }: { count: number; overlays: ReadonlyMap<string, string>; random: Random },
+  ): Promise<number> {
+    const disks = [...overlays].flatMap(([overlay, node]) => {
+      const disk = this.#disks.get(node);
+      return disk === undefined ? [] : [{ node, disk, overlay: fromHex(overlay) }];
+    });
+    const own = disks.find(({ node }) => node === name);
+    if (own === undefined) return 0;
     const { tearInMemory } = await import('../../flavours/tampered/tear.ts');
-    return tearInMemory(disk, others, { count, random });
+    return tearInMemory(
+      own,
+      disks.filter(({ node }) => node !== name),
+      { count, random },
+    );
   }
 
   holds(name: string, address: string): boolean {

@@ -71,7 +71,7 @@ export const POWER_CUT: FaultKind<z.infer<typeof powerCut>> = {
       field: 'torn',
       flag: '--torn <count>',
       about:
-        'chunks that the disk had confirmed, and other nodes have, whose bytes are torn all the same (default: 0)',
+        'chunks that the disk had confirmed, and other nodes as close have, whose bytes are torn all the same (default: 0)',
     },
   ],
   startsNodes: true,

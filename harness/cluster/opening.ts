@@ -165,10 +165,10 @@ export async function openRunning(
   const stateDir = resolve(options.stateDir ?? defaultStateDir());
   const record = findCluster(stateDir, name);
   const { phase, chain, timings, ephemeral, owner } = record;
+  expectNotElsewhere(record, 'attach to');
   if (phase === 'starting' || chain === undefined || timings === undefined) {
     throw unfinishedError(stateDir, record);
   }
-  expectNotElsewhere(record, 'attach to');
   expectOwnRecord(stateDir, record.name);
   // Restarted parts die with the owner, which alone has a simulation's time.
   const isOwner = ephemeral && owner.pid === process.pid;

@@ -16,15 +16,20 @@ import {
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
+interface DownFlags extends ClusterFlags {
+  readonly all?: boolean;
+  readonly force?: boolean;
+}
+
 /**
  * Idempotent. Removes what it can.
  * @throws HarnessError code and hint of the first failure, naming every cluster that remains
  */
-export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
+export async function down(flags: DownFlags, context: CommandContext): Promise<void> {
   const { stateDir } = context;
   const startedAt = MACHINE_CLOCK.monotonic();
   const names = meant(stateDir, flags);
-  const outcomes = await Promise.allSettled(names.map((name) => remove(stateDir, name)));
+  const outcomes = await Promise.allSettled(names.map((name) => remove(stateDir, name, flags.force)));
   await removeLeftovers(stateDir);
   const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
   const removed = outcomes.flatMap((each) =>
@@ -68,7 +73,7 @@ function outcome({ name, record, teardown: { stopped, forced } }: Removed): stri
   return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
 }
 
-function meant(stateDir: string, { all, name }: ClusterFlags & { all?: boolean }): readonly string[] {
+function meant(stateDir: string, { all, name }: DownFlags): readonly string[] {
   const names = listClusters(stateDir);
   const remains = foldersWithoutRecord(stateDir);
   if (all === true) return [...names, ...remains];
@@ -83,8 +88,11 @@ function nothing(stateDir: string, { name }: ClusterFlags): string {
   return `nothing to remove: ${which}${known.length === 0 ? '' : ` (known: ${known.join(', ')})`}`;
 }
 
-/** @returns undefined: none, or removed by another command meanwhile */
-export async function remove(stateDir: string, name: string): Promise<Removed | undefined> {
+/**
+ * @param force even if nothing here can tell whether it runs
+ * @returns undefined: none, or removed by another command meanwhile
+ */
+export async function remove(stateDir: string, name: string, force = false): Promise<Removed | undefined> {
   const record = readRecord(stateDir, name);
   if (record === undefined) return removeRemains(stateDir, name);
   if (record.phase === 'starting' && isAlive(record.owner)) {
@@ -96,7 +104,7 @@ export async function remove(stateDir: string, name: string): Promise<Removed | 
       },
     );
   }
-  expectNotElsewhere(record, 'remove');
+  expectNotElsewhere(record, 'remove', force);
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {
     return { name, record, teardown: await tearDown(stateDir, record, driver) };

@@ -4,7 +4,7 @@ import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { expectInside } from '../base/own-folder.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
-import { simulatingProcess } from '../cluster/lifecycle/drivers.ts';
+import { isElsewhere } from '../cluster/lifecycle/drivers.ts';
 import { type ClusterRecord, clusterFolder, findCluster, whyNotOurs } from '../cluster/state/state.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
@@ -31,7 +31,7 @@ export async function logs(
 ): Promise<void> {
   const record = findCluster(context.stateDir, flags.name);
   const areFiles =
-    simulatingProcess(record) !== undefined ||
+    isElsewhere(record) ||
     (DRIVER_FACTS[record.driver].local && whyNotOurs(context.stateDir, record.name) !== undefined);
   const parts = !areFiles
     ? await onCluster(flags, context, (cluster) =>

@@ -2,8 +2,8 @@ import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { downLines } from '../cluster/lifecycle/again.ts';
-import { type ClusterState, simulatingProcess, stateOf } from '../cluster/lifecycle/drivers.ts';
+import { downLines, elsewhereLines } from '../cluster/lifecycle/again.ts';
+import { type ClusterState, isElsewhere, simulatingProcess, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import {
   type ClusterRecord,
@@ -22,7 +22,7 @@ import { onCluster } from './on-cluster.ts';
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
   const only = flags.name ?? (names.length === 1 ? names[0] : undefined);
-  if (only === undefined || isElsewhere(only, context)) {
+  if (only === undefined || cannotBeAsked(only, context)) {
     const clusters = await clustersOf(only === undefined ? names : [only], context);
     answer(context, { clusters }, clusterTable(clusters, context));
     return;
@@ -47,9 +47,9 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
 }
 
 /** Cannot be asked from here, and why is said. @throws HarnessError `CLUSTER_NOT_FOUND` */
-function isElsewhere(named: string, { stateDir, note }: CommandContext): boolean {
+function cannotBeAsked(named: string, { stateDir, note }: CommandContext): boolean {
   const record = findCluster(stateDir, named);
-  if (simulatingProcess(record) !== undefined) return true;
+  if (isElsewhere(record)) return true;
   const why = whyNotOurs(stateDir, record.name);
   if (why !== undefined) note(`  ${why}\n`);
   return why !== undefined;
@@ -106,6 +106,7 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
   return Promise.all(
     records.map(async (record) => {
       const simulatedBy = simulatingProcess(record);
+      for (const line of elsewhereLines(record)) note(`${line}\n`);
       return {
         name: record.name,
         state: await stateIfKnown(record, context),

@@ -3,7 +3,7 @@
  * group: a signal also reaches what it started, and Ctrl-C in the terminal reaches neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { APPEND_NOT_THROUGH_LINKS } from '../errors.ts';
 import { makeFolder } from '../own-folder.ts';
@@ -23,7 +23,11 @@ export interface ProcessId {
   readonly pid: number;
   /** Opaque; differs for a reused pid. */
   readonly startedAt: string;
+  /** Where these hold, as `/proc/self/ns` has it; absent: not on Linux, or of an earlier version. */
+  readonly namespaces?: string;
 }
+
+const NAMESPACES = { pid: 'PID', time: 'time' } as const;
 
 const LABEL = 'SVCNET_LABEL';
 const PART = 'SVCNET_PART';
@@ -187,7 +191,32 @@ export function labelled(label: string, part?: string): ProcessId[] {
 }
 
 export function ownProcess(): ProcessId {
-  return { pid: process.pid, startedAt: startTimeOf(process.pid) ?? 'gone' };
+  const namespaces = ownNamespaces();
+  return {
+    pid: process.pid,
+    startedAt: startTimeOf(process.pid) ?? 'gone',
+    ...(namespaces === undefined ? {} : { namespaces }),
+  };
+}
+
+/**
+ * The kind of namespace that hides a process from here: whether it runs cannot be told.
+ * @returns undefined: it can be, as after a reboot
+ */
+export function hiddenBy({ startedAt, namespaces }: ProcessId): string | undefined {
+  const own = ownNamespaces();
+  if (namespaces === undefined || own === undefined || !startedAt.startsWith(`${bootId()}/`))
+    return undefined;
+  const others = namespaces.split(' ');
+  const other = own.split(' ').find((link) => !others.includes(link));
+  return Object.entries(NAMESPACES).find(([kind]) => other?.startsWith(kind))?.[1];
+}
+
+/** `pid:[4026531836] time:[4026531834]`; a kernel may lack the second. */
+function ownNamespaces(): string | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const links = Object.keys(NAMESPACES).map((kind) => ifThere(() => readlinkSync(`/proc/self/ns/${kind}`)));
+  return links.filter((link) => link !== undefined).join(' ') || undefined;
 }
 
 /** @returns undefined: none now */
@@ -296,8 +325,12 @@ function linuxStat(pid: number): string[] | undefined {
 
 /** @returns undefined: gone, or another user's */
 function readProc(path: string): string | undefined {
+  return ifThere(() => readFileSync(path, 'utf8'));
+}
+
+function ifThere(read: () => string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return read();
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(code)) return undefined;

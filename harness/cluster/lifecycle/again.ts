@@ -7,6 +7,7 @@ import { haltAll, LINK_PROXY } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { storeOf } from '../plan/facts.ts';
 import { readDefinition } from '../plan/schema.ts';
+import { endedHint, whyElsewhere } from '../state/elsewhere.ts';
 import {
   type ClusterRecord,
   clusterFolder,
@@ -70,6 +71,12 @@ export function downLines(stateDir: string, record: ClusterRecord): string[] {
     `nothing of it has run${sinceText(stateDir, record.name)}`,
     ...nextSteps(stateDir, record).split('\n'),
   ].map((line) => `  ${line}`);
+}
+
+/** None if it can be told from here whether it runs. */
+export function elsewhereLines(record: ClusterRecord): string[] {
+  const why = whyElsewhere(record);
+  return why === undefined ? [] : [`  ${record.name}: ${why}`, `  ${endedHint(record.name)}`];
 }
 
 export interface TakenAgain {

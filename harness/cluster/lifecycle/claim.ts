@@ -10,8 +10,9 @@ import type { Clock } from '../../../formats/clock.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { readJson } from '../../base/json-file.ts';
-import { ownProcess } from '../../base/machine/processes.ts';
+import { isAlive, ownProcess } from '../../base/machine/processes.ts';
 import { writtenDefinition } from '../plan/schema.ts';
+import { endedHint, whyElsewhere } from '../state/elsewhere.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
 import {
   type ClusterRecord,
@@ -119,11 +120,18 @@ function stayingError(stateDir: string, record: ClusterRecord): HarnessError {
 
 function takenError(stateDir: string, name: string): HarnessError {
   const record = readRecord(stateDir, name);
-  const what =
-    record?.phase === 'starting'
-      ? `a cluster named '${name}' is being started by process ${record.owner.pid}`
-      : `a cluster named '${name}' is running already`;
-  return new HarnessError('CLUSTER_EXISTS', what, {
-    hint: `Choose another name with --name, or remove it with: svcnet down --name ${name}`,
-  });
+  const taken = (what: string, hint: string) =>
+    new HarnessError('CLUSTER_EXISTS', `a cluster named '${name}' is ${what}`, { hint });
+  const elsewhere = record && whyElsewhere(record);
+  if (elsewhere !== undefined) return taken(`there: ${elsewhere}`, endedHint(name));
+  // `down` refuses it until then.
+  return record?.phase === 'starting' && isAlive(record.owner)
+    ? taken(
+        `being started by process ${record.owner.pid}`,
+        'Choose another name with --name, or wait until that command has started it.',
+      )
+    : taken(
+        'running already',
+        `Choose another name with --name, or remove it with: svcnet down --name ${name}`,
+      );
 }

@@ -14,6 +14,7 @@ import { createDriver } from '../../places/table.ts';
 import { isEmbeddable, networkOf, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
+import { expectHere, whyElsewhere } from '../state/elsewhere.ts';
 import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../state/state.ts';
 
 /**
@@ -79,17 +80,19 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/** Whether a part of the cluster or the process that starts it runs; an attached network is until forgotten. */
+/** Whether a part of the cluster or the process that starts it may run; an attached network is until forgotten. */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
+  if (whyElsewhere(record) !== undefined) return true;
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (!DRIVER_FACTS[record.driver].owned) return record.phase === 'running';
   return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
 }
 
-/** `gone`: nothing runs. `silent`: attached, no node answers. */
-export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
+/** `gone`: nothing runs. `silent`: attached, no node answers. `elsewhere`: cannot be told from here. */
+export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent' | 'elsewhere';
 
 export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {
+  if (whyElsewhere(record) !== undefined) return 'elsewhere';
   if (!(await isInUse(stateDir, record))) return 'gone';
   if (DRIVER_FACTS[record.driver].owned || record.phase !== 'running') return record.phase;
   const names = new Set(record.nodes.map(({ name }) => name));
@@ -120,8 +123,17 @@ export function simulatingProcess({ driver, owner }: Omit<Simulated, 'name'>): n
   return isAlive(owner) ? owner.pid : undefined;
 }
 
-/** @param what cannot be done @throws HarnessError `NODE_STATE` */
-export function expectNotElsewhere(record: Simulated, what: string): void {
+/** Nothing here reaches its nodes, or tells whether they run. */
+export function isElsewhere(record: Simulated): boolean {
+  return simulatingProcess(record) !== undefined || whyElsewhere(record) !== undefined;
+}
+
+/**
+ * @param what cannot be done @param force even if nothing here can tell whether it runs
+ * @throws HarnessError `NODE_STATE`
+ */
+export function expectNotElsewhere(record: Simulated, what: string, force = false): void {
+  if (!force) expectHere(record, what);
   const pid = simulatingProcess(record);
   if (pid === undefined) return;
   throw new HarnessError(

@@ -139,7 +139,13 @@ and stopped nodes run again.
 `,
 };
 
-export const down: CommandOptions = { options: { ...ONE_CLUSTER, '--all': 'remove every cluster' } };
+export const down: CommandOptions = {
+  options: {
+    ...ONE_CLUSTER,
+    '--all': 'remove every cluster',
+    '--force': 'also remove a cluster of another PID or time namespace, such as an ended container',
+  },
+};
 
 /** Kinds and options are loaded with the command. */
 export const fault: CommandOptions = { arguments: ['kind of fault and its arguments'] };

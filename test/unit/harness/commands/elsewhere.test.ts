@@ -1,0 +1,98 @@
+import { beforeEach, expect, test } from 'vitest';
+import { hiddenBy, ownProcess, type ProcessId } from '../../../../harness/base/machine/processes.ts';
+import { takeAgain } from '../../../../harness/cluster/lifecycle/again.ts';
+import { removeLeftovers } from '../../../../harness/cluster/lifecycle/leftovers.ts';
+import { whyElsewhere } from '../../../../harness/cluster/state/elsewhere.ts';
+import { type ClusterRecord, listClusters, writeRecord } from '../../../../harness/cluster/state/state.ts';
+import { down } from '../../../../harness/commands/down.ts';
+import { ps } from '../../../../harness/commands/ps.ts';
+import { status } from '../../../../harness/commands/status.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
+import { claimed } from '../cluster/state/claimed.ts';
+import { contextOf } from './kit.ts';
+
+let stateDir: string;
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-elsewhere')));
+
+const WHY = 'its processes run in another PID namespace (a container?): run this command there';
+const HINT = 'If that namespace has ended, remove what it left with: svcnet down --force --name one';
+const TIMINGS = { chainMs: 1, nodesMs: 1, meshedMs: 1, batchUsableMs: 1, totalMs: 4 };
+
+function elsewhere(kind: 'pid' | 'time' = 'pid'): ProcessId {
+  const own = ownProcess();
+  return {
+    ...own,
+    startedAt: `${own.startedAt}0`,
+    namespaces: own.namespaces?.replace(new RegExp(`${kind}:\\[\\d+`), `${kind}:[1`) ?? '',
+  };
+}
+
+async function record(more: Partial<ClusterRecord> = {}): Promise<void> {
+  const made = await claimed(stateDir, 'one');
+  writeRecord(stateDir, { ...made, phase: 'running', timings: TIMINGS, owner: elsewhere(), ...more });
+}
+
+const onLinux = test.runIf(process.platform === 'linux');
+
+onLinux('a process of another namespace is hidden, unless the machine has booted since', () => {
+  expect(hiddenBy(ownProcess())).toBeUndefined();
+  expect(hiddenBy(elsewhere())).toBe('PID');
+  expect(hiddenBy(elsewhere('time'))).toBe('time');
+  expect(hiddenBy({ ...elsewhere(), startedAt: 'another boot/1' })).toBeUndefined();
+  const { pid, startedAt } = elsewhere();
+  expect(hiddenBy({ pid, startedAt })).toBeUndefined();
+});
+
+onLinux('ps calls a cluster of another namespace elsewhere, and says where to ask', async () => {
+  await record();
+  const notes: string[] = [];
+  const context = { ...contextOf(stateDir, true), note: (text: string) => void notes.push(text) };
+  await ps({}, context);
+  expect(JSON.parse(context.printed())).toMatchObject({ clusters: [{ name: 'one', state: 'elsewhere' }] });
+  expect(notes).toEqual([`  one: ${WHY}\n`, `  ${HINT}\n`]);
+});
+
+onLinux('a cluster of another namespace is neither asked, started, replaced nor removed', async () => {
+  await record();
+  const refused = (what: string) => ({
+    code: 'NODE_STATE',
+    message: `cannot ${what} cluster 'one': ${WHY}`,
+    hint: HINT,
+  });
+  await expect(status({}, contextOf(stateDir))).rejects.toMatchObject(refused('attach to'));
+  await expect(takeAgain(stateDir, 'one')).rejects.toMatchObject(refused('start'));
+  await expect(down({}, contextOf(stateDir))).rejects.toMatchObject(refused('remove'));
+  await expect(claimed(stateDir, 'one')).rejects.toMatchObject({
+    code: 'CLUSTER_EXISTS',
+    message: `a cluster named 'one' is there: ${WHY}`,
+    hint: HINT,
+  });
+  expect(listClusters(stateDir)).toEqual(['one']);
+});
+
+onLinux('a cluster that is being started in another namespace is not left over', async () => {
+  await record({ phase: 'starting', ephemeral: true });
+  expect(await removeLeftovers(stateDir)).toEqual([]);
+  expect(listClusters(stateDir)).toEqual(['one']);
+});
+
+onLinux('down --force removes a cluster of another namespace', async () => {
+  await record();
+  const context = contextOf(stateDir);
+  await down({ force: true }, context);
+  expect(context.printed()).toMatch(/^ {2}removed one: 0 nodes stopped\n/);
+  expect(listClusters(stateDir)).toEqual([]);
+});
+
+onLinux('containers of an engine are reached from every namespace', () => {
+  expect(whyElsewhere({ driver: 'simulated', owner: elsewhere() })).toBe(WHY);
+  expect(whyElsewhere({ driver: 'docker', owner: elsewhere() })).toBeUndefined();
+});
+
+test('the loser of two starts is told that another command is starting the cluster', async () => {
+  await claimed(stateDir, 'one');
+  await expect(claimed(stateDir, 'one')).rejects.toMatchObject({
+    message: `a cluster named 'one' is being started by process ${process.pid}`,
+    hint: 'Choose another name with --name, or wait until that command has started it.',
+  });
+});

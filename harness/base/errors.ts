@@ -1,6 +1,6 @@
 /** What goes wrong in the testbed itself; `client/errors.ts` has nodes' errors. */
-import { accessSync, closeSync, constants, existsSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** Codes of `HarnessError`. */
 export type HarnessErrorCode =
@@ -116,6 +116,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'a file is where a folder should be',
   EISDIR: 'a folder is where a file should be',
   EIO: 'input/output error',
+  EFBIG: 'file too large',
   ENOENT: 'no such folder',
 };
 const UNREADABLE: Readonly<Record<string, string>> = {
@@ -137,6 +138,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   ENOTEMPTY: 'the folder is not empty',
   EXDEV: 'it is on another file system',
+  EAGAIN: 'resource temporarily unavailable',
 };
 const VERBS: Readonly<Record<string, string>> = {
   mkdir: 'make',
@@ -148,7 +150,14 @@ const VERBS: Readonly<Record<string, string>> = {
   rmdir: 'remove',
   rm: 'remove',
   open: 'open',
+  read: 'read',
   write: 'write',
+};
+
+const MORE: Readonly<Record<string, string>> = {
+  EMFILE: 'Allow more with: ulimit -n 4096',
+  ENFILE: 'Allow more with: ulimit -n 4096',
+  EFBIG: 'Allow larger files with: ulimit -f unlimited',
 };
 
 /** Another owner, or other rights, would do. */
@@ -180,7 +189,7 @@ export function cannotWrite(
   const cause = writeFailure(folder, error);
   if (cause === undefined) return error;
   const code = cause.code ?? '';
-  const help = code === 'EMFILE' || code === 'ENFILE' ? 'allow more with: ulimit -n 4096' : remedy;
+  const help = MORE[code] === undefined ? remedy : MORE[code].toLowerCase();
   return new HarnessError('CANNOT_WRITE', `cannot write to ${folder}: ${REASONS[code]} (${code}); ${help}`, {
     cause: error,
   });
@@ -278,10 +287,48 @@ type Refusal = NodeJS.ErrnoException & { readonly dest?: string; readonly resour
 
 /** What a person can do about it, whichever file it is. */
 export function systemHint(error: unknown): string | undefined {
-  const { code } = (error ?? {}) as NodeJS.ErrnoException;
-  if (code === 'EMFILE' || code === 'ENFILE') return 'Allow more with: ulimit -n 4096';
+  const { code = '', syscall = '' } = (error ?? {}) as NodeJS.ErrnoException;
+  if (MORE[code] !== undefined) return MORE[code];
+  if (code === 'EAGAIN' && syscall.startsWith('spawn')) return limitHint();
   if (code === 'ENAMETOOLONG') return 'Choose a shorter name.';
   return code === 'ERR_ACCESS_DENIED'
     ? 'Allow it with an --allow-… option of Node.js, or run it without --permission.'
     : undefined;
+}
+
+const OWN_PROCESS = '/proc/self';
+/** Threads count as processes. */
+const LIMITS = { 'Max processes': 'ulimit -u', 'Max address space': 'ulimit -v' };
+
+/**
+ * Why a process may have ended that says nothing of it itself.
+ * @param told how it ended, and its last lines
+ */
+export function endHint(told: readonly string[], own = OWN_PROCESS): string | undefined {
+  if (process.platform === 'linux' && !existsSync(join(own, 'stat'))) {
+    return 'svcnet watches processes through /proc, which is not mounted here.';
+  }
+  const tells = (word: string) => told.some((text) => text.includes(word));
+  // What ends by it has often been refused a thread or memory.
+  if (tells('SIGABRT')) return limitHint(own);
+  return Object.entries(MORE).find(([code]) => tells(code))?.[1];
+}
+
+/** What this process hands down to those it starts. @returns undefined: nothing is limited, or the system does not say */
+function limitHint(own = OWN_PROCESS): string | undefined {
+  const file = join(own, 'limits');
+  if (!existsSync(file)) return undefined;
+  const text = readFileSync(file, 'utf8');
+  const limits = Object.entries(LIMITS).flatMap(([name, command]) => {
+    const soft = new RegExp(`^${name} +(\\d+)`, 'm').exec(text)?.[1];
+    return soft === undefined ? [] : [`${name} ${soft} (${command})`];
+  });
+  return limits.length === 0 ? undefined : `It may have reached a limit: ${limits.join(', ')}`;
+}
+
+/** Adds the path that an error of an open file lacks. */
+export function aboutFile(path: string, error: unknown): unknown {
+  return error instanceof Error && 'syscall' in error && !('path' in error)
+    ? Object.assign(error, { path })
+    : error;
 }

@@ -1,7 +1,7 @@
 /** Replaced as a whole, for concurrent readers. */
 import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { cannotRead, HarnessError, messageOf } from './errors.ts';
+import { aboutFile, cannotRead, HarnessError, messageOf } from './errors.ts';
 import { makeFolder } from './own-folder.ts';
 import { readFileLimited } from './read-limited.ts';
 
@@ -23,6 +23,8 @@ export function replaceJson(path: string, value: unknown): void {
   const file = openSync(temporary, NOT_THROUGH_LINKS, 0o600);
   try {
     writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
+  } catch (error) {
+    throw aboutFile(path, error);
   } finally {
     closeSync(file);
   }

@@ -1,6 +1,6 @@
 /** Others' answers and files are read with a limit each. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { HarnessError } from './errors.ts';
+import { aboutFile, HarnessError } from './errors.ts';
 
 /** The rest of a too long answer was not read, and the connection is closed. */
 export class AnswerTooLong extends Error {
@@ -62,6 +62,8 @@ export function readFileLimited(path: string, max: number): string {
         `${path} is longer than ${sizeText(max)}, expected at most that`,
       );
     return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw aboutFile(path, error);
   } finally {
     closeSync(file);
   }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { HarnessError, messageOf, systemHint } from '../base/errors.ts';
 import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import type { Bundle } from '../base/machine/bundle.ts';
 import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../base/machine/compile.ts';
@@ -158,7 +158,10 @@ export class ProcessDriver implements Driver {
         part: part.name,
       });
     } catch (error) {
-      throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
+      throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, {
+        cause: error,
+        hint: systemHint(error),
+      });
     }
     if (stopWithParent && !watchesParent) guardOrphan(spawned);
     const { id, exited } = spawned;

@@ -1,4 +1,4 @@
-import { HarnessError } from '../../base/errors.ts';
+import { endHint, HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import type { BreakWitness } from '../../chain/chain.ts';
 import { type Driver, type Exit, exitText, type Handle, type Observed } from '../../places/driver.ts';
@@ -163,7 +163,12 @@ export async function endOf(
   const how = exit === undefined ? '' : ` (${exitText(exit)})`;
   const latest = await node.output.since(launchedAt);
   const inUse = latest.some((line) => line.includes('address already in use'));
-  const hint = [`${node.log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+  const why = endHint([how, ...lines]);
+  const hint = [
+    `${node.log}:`,
+    ...lines.map((line) => `  ${line}`),
+    ...(why === undefined ? [] : [why]),
+  ].join('\n');
   const code = inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED';
   const program = node.binary ?? node.image;
   const what = program === undefined ? node.name : `${node.name} (${node.flavour}, ${program})`;

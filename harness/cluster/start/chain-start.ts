@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
-import { HarnessError } from '../../base/errors.ts';
+import { endHint, HarnessError } from '../../base/errors.ts';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { makeFolder } from '../../base/own-folder.ts';
 import { until } from '../../base/wait.ts';
@@ -98,5 +98,9 @@ async function endOf(log: PartLog, what: string, exit: Exit | undefined): Promis
   if (unwritten !== undefined) return unwritten;
   const how = exit === undefined ? '' : ` (${exitText(exit)})`;
   const lines = await log.tail(LOG_LINES_SHOWN);
-  return new HarnessError('CHAIN_FAILED', `${what}${how}`, { hint: lines.join('\n') });
+  const why = endHint([how, ...lines]);
+  const told = why === undefined ? lines : [...lines, why];
+  return new HarnessError('CHAIN_FAILED', `${what}${how}`, {
+    hint: told.length === 0 ? undefined : told.join('\n'),
+  });
 }

@@ -1,9 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  aboutFile,
   cannotRead,
   cannotWrite,
+  endHint,
   fileRefused,
   HarnessError,
   logFailure,
@@ -26,6 +28,7 @@ test.each([
   ['ENOSPC', 'write', 'disk full (ENOSPC); choose another with SVCNET_STATE'],
   ['ENAMETOOLONG', 'mkdir', 'name too long (ENAMETOOLONG); choose another with SVCNET_STATE'],
   ['EMFILE', 'open', 'too many open files (EMFILE); allow more with: ulimit -n 4096'],
+  ['EFBIG', 'write', 'file too large (EFBIG); allow larger files with: ulimit -f unlimited'],
 ])('%s of %s names the folder, the reason and a remedy', (code, syscall, words) => {
   const path = syscall === 'write' ? undefined : '/state/clusters/local/run/node-0.json';
   const error = cannotWrite('/state', systemError(code, syscall, path));
@@ -38,6 +41,11 @@ test.each([
   [{ code: 'EMFILE', syscall: 'open', path: '/a' }, 'cannot open /a: too many open files (EMFILE)'],
   [{ code: 'ENOENT', syscall: 'spawn ssh', path: 'ssh' }, 'cannot run ssh: no such program (ENOENT)'],
   [{ code: 'ENOSPC', syscall: 'write' }, 'disk full (ENOSPC)'],
+  [
+    { code: 'EAGAIN', syscall: 'spawn node', path: 'node' },
+    'cannot run node: resource temporarily unavailable (EAGAIN)',
+  ],
+  [{ code: 'EIO', syscall: 'read', path: '/a' }, 'cannot read /a: input/output error (EIO)'],
   [
     { code: 'EACCES', syscall: 'rename', path: '/a', dest: '/b' },
     'cannot move /a to /b: permission denied (EACCES)',
@@ -56,6 +64,43 @@ test.each([[{ code: 'ECONNREFUSED', syscall: 'connect' }], [{ code: 'ENOENT' }],
     expect(messageOf(Object.assign(new Error('as it was'), fields))).toBe('as it was');
   },
 );
+
+const LIMITS = `Limit                     Soft Limit           Hard Limit           Units
+Max processes             60                   63432                processes
+Max address space         unlimited            unlimited            bytes
+`;
+
+/** What `/proc/self` has. */
+function ownOf(files: Readonly<Record<string, string>>): string {
+  const own = mkdtempSync(join(folder, 'process-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(own, name), text);
+  return own;
+}
+
+test('a process that was aborted may have reached a limit, which is named', () => {
+  const own = ownOf({ stat: '', limits: LIMITS });
+  const hint = 'It may have reached a limit: Max processes 60 (ulimit -u)';
+  expect(endHint([' (SIGABRT)'], own)).toBe(hint);
+  expect(endHint(['', 'Anvil did not start (signal SIGABRT)'], own)).toBe(hint);
+  expect(endHint([' (exit code 1)', 'svc: bad option'], own)).toBeUndefined();
+  expect(endHint([' (SIGABRT)'], ownOf({ stat: '', limits: '' }))).toBeUndefined();
+  expect(endHint([' (exit code 1)', 'EFBIG: file too large, write'], own)).toBe(
+    'Allow larger files with: ulimit -f unlimited',
+  );
+});
+
+test.runIf(process.platform === 'linux')('a machine without /proc is named as the cause', () => {
+  expect(endHint([''], ownOf({}))).toBe('svcnet watches processes through /proc, which is not mounted here.');
+  expect(systemHint(systemError('EAGAIN', 'spawn node'))).toContain('Max processes');
+});
+
+test('an error of an open file names the file, and one that names another keeps it', () => {
+  expect(messageOf(aboutFile('/a', Object.assign(new Error('x'), { code: 'EFBIG', syscall: 'write' })))).toBe(
+    'cannot write /a: file too large (EFBIG)',
+  );
+  expect(aboutFile('/a', systemError('EIO', 'read', '/b'))).toMatchObject({ path: '/b' });
+  expect(aboutFile('/a', 'a text')).toBe('a text');
+});
 
 test.each([undefined, null, 'a text'])('%j that was thrown has a message and no hint', (thrown) => {
   expect([messageOf(thrown), reasonOf(thrown), systemHint(thrown)]).toEqual([

@@ -2,7 +2,7 @@
  * The parser compares every key with all others and nests aliases: a small hostile text would take minutes. Here each takes
  * its time once.
  */
-import type { Alias, Document, Node, Scalar, YAMLParseError } from 'yaml';
+import type { Alias, Document, Node, Scalar, YAMLError } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
@@ -12,12 +12,13 @@ const VALUES_MAX = 1_000_000;
 const DEPTH_MAX = 100;
 const TOO_DEEP = `more than ${DEPTH_MAX} levels`;
 /** The parser says what it met; for these, not what it wants. */
-const EXPECTED: Readonly<Partial<Record<YAMLParseError['code'], string>>> = {
+const EXPECTED: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_SCALAR_START: 'it in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'one value, in quotes if it has a colon and a space',
   BLOCK_IN_FLOW: 'a comma between two entries',
   MISSING_CHAR: 'that, or quotes around a text with braces, brackets or commas',
   MULTILINE_IMPLICIT_KEY: 'KEY: VALUE',
+  TAG_RESOLVE_FAILED: 'the value without it',
   TAB_AS_INDENT: 'spaces',
 };
 
@@ -31,7 +32,8 @@ export async function plainYaml(
 ): Promise<unknown> {
   const yaml = await import('yaml');
   const document: Document.Parsed = yaml.parseDocument(text, { schema: scalars, uniqueKeys: false });
-  const [error] = document.errors;
+  const unknown = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
+  const [error] = [...document.errors, ...unknown];
   if (error !== undefined) {
     const line = lineAt(text, begunAt(yaml, document, error));
     throw new HarnessError('DEFINITION_INVALID', `${source}: line ${line}: ${syntaxMistake(error)}`);
@@ -39,13 +41,17 @@ export async function plainYaml(
   return new PlainValues(yaml, text, source).of(document.contents);
 }
 
-function syntaxMistake({ code, message }: YAMLParseError): string {
+function syntaxMistake({ code, message }: YAMLError): string {
   if (code === 'MULTIPLE_DOCS') return 'a second document, expected one';
   // Later lines quote text, perhaps a token.
   const [first = ''] = message.trim().split('\n', 1);
   // The parser calls itself for each level.
   if (first.startsWith('Maximum call stack')) return TOO_DEEP;
-  const what = first.replace(/ at line \d+, column \d+:?$/, '').replace(/(["'])quote$/, 'quote $1');
+  const what = first
+    .replace(/ at line \d+, column \d+:?$/, '')
+    .replace(/(["'])quote$/, 'quote $1')
+    .replace('Unresolved tag: tag:yaml.org,2002:', 'unknown tag !!')
+    .replace('Unresolved tag:', 'unknown tag');
   const expected = EXPECTED[code];
   return expected === undefined ? what : `${what}, expected ${expected}`;
 }
@@ -54,7 +60,7 @@ function syntaxMistake({ code, message }: YAMLParseError): string {
 function begunAt(
   { isScalar, visit }: typeof import('yaml'),
   document: Document.Parsed,
-  { code, pos: [met] }: YAMLParseError,
+  { code, pos: [met] }: YAMLError,
 ): number {
   let begun = met;
   visit(document, (_key, node) => {

@@ -28,6 +28,8 @@ test('names of the language are keys like others', async () => {
 test.each([
   ['nodes: [{ options: {\n  __proto__: { a: 1 } } }]', "line 2: unknown key '__proto__'"],
   ['a: &a {b: 1}\nc: {<<: *a}', "line 2: merge key '<<', expected the keys themselves"],
+  ['a: 1\nb: !!js/function "x"', 'line 2: unknown tag !!js/function, expected the value without it'],
+  ['a: !mine 1', 'line 1: unknown tag !mine, expected the value without it'],
   ['---\nname: a\n---\nname: b\n', 'line 3: a second document, expected one'],
   ['a: 1\nnodes: .inf', 'line 2: got .inf, expected a finite number'],
   ['nodes: -.INF', 'line 1: got -.INF, expected a finite number'],

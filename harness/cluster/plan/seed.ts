@@ -22,9 +22,9 @@ export function drawSeed(): bigint {
   return BigInt(randomInt(DRAWN_SEED_BOUND));
 }
 
-/** @param text decimal, or hex with `0x`, below 2^64 @param where it was given @throws HarnessError `USAGE` */
+/** @param text decimal, below 2^64 @param where it was given @throws HarnessError `USAGE` */
 export function parseSeed(text: string, where = '--seed'): bigint {
-  const seed = /^(\d+|0x[0-9a-fA-F]+)$/.test(text) ? BigInt(text) : undefined;
+  const seed = /^\d+$/.test(text) ? BigInt(text) : undefined;
   if (seed === undefined || seed >> SEED_BITS !== 0n) {
     throw new HarnessError('USAGE', `${where}: got '${text}', expected a whole number from 0 to 2^64 - 1`);
   }

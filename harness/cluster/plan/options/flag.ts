@@ -42,7 +42,7 @@ export function collect(text: string, before: readonly string[]): readonly strin
 }
 
 export function seed(text: string): bigint {
-  const value = /^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/.test(text) ? BigInt(text) : undefined;
+  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
   if (value !== undefined && value >> 64n === 0n) return value;
   throw new NotExpected('Expected a whole number from 0 to 2^64 - 1.');
 }

@@ -136,9 +136,10 @@ test.each<[string, Partial<RunFlags>, string]>([
 
 test.each<[string, object | RegExp]>([
   ['1..1000', { first: 1n, last: 1000n }],
-  ['0x10..18446744073709551615', { first: 16n, last: 2n ** 64n - 1n }],
+  ['16..18446744073709551615', { first: 16n, last: 2n ** 64n - 1n }],
   ['7..7', { first: 7n, last: 7n }],
   ['9..1', /lower seed first/],
+  ['0x10..99', /whole number from 0/],
   ['1-9', /two seeds/],
   ['1..18446744073709551616', /from 0 to/],
 ])('--seeds %s', (text, expected) => {

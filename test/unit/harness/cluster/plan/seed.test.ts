@@ -91,12 +91,14 @@ test('every batch of every node has its own nonce', () => {
 
 property.prop([SEED])('a seed is written and read back without loss', (seed) => {
   expect(parseSeed(String(seedToJson(seed)))).toBe(seed);
-  expect(parseSeed(`0x${seed.toString(16)}`)).toBe(seed);
 });
 
-test.each(['', '-1', '1.5', 'abc', '0x', '18446744073709551616'])("'%s' is refused as a seed", (text) => {
-  expect(() => parseSeed(text)).toThrow(HarnessError);
-});
+test.each(['', '-1', '1.5', 'abc', '0x', '0x10', '18446744073709551616'])(
+  "'%s' is refused as a seed",
+  (text) => {
+    expect(() => parseSeed(text)).toThrow(HarnessError);
+  },
+);
 
 test('any number of bytes can be derived from seed and purpose, and the first ones do not depend on the number', () => {
   const bytes = seededBytes(5000, 7n, 'purpose', 1);

@@ -54,9 +54,13 @@ test('variables are read, flags win over them, and empty variables count as unse
   const environment = { SVCNET_NODES: '3', SVCNET_SEED: '9', SVCNET_DIALECT: 'swarm' };
   const seen = ({ nodes, seed, dialect }: Definition) => [nodes[0]?.count, seed, dialect];
   expect(seen(await defined([], environment))).toEqual([3, 9n, 'swarm']);
-  const flags = ['--nodes', '2', '--seed', '0x10', '--dialect', 'svc'];
+  const flags = ['--nodes', '2', '--seed', '16', '--dialect', 'svc'];
   expect(seen(await defined(flags, environment))).toEqual([2, 16n, 'svc']);
   expect(seen(await defined([], { SVCNET_NODES: '', SVCNET_SEED: '' }))).toEqual([5, undefined, 'svc']);
+});
+
+test('a seed in hex is refused, as every other number', async () => {
+  await expect(defined(['--seed', '0x10'], {})).rejects.toThrow('expected a whole number from 0 to 2^64 - 1');
 });
 
 test('a file is read as a whole, and flags and variables win over it', async () => {

@@ -8,12 +8,28 @@ const version = process.versions.node;
 const [major = 0, minor = 0] = version.split('.').map(Number);
 const [neededMajor = 0, neededMinor = 0] = NEEDED.split('.').map(Number);
 const { bun, deno } = process.versions;
+/** Nodes load native modules and code that they make, change shared objects, and sync their disks. */
+const BREAKING = [
+  '--no-addons',
+  '--disallow-code-generation-from-strings',
+  '--frozen-intrinsics',
+  '--permission',
+  '--experimental-permission',
+];
+const given = [
+  ['NODE_OPTIONS', (process.env.NODE_OPTIONS ?? '').split(/\s+/)],
+  ['the command line of Node.js', process.execArgv],
+].flatMap(([where, words]) => words.map((word) => ({ where, word: word.replaceAll('_', '-') })));
+const breaking = given.find(({ word }) => BREAKING.includes(word));
 const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`;
 if (other !== undefined) {
   process.stderr.write(`svcnet needs Node.js ${NEEDED} or newer, this is ${other} (${process.execPath})\n`);
   process.exitCode = 2;
 } else if (typeof WebAssembly === 'undefined') {
   process.stderr.write('svcnet needs WebAssembly: run Node.js without --jitless (NODE_OPTIONS)\n');
+  process.exitCode = 2;
+} else if (breaking !== undefined) {
+  process.stderr.write(`svcnet cannot run with ${breaking.word}, which ${breaking.where} sets\n`);
   process.exitCode = 2;
 } else if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
   const cli = await import('./cli.ts').catch((error) => {

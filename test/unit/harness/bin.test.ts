@@ -48,6 +48,24 @@ test.each([
   expect({ status, stdout, stderr }).toEqual({ status: 2, stdout: '', stderr: said });
 });
 
+test.each(['--no-addons', '--frozen-intrinsics', '--disallow_code_generation_from_strings'])(
+  'an option of Node.js that breaks nodes is named, with where it is set (%s)',
+  (option) => {
+    const said = (where: string) => ({
+      status: 2,
+      stderr: expect.stringContaining(
+        `svcnet cannot run with ${option.replaceAll('_', '-')}, which ${where} sets\n`,
+      ) as string,
+    });
+    const args = ['--input-type=module', '-e', `await import('${BIN}');`, 'program', '--version'];
+    const env = { ...process.env, NODE_OPTIONS: option };
+    expect(spawnSync(process.execPath, args, { encoding: 'utf8', env })).toMatchObject(said('NODE_OPTIONS'));
+    expect(spawnSync(process.execPath, [option, ...args], { encoding: 'utf8' })).toMatchObject(
+      said('the command line of Node.js'),
+    );
+  },
+);
+
 test("a mask that takes the owner's rights does not count", () => {
   const home = mkdtempSync(join(tmpdir(), 'svcnet-bin-'));
   try {

@@ -333,7 +333,8 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
   },
   {
     usage: 'replay [options] <run>',
-    about: 'repeat a run from its folder; exits with 1 if it fails the same way, with 0 if it never does',
+    about:
+      'repeat a run from its folder; exits with 1 if it fails the same way, with 0 if it passes or fails differently',
     options: async () => (await import('./options/replay.ts')).replay,
     action: async () => (await import('./replay.ts')).replay,
   },

@@ -94,7 +94,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   child.stdin?.on('error', () => child.stdin?.destroy());
   child.unref();
   const pid = child.pid as number;
-  return { id: { pid, startedAt: startTimeOf(pid) ?? 'gone' }, exited };
+  return { id: idOf(pid, startTimeOf(pid) ?? 'gone'), exited };
 }
 
 /**
@@ -142,8 +142,9 @@ export function openLog(path: string): number {
   return openSync(path, APPEND_NOT_THROUGH_LINKS, 0o666);
 }
 
+/** Here: another namespace has the same ids for other processes, which may have started in the same hundredth of a second. */
 export function isAlive(id: ProcessId): boolean {
-  return id.startedAt !== 'gone' && startTimeOf(id.pid) === id.startedAt;
+  return id.startedAt !== 'gone' && hiddenBy(id) === undefined && startTimeOf(id.pid) === id.startedAt;
 }
 
 /** @returns `paused`: stopped by a signal */
@@ -191,12 +192,17 @@ export function labelled(label: string, part?: string): ProcessId[] {
 }
 
 export function ownProcess(): ProcessId {
+  return idOf(process.pid, startTimeOf(process.pid) ?? 'gone');
+}
+
+function idOf(pid: number, startedAt: string): ProcessId {
   const namespaces = ownNamespaces();
-  return {
-    pid: process.pid,
-    startedAt: startTimeOf(process.pid) ?? 'gone',
-    ...(namespaces === undefined ? {} : { namespaces }),
-  };
+  return { pid, startedAt, ...(namespaces === undefined ? {} : { namespaces }) };
+}
+
+/** It runs, or nothing here can tell. */
+export function mayBeAlive(id: ProcessId): boolean {
+  return hiddenBy(id) !== undefined || isAlive(id);
 }
 
 /**
@@ -205,24 +211,28 @@ export function ownProcess(): ProcessId {
  */
 export function hiddenBy({ startedAt, namespaces }: ProcessId): string | undefined {
   const own = ownNamespaces();
-  if (namespaces === undefined || own === undefined || !startedAt.startsWith(`${bootId()}/`))
-    return undefined;
+  if (namespaces === undefined || own === undefined || namespaces === own) return undefined;
+  if (!startedAt.startsWith(`${bootId()}/`)) return undefined;
   const others = namespaces.split(' ');
   const other = own.split(' ').find((link) => !others.includes(link));
   return Object.entries(NAMESPACES).find(([kind]) => other?.startsWith(kind))?.[1];
 }
 
-/** `pid:[4026531836] time:[4026531834]`; a kernel may lack the second. */
+let knownNamespaces: string | undefined;
+
+/** `pid:[4026531836] time:[4026531834]`; a kernel may lack the second. A process keeps its own. */
 function ownNamespaces(): string | undefined {
   if (process.platform !== 'linux') return undefined;
+  if (knownNamespaces !== undefined) return knownNamespaces;
   const links = Object.keys(NAMESPACES).map((kind) => ifThere(() => readlinkSync(`/proc/self/ns/${kind}`)));
-  return links.filter((link) => link !== undefined).join(' ') || undefined;
+  knownNamespaces = links.filter((link) => link !== undefined).join(' ') || undefined;
+  return knownNamespaces;
 }
 
 /** @returns undefined: none now */
 export function processOf(pid: number): ProcessId | undefined {
   const startedAt = startTimeOf(pid);
-  return startedAt === undefined ? undefined : { pid, startedAt };
+  return startedAt === undefined ? undefined : idOf(pid, startedAt);
 }
 
 /** Also reaches all that it started, if it leads a group. @returns false: it was gone */

@@ -72,12 +72,14 @@ export function plannedCapabilities(definition: Definition): ReadonlySet<Capabil
   return capabilitiesOf(driverOf('', record, { stopWithParent: false }));
 }
 
+/** None of another namespace: their ids are those of other processes here. */
 export function partsOf(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
 ): ClusterParts {
-  const isIts = readRecord(stateDir, name)?.token === token;
-  return { token, parts: isIts ? runRecords(stateDir, name) : [] };
+  const record = readRecord(stateDir, name);
+  const areIts = record?.token === token && whyElsewhere(record) === undefined;
+  return { token, parts: areIts ? runRecords(stateDir, name) : [] };
 }
 
 /** Whether a part of the cluster or the process that starts it may run; an attached network is until forgotten. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { readJson } from '../../base/json-file.ts';
-import { hiddenBy, isAlive } from '../../base/machine/processes.ts';
+import { mayBeAlive } from '../../base/machine/processes.ts';
 import { removeFolder } from '../state/move.ts';
 import {
   asideFolders,
@@ -26,8 +26,7 @@ const leftAlone = () => undefined;
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
-    const owner = record?.owner;
-    if (owner !== undefined && hiddenBy(owner) === undefined && !isAlive(owner)) removeFolder(path);
+    if (record?.owner !== undefined && !mayBeAlive(record.owner)) removeFolder(path);
   }
 }
 

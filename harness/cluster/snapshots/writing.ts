@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
+import { mayBeAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
 import { foldersIn, markedPath, namesIn } from '../state/state-folder.ts';
@@ -79,6 +79,6 @@ function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);
     const owner = readJson(join(path, 'owner.json')) as ProcessId | undefined;
-    if (owner === undefined || !isAlive(owner)) removeFolder(path);
+    if (owner === undefined || !mayBeAlive(owner)) removeFolder(path);
   }
 }

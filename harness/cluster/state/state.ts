@@ -21,7 +21,7 @@ import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import { isAlive, type ProcessId } from '../../base/machine/processes.ts';
+import { mayBeAlive, type ProcessId } from '../../base/machine/processes.ts';
 import {
   expectInside,
   expectNoLinks,
@@ -39,7 +39,6 @@ import type { Profile } from '../../flavours/profiles.ts';
 import { type Handle } from '../../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import { damaged } from './damaged.ts';
-import { whyElsewhere } from './elsewhere.ts';
 import { removeFolder } from './move.ts';
 import { expectRecord } from './record-shape.ts';
 import { foldersIn, markedPath, namesIn, statePath } from './state-folder.ts';
@@ -355,7 +354,7 @@ export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): bo
 /** Tied to a process that is gone, or never fully started: the next start removes it. */
 export function isLeftOver(record: ClusterRecord): boolean {
   const isTied = record.ephemeral || record.phase === 'starting';
-  return isTied && !isMeantToStay(record) && whyElsewhere(record) === undefined && !isAlive(record.owner);
+  return isTied && !isMeantToStay(record) && !mayBeAlive(record.owner);
 }
 
 /**

@@ -1,9 +1,26 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { hiddenBy, ownProcess, type ProcessId } from '../../../../harness/base/machine/processes.ts';
+import {
+  hiddenBy,
+  isAlive,
+  mayBeAlive,
+  ownProcess,
+  type ProcessId,
+} from '../../../../harness/base/machine/processes.ts';
 import { takeAgain } from '../../../../harness/cluster/lifecycle/again.ts';
+import { partsOf } from '../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../harness/cluster/lifecycle/leftovers.ts';
+import { beginSnapshot } from '../../../../harness/cluster/snapshots/writing.ts';
 import { whyElsewhere } from '../../../../harness/cluster/state/elsewhere.ts';
-import { type ClusterRecord, listClusters, writeRecord } from '../../../../harness/cluster/state/state.ts';
+import {
+  type ClusterRecord,
+  isLeftOver,
+  listClusters,
+  readRecord,
+  writeRecord,
+  writeRun,
+} from '../../../../harness/cluster/state/state.ts';
 import { down } from '../../../../harness/commands/down.ts';
 import { ps } from '../../../../harness/commands/ps.ts';
 import { status } from '../../../../harness/commands/status.ts';
@@ -82,6 +99,36 @@ onLinux('down --force removes a cluster of another namespace', async () => {
   await down({ force: true }, context);
   expect(context.printed()).toMatch(/^ {2}removed one: 0 nodes stopped\n/);
   expect(listClusters(stateDir)).toEqual([]);
+});
+
+onLinux('ids of another namespace end no process here', async () => {
+  await record();
+  const { pid, startedAt } = ownProcess();
+  const same = { ...elsewhere(), pid, startedAt };
+  expect([isAlive(same), mayBeAlive(same)]).toEqual([false, true]);
+  writeRun(stateDir, 'one', 'node-0', { handle: { pid, startedAt }, state: 'running' });
+  expect(partsOf(stateDir, readRecord(stateDir, 'one') as ClusterRecord).parts).toEqual([]);
+  writeRecord(stateDir, { ...(readRecord(stateDir, 'one') as ClusterRecord), owner: ownProcess() });
+  expect(partsOf(stateDir, readRecord(stateDir, 'one') as ClusterRecord).parts).toMatchObject([
+    { name: 'node-0' },
+  ]);
+});
+
+onLinux('containers that another namespace is starting are not left over', async () => {
+  const { owner, ...made } = await claimed(stateDir, 'one', true);
+  const starting = { ...made, driver: 'docker', phase: 'starting' } as const;
+  expect(isLeftOver({ ...starting, owner: elsewhere() })).toBe(false);
+  expect(isLeftOver({ ...starting, owner: { ...owner, startedAt: 'another boot/1' } })).toBe(true);
+});
+
+onLinux('a snapshot that another namespace is saving stays', () => {
+  const path = beginSnapshot(stateDir);
+  writeFileSync(join(path, 'owner.json'), JSON.stringify(elsewhere()));
+  beginSnapshot(stateDir);
+  expect(existsSync(path)).toBe(true);
+  writeFileSync(join(path, 'owner.json'), JSON.stringify({ pid: 1, startedAt: 'another boot/1' }));
+  beginSnapshot(stateDir);
+  expect(existsSync(path)).toBe(false);
 });
 
 onLinux('containers of an engine are reached from every namespace', () => {

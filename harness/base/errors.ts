@@ -309,8 +309,8 @@ export function endHint(told: readonly string[], own = OWN_PROCESS): string | un
     return 'svcnet watches processes through /proc, which is not mounted here.';
   }
   const tells = (word: string) => told.some((text) => text.includes(word));
-  // What ends by it has often been refused a thread or memory.
-  if (tells('SIGABRT')) return limitHint(own);
+  // What ends by it has often been refused a thread or memory. A full heap of JavaScript says so itself.
+  if (tells('SIGABRT') && !tells('JavaScript heap out of memory')) return limitHint(own);
   return Object.entries(MORE).find(([code]) => tells(code))?.[1];
 }
 
@@ -328,7 +328,8 @@ function limitHint(own = OWN_PROCESS): string | undefined {
 
 /** Adds the path that an error of an open file lacks. */
 export function aboutFile(path: string, error: unknown): unknown {
-  return error instanceof Error && 'syscall' in error && !('path' in error)
+  // Under jest it is of another realm: `instanceof` fails.
+  return typeof error === 'object' && error !== null && 'syscall' in error && !('path' in error)
     ? Object.assign(error, { path })
     : error;
 }

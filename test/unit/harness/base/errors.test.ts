@@ -83,6 +83,7 @@ test('a process that was aborted may have reached a limit, which is named', () =
   expect(endHint([' (SIGABRT)'], own)).toBe(hint);
   expect(endHint(['', 'Anvil did not start (signal SIGABRT)'], own)).toBe(hint);
   expect(endHint([' (exit code 1)', 'svc: bad option'], own)).toBeUndefined();
+  expect(endHint([' (SIGABRT)', 'FATAL ERROR: JavaScript heap out of memory'], own)).toBeUndefined();
   expect(endHint([' (SIGABRT)'], ownOf({ stat: '', limits: '' }))).toBeUndefined();
   expect(endHint([' (exit code 1)', 'EFBIG: file too large, write'], own)).toBe(
     'Allow larger files with: ulimit -f unlimited',
@@ -99,6 +100,7 @@ test('an error of an open file names the file, and one that names another keeps 
     'cannot write /a: file too large (EFBIG)',
   );
   expect(aboutFile('/a', systemError('EIO', 'read', '/b'))).toMatchObject({ path: '/b' });
+  expect(aboutFile('/a', { code: 'EIO', syscall: 'read' })).toMatchObject({ path: '/a' });
   expect(aboutFile('/a', 'a text')).toBe('a text');
 });
 

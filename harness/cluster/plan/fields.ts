@@ -23,12 +23,9 @@ export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
 
 const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
 export const seed = z
-  .union(
-    [z.bigint(), z.int(), z.string().regex(/^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/, { error: SEED_EXPECTED })],
-    {
-      error: SEED_EXPECTED,
-    },
-  )
+  .union([z.bigint(), z.int(), z.string().regex(/^\d{1,20}$/, { error: SEED_EXPECTED })], {
+    error: SEED_EXPECTED,
+  })
   .transform(BigInt)
   .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
 

@@ -88,13 +88,12 @@ test('a number of nodes and a list of groups describe the same cluster', () => {
 test.each([
   [42, 42n],
   ['18446744073709551615', 18_446_744_073_709_551_615n],
-  ['0x10', 16n],
   [7n, 7n],
 ])('the seed %s is read exactly', (given, seed) => {
   expect(parseDefinition({ seed: given }, 'options').seed).toBe(seed);
 });
 
-test.each([-1, 1.5, '18446744073709551616', 'abc'])('%s is not a seed', (seed) => {
+test.each([-1, 1.5, '18446744073709551616', 'abc', '0x10'])('%s is not a seed', (seed) => {
   expect(mistake({ seed })).toContain('expected a whole number from 0 to 2^64 - 1');
 });
 

@@ -8,19 +8,6 @@ const version = process.versions.node;
 const [major = 0, minor = 0] = version.split('.').map(Number);
 const [neededMajor = 0, neededMinor = 0] = NEEDED.split('.').map(Number);
 const { bun, deno } = process.versions;
-/** Nodes load native modules and code that they make, change shared objects, and sync their disks. */
-const BREAKING = [
-  '--no-addons',
-  '--disallow-code-generation-from-strings',
-  '--frozen-intrinsics',
-  '--permission',
-  '--experimental-permission',
-];
-const given = [
-  ['NODE_OPTIONS', (process.env.NODE_OPTIONS ?? '').split(/\s+/)],
-  ['the command line of Node.js', process.execArgv],
-].flatMap(([where, words]) => words.map((word) => ({ where, word: word.replaceAll('_', '-') })));
-const breaking = given.find(({ word }) => BREAKING.includes(word));
 const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`;
 if (other !== undefined) {
   process.stderr.write(`svcnet needs Node.js ${NEEDED} or newer, this is ${other} (${process.execPath})\n`);
@@ -28,8 +15,13 @@ if (other !== undefined) {
 } else if (typeof WebAssembly === 'undefined') {
   process.stderr.write('svcnet needs WebAssembly: run Node.js without --jitless (NODE_OPTIONS)\n');
   process.exitCode = 2;
-} else if (breaking !== undefined) {
-  process.stderr.write(`svcnet cannot run with ${breaking.word}, which ${breaking.where} sets\n`);
+} else if (Object.isFrozen(Object.prototype)) {
+  process.stderr.write('svcnet cannot run with --frozen-intrinsics: run Node.js without it (NODE_OPTIONS)\n');
+  process.exitCode = 2;
+} else if ('permission' in process && !process.permission.has('fs.read', import.meta.dirname)) {
+  process.stderr.write(
+    'svcnet cannot read its own files: run Node.js without --permission (NODE_OPTIONS), or with --allow-fs-read=*\n',
+  );
   process.exitCode = 2;
 } else if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
   const cli = await import('./cli.ts').catch((error) => {

@@ -21,7 +21,7 @@ import {
   stateOf,
   usageOf,
 } from '../base/machine/processes.ts';
-import { programPath } from '../base/machine/programs.ts';
+import { expectOptionsOfNodes, programPath } from '../base/machine/programs.ts';
 import { makeFolder, ownPath } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { svcProgram, tamperedProgram } from '../flavours/svc-program.ts';
@@ -245,7 +245,9 @@ export class ProcessDriver implements Driver {
   async close(): Promise<void> {}
 
   #compileOf(flavour: Flavour): Command | undefined {
-    return flavour.compile?.(this.#options.machineFaults);
+    const command = flavour.compile?.(this.#options.machineFaults);
+    if (command !== undefined) expectOptionsOfNodes();
+    return command;
   }
 
   #bundlesOf(command: Command): string {

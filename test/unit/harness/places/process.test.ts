@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Flavour, NodePlan } from '../../../../harness/flavours/flavour.ts';
 import { isTampered, writeFault, writeTampered } from '../../../../harness/flavours/tampered/settings.ts';
 import type { DriverOptions } from '../../../../harness/places/driver.ts';
@@ -16,4 +16,15 @@ test('a program that is not tampered with takes over nothing of one that was', a
   expect(isTampered(dataDir)).toBe(true);
   await driver.create({ dataDir } as NodePlan, flavour);
   expect(isTampered(dataDir)).toBe(false);
+});
+
+test('nodes of ours are not compiled for, or started with, an option of Node.js that breaks them', async () => {
+  vi.stubEnv('NODE_OPTIONS', '--no-addons');
+  const driver = new ProcessDriver({ linkFaults: false, tap: false, machineFaults: false } as DriverOptions);
+  const compile = () => ({ file: 'node', args: [], env: {} });
+  await expect(driver.prepare({ compile } as unknown as Flavour)).rejects.toMatchObject({
+    code: 'PROCESS_FAILED',
+    message: 'nodes cannot run with --no-addons, which NODE_OPTIONS sets',
+  });
+  await expect(driver.prepare({} as Flavour)).resolves.toBeUndefined();
 });

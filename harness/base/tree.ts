@@ -18,18 +18,15 @@ export const TREE_BYTES_MAX = 512 * 2 ** 20;
  * @throws HarnessError `USAGE` for none, or too many bytes
  */
 export async function readTree(folder: string): Promise<TreeFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
-    (error: NodeJS.ErrnoException) => {
-      throw new HarnessError(
-        'USAGE',
-        `cannot read the directory ${folder}: ${reasonOf(error) ?? error.message}`,
-        {
-          cause: error,
-        },
-      );
-    },
-  );
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const paths = await filesBelow(folder).catch((error: NodeJS.ErrnoException) => {
+    throw new HarnessError(
+      'USAGE',
+      `cannot read the directory ${folder}: ${reasonOf(error) ?? error.message}`,
+      {
+        cause: error,
+      },
+    );
+  });
   if (paths.length === 0) throw new HarnessError('USAGE', `the directory ${folder} has no files`);
   const files: TreeFile[] = [];
   let bytes = 0;
@@ -47,6 +44,18 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
     });
   }
   return files;
+}
+
+/** Level by level: entries of Yarn's PnP do not know their folder. */
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const paths: string[] = [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) paths.push(...(await filesBelow(path)));
+    else if (entry.isFile()) paths.push(path);
+  }
+  return paths;
 }
 
 /** An entry without data is a folder. */

@@ -160,8 +160,14 @@ async function capture(
   { file, force = false }: { readonly file: string; readonly force: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
-  await using handle = await writing(file, open(file, force ? NOT_THROUGH_LINKS : 'wx'));
-  const { count, lacks, gone } = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
+  const handle = await writing(file, open(file, force ? NOT_THROUGH_LINKS : 'wx'));
+  let written: Packets;
+  try {
+    written = await packets(events, (bytes) => writing(file, handle.writeFile(bytes)));
+  } finally {
+    await handle.close();
+  }
+  const { count, lacks, gone } = written;
   answer(context, { file, events: count, dissector: DISSECTOR }, [
     `  wrote ${plural(count, 'packet')} to ${file}`,
     ...lacks,

@@ -38,45 +38,49 @@ const UPLOAD_LIMIT_MS = 86_400_000;
 
 /** Pieces of the file are in memory, never all of it. */
 export async function upload(file: string, flags: UploadFlags, context: CommandContext): Promise<void> {
-  await using handle = await opened(file);
+  const handle = await opened(file);
   const { signal } = context;
-  await onCluster(flags, context, async (cluster) => {
-    const startedAt = MACHINE_CLOCK.monotonic();
-    const elapsed = () => Math.round(MACHINE_CLOCK.monotonic() - startedAt);
-    const node = workingNode(cluster, flags.node);
-    const batch = flags.batch ?? node.batch;
-    if (batch === undefined) {
-      throw new HarnessError('USAGE', `${node.name} has no postage batch`, {
-        hint: `Buy one with: svcnet stamp ${node.name} --name ${cluster.name}`,
+  try {
+    await onCluster(flags, context, async (cluster) => {
+      const startedAt = MACHINE_CLOCK.monotonic();
+      const elapsed = () => Math.round(MACHINE_CLOCK.monotonic() - startedAt);
+      const node = workingNode(cluster, flags.node);
+      const batch = flags.batch ?? node.batch;
+      if (batch === undefined) {
+        throw new HarnessError('USAGE', `${node.name} has no postage batch`, {
+          hint: `Buy one with: svcnet stamp ${node.name} --name ${cluster.name}`,
+        });
+      }
+      const content = handle.createReadStream();
+      const { reference } = await node.files.upload(content, {
+        name: basename(file),
+        batch,
+        timeoutMs: flags.timeout ?? UPLOAD_LIMIT_MS,
+        signal,
       });
-    }
-    const content = handle.createReadStream();
-    const { reference } = await node.files.upload(content, {
-      name: basename(file),
-      batch,
-      timeoutMs: flags.timeout ?? UPLOAD_LIMIT_MS,
-      signal,
+      if (flags.wait) {
+        const left = flags.timeout === undefined ? {} : { timeoutMs: Math.max(0, flags.timeout - elapsed()) };
+        await cluster.synced(reference, { signal, ...left }).catch((error: unknown) => {
+          throw notOnNetwork(error, node, reference);
+        });
+      }
+      const durationMs = elapsed();
+      const bytes = content.bytesRead;
+      const reader = workingNodes(cluster).find((other) => other !== node && other.running) ?? node;
+      const about = { name: cluster.name, node: node.name, file, bytes };
+      answer(context, { ...about, reference, batch, synced: flags.wait, durationMs }, [
+        `  reference  ${reference}`,
+        `  file       ${file}, ${formatBytes(bytes)}`,
+        `  node       ${node.name}`,
+        `  batch      ${batch}`,
+        `  ${flags.wait ? 'synced' : 'uploaded'} in ${formatMs(durationMs)}`,
+        '',
+        `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --node ${reader.name} --name ${cluster.name}`,
+      ]);
     });
-    if (flags.wait) {
-      const left = flags.timeout === undefined ? {} : { timeoutMs: Math.max(0, flags.timeout - elapsed()) };
-      await cluster.synced(reference, { signal, ...left }).catch((error: unknown) => {
-        throw notOnNetwork(error, node, reference);
-      });
-    }
-    const durationMs = elapsed();
-    const bytes = content.bytesRead;
-    const reader = workingNodes(cluster).find((other) => other !== node && other.running) ?? node;
-    const about = { name: cluster.name, node: node.name, file, bytes };
-    answer(context, { ...about, reference, batch, synced: flags.wait, durationMs }, [
-      `  reference  ${reference}`,
-      `  file       ${file}, ${formatBytes(bytes)}`,
-      `  node       ${node.name}`,
-      `  batch      ${batch}`,
-      `  ${flags.wait ? 'synced' : 'uploaded'} in ${formatMs(durationMs)}`,
-      '',
-      `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --node ${reader.name} --name ${cluster.name}`,
-    ]);
-  });
+  } finally {
+    await handle.close();
+  }
 }
 
 /** The upload is not lost. */

@@ -5,7 +5,7 @@
  *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, …: changed values
  * A series keeps its value until a line changes it, or says that it is gone: fifty busy nodes write about 25 MB in an hour.
  */
-import { open, readFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { expectFile, makeFolder } from '../base/own-folder.ts';
@@ -31,6 +31,9 @@ interface Line {
   readonly gone?: readonly number[];
 }
 
+/** File handles of Yarn's PnP can be closed, but not disposed of. */
+type Opening = (path: string, flags: 'a') => Promise<Pick<FileHandle, 'truncate' | 'appendFile' | 'close'>>;
+
 export class SeriesFile {
   readonly #path: string;
   #last: ReadonlyMap<number, number> = new Map();
@@ -41,8 +44,11 @@ export class SeriesFile {
   /** Part of a line may follow: a full disk takes what still fits. */
   #torn = false;
 
-  constructor(folder: string) {
+  readonly #open: Opening;
+
+  constructor(folder: string, opening: Opening = open) {
     this.#path = join(folder, METRICS_FILE);
+    this.#open = opening;
   }
 
   /**
@@ -65,10 +71,14 @@ export class SeriesFile {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     try {
       if (!this.#begun) makeFolder(dirname(this.#path));
-      await using file = await open(this.#path, 'a');
-      if (this.#torn) await file.truncate(this.#size);
-      this.#torn = true;
-      await file.appendFile(text);
+      const file = await this.#open(this.#path, 'a');
+      try {
+        if (this.#torn) await file.truncate(this.#size);
+        this.#torn = true;
+        await file.appendFile(text);
+      } finally {
+        await file.close();
+      }
     } catch (error) {
       throw cannotWrite(dirname(this.#path), error);
     }

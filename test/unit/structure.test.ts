@@ -150,6 +150,11 @@ test('folders are made by makeFolder: with `recursive`, mkdir never ends below /
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
+test("Yarn's PnP: entries of a folder do not know their parent, and no `await using` closes a file", () => {
+  const lacking = /\.parentPath|await using \w+ = await (?:\w+\((?:\w+, )?)*open(?:ed)?\(/;
+  expect(files.filter(({ text }) => lacking.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
 test('node:http is got by its name: an import evaluates what it exports, and with it a second undici', () => {
   const imports = /^import (?!type )[^;]*? from 'node:http';/ms;
   const wrong = files.filter(({ text }) => imports.test(text));

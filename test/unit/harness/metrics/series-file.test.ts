@@ -126,19 +126,20 @@ test('after lines that could not be written, as on a full disk, the file goes on
 
 test('lines of a file that could not be closed do not count: the file goes on without them', async () => {
   const run = await folder();
-  const path = join(run, METRICS_FILE);
-  const file = new SeriesFile(run);
-  await file.append(scrape(1, [[0, 5]]), [SENT]);
-  await using any = await open(path);
-  const prototype = Object.getPrototypeOf(any) as typeof any;
-  const closing = vi.spyOn(prototype, Symbol.asyncDispose).mockImplementationOnce(async function (
-    this: typeof any,
-  ) {
-    await this.close();
-    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC', syscall: 'close' });
+  let isFull = false;
+  const file = new SeriesFile(run, async (opened, flags) => {
+    const handle = await open(opened, flags);
+    const close = async () => {
+      await handle.close();
+      if (!isFull) return;
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC', syscall: 'close' });
+    };
+    return { truncate: handle.truncate.bind(handle), appendFile: handle.appendFile.bind(handle), close };
   });
+  await file.append(scrape(1, [[0, 5]]), [SENT]);
+  isFull = true;
   await expect(file.append(scrape(2, [[0, 6]]), [SENT])).rejects.toMatchObject({ code: 'CANNOT_WRITE' });
-  closing.mockRestore();
+  isFull = false;
   await file.append(scrape(3, [[0, 7]]), [SENT]);
   expect(await readSeries(run)).toEqual({
     times: Float64Array.of(1, 3),

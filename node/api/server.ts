@@ -187,7 +187,7 @@ function createListener(deps: ListenerDeps): Listener {
       else void tracedRequest(known, { tracing, dialect }, () => dispatch(known, deps));
       return;
     }
-    send(exchange, answerWithoutRoute(target, failed), failed);
+    send(exchange, answerWithoutRoute(target, exchange, failed), failed);
   };
   return {
     handle,
@@ -214,7 +214,13 @@ function prepare({ request, response, id }: Exchange, deps: ListenerDeps): void 
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
-function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer): Answer {
+function answerWithoutRoute(
+  target: Target,
+  { method, request }: Exchange,
+  failed: (error: unknown) => Answer,
+): Answer {
+  // About the server, not a path. As Bee 2.8.1 answers it.
+  if (method === 'OPTIONS' && request.url === '*') return { status: 200 };
   if (target.kind === 'redirect') return { status: 301, headers: { location: target.location } };
   return failed(new ApiError(target.kind === 'malformed' ? 'MALFORMED_URL' : 'NOT_FOUND'));
 }

@@ -159,7 +159,11 @@ export const AT_ONCE: Clock['sleep'] = () => systemClock().turn();
 /** No test may see a status that the served document does not list. */
 function injected({ handle }: Listener, listed: ListedStatuses): Injected {
   async function ask(request: InjectOptions): Promise<Response> {
-    const answer = await inject(handle, request);
+    const answer = await inject((asked, response) => {
+      // Of a target that is no path, it makes one.
+      if (request.url === '*') asked.url = '*';
+      handle(asked, response);
+    }, request);
     listed.expect(request, answer);
     return answer;
   }

@@ -80,6 +80,14 @@ describe('paths', () => {
     expect(answer.body).toBe('');
   });
 
+  test('OPTIONS * asks about the server and is answered without a body, as by Bee 2.8.1', async () => {
+    for (const listener of [api.main, api.debug]) {
+      const answer = await listener.inject({ method: 'OPTIONS', url: '*' });
+      expect([answer.statusCode, answer.headers['content-length'], answer.body]).toEqual([200, '0', '']);
+    }
+    expect((await api.main.inject({ method: 'POST', url: '*' })).statusCode).toBe(301);
+  });
+
   test('a path with invalid percent-encoding is a bad request', async () => {
     const answer = await api.main.get('/bytes/%zz');
     expect(answer.statusCode).toBe(400);

@@ -11,7 +11,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { SeriesId } from '../../../../harness/metrics/series.ts';
 import { METRICS_FILE, readSeries, SeriesFile } from '../../../../harness/metrics/series-file.ts';
 

@@ -305,17 +305,23 @@ async function pass(
   try {
     const bounded = calls.map(withBoundedGas);
     if (withToken) answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
-    else answer.text(isBatch ? await boundedAnswers(bounded, told) : await told(JSON.stringify(bounded[0])));
+    else if (isBatch) answer.text(await boundedAnswers(bounded, told, answer.left));
+    else answer.text(await told(JSON.stringify(bounded[0])));
   } finally {
     if (rewrites) onRewrite();
   }
 }
 
 /** One after the other: the engine holds the answers to a batch until all of them are there. */
-async function boundedAnswers(calls: readonly Call[], ask: Passing['ask']): Promise<string> {
+async function boundedAnswers(
+  calls: readonly Call[],
+  ask: Passing['ask'],
+  left: AbortSignal,
+): Promise<string> {
   const answers: string[] = [];
   let size = 0;
   for (const call of calls) {
+    left.throwIfAborted();
     if (size > ANSWERS_SIZE_MAX) {
       const message = `not run: the answers before it in its batch have ${size} bytes, expected at most ${ANSWERS_SIZE_MAX}`;
       const error = { code: ANSWERS_TOO_LARGE, message };

@@ -18,11 +18,15 @@ let isDown = false;
 /** Of each answer, besides what was asked. */
 let padding = '';
 
+/** While it answers. */
+let answering: (left: AbortSignal) => Promise<void>;
+
 /** Answers with what it was asked. */
-function chain(text: string): Promise<string> {
-  if (isDown) return Promise.reject(new Error('the chain has ended'));
+async function chain(text: string, left: AbortSignal): Promise<string> {
+  if (isDown) throw new Error('the chain has ended');
   seen.push(text);
-  return Promise.resolve(`echo ${padding}${text}`);
+  await answering(left);
+  return `echo ${padding}${text}`;
 }
 
 const call = (id: number, method = 'eth_chainId') => JSON.stringify({ jsonrpc: '2.0', id, method });
@@ -31,6 +35,7 @@ beforeEach(async () => {
   seen = [];
   padding = '';
   isDown = false;
+  answering = () => Promise.resolve();
   const admission = createAdmission({ token: TOKEN, allowedHosts: ['chain'], origins: [PAGE] });
   gate = await startGate({ ask: chain }, { host: '127.0.0.1', port: 0, admission, clock: systemClock() });
 });
@@ -129,6 +134,19 @@ test('the answers to a batch are bounded without the token: calls beyond 25 MB a
   const headers = { authorization: `Bearer ${TOKEN}` };
   const withToken = await fetch(gate.url, { method: 'POST', headers, body: calls(5) });
   expect(await withToken.text()).not.toContain('not run');
+});
+
+test('the calls of a batch whose client has left are not run', async () => {
+  const leaving = new AbortController();
+  answering = (left) => {
+    answering = () => Promise.resolve();
+    leaving.abort();
+    return new Promise((resolve) => left.addEventListener('abort', () => resolve(), { once: true }));
+  };
+  const body = `[${[1, 2, 3].map((id) => call(id)).join()}]`;
+  await expect(fetch(gate.url, { method: 'POST', body, signal: leaving.signal })).rejects.toThrow('abort');
+  await ask('', call(4));
+  expect(seen).toEqual([call(1), call(4)]);
 });
 
 test('a request of more than a thousand calls is refused without the token', async () => {

@@ -109,7 +109,8 @@ export class Membership {
 
   async #look(): Promise<void> {
     this.#isSoon = false;
-    await this.#observeOnce();
+    // One that has begun may have passed what was told since.
+    await this.observe();
     // What was told meanwhile has set the timer.
     if (!this.#isSoon) this.#schedule(this.#telling === undefined ? OBSERVE_PAUSE_MS : TOLD_PAUSE_MS);
   }

@@ -136,6 +136,40 @@ test('a driver that tells of changes is asked after one, and seldom otherwise', 
   expect(listeners.size).toBe(0);
 });
 
+test('what a driver tells while its nodes are being observed is seen at once', async () => {
+  const clock = new ManualClock();
+  const node = new FakeNode();
+  const changed = new Set<() => void>();
+  const observing = Promise.withResolvers<void>();
+  let slow: Promise<void> | undefined = observing.promise;
+  const membership = new Membership([node], {
+    clock,
+    driver: {
+      async observe() {
+        const waited = slow;
+        slow = undefined;
+        await waited;
+        return { state: 'running' };
+      },
+      onChange(listener) {
+        changed.add(listener);
+        return { [Symbol.dispose]: () => void changed.delete(listener) };
+      },
+    },
+    chain: () => ({ pid: 9 }),
+  });
+  const told: string[] = [];
+  membership.onIncident((incident) => told.push(incidentText(incident)));
+  await clock.advance(200);
+  node.become('crashed');
+  for (const listener of changed) listener();
+  await clock.advance(300);
+  observing.resolve();
+  await clock.advance(200);
+  expect(told).toEqual(['node-0 died']);
+  membership.close();
+});
+
 test('the end of a chain is reported, and a node that cannot be seen is reported once', async () => {
   const { node, chain, observe } = watched();
   expect(await observe()).toEqual([]);

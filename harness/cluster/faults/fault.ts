@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Capability, Driver, Handle } from '../../places/driver.ts';
+import { ALL } from '../../places/links/rules.ts';
 import { MESSAGES_MET } from '../../places/links/tap/faults/rule.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
@@ -174,6 +175,42 @@ function isLink({ kind, request }: Fault, fields: ReadonlySet<string>): boolean 
 function parted(other: Fault, { at, targets }: Fault): boolean {
   const isBefore = other.at < at && (other.endAt ?? at) + REDIAL_MS >= at;
   return isBefore && other.targets.some((target) => targets.includes(target));
+}
+
+interface Placed {
+  readonly name: string;
+  /** Among the nodes of its cluster. */
+  readonly place: number;
+}
+
+/** Nodes of unequal sides cannot reach each other. @returns undefined: it reaches all */
+export function sideOf(node: Placed, { kind, ...request }: FaultRequest): number | undefined {
+  if (kind === 'partition') {
+    const groups = request['groups'] as readonly (readonly string[])[];
+    const side = groups.findIndex((group) => group.includes(node.name));
+    return side === -1 ? undefined : side;
+  }
+  if (kind === 'isolate') return sideBetween(node, [request['node'] as string], [ALL]);
+  if (kind !== 'link' || !cuts(request)) return undefined;
+  return sideBetween(node, request['from'] as readonly string[], request['to'] as readonly string[]);
+}
+
+/** Whether it is known of each link: of a share, only the links themselves know. */
+function cuts({ share, stall, halfOpen, reset, refuse, cutAfter }: Omit<FaultRequest, 'kind'>): boolean {
+  if (share !== undefined && share !== 1) return false;
+  return stall === true || halfOpen === true || (reset === true && refuse === true) || cutAfter === 0;
+}
+
+/** A node at both ends reaches no other one of them. */
+function sideBetween(
+  { name, place }: Placed,
+  from: readonly string[],
+  to: readonly string[],
+): number | undefined {
+  const [isFrom, isTo] = [from, to].map((names) => names.includes(name) || names.includes(ALL));
+  if (isFrom === true && isTo === true) return 2 + place;
+  if (isFrom === true) return 1;
+  return isTo === true ? 0 : undefined;
 }
 
 /** The first plural word of an effect: `power cuts`, `nodes that left`. */

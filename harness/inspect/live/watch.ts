@@ -4,7 +4,7 @@ import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
 import { pause } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { isSame } from '../../cluster/faults/broken.ts';
-import type { Fault } from '../../cluster/faults/fault.ts';
+import { type Fault, sideOf } from '../../cluster/faults/fault.ts';
 import { type Incident, incidentText, type Membership } from '../../cluster/nodes/membership.ts';
 import type { DriverName } from '../../places/facts.ts';
 import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../../web/picture/live.ts';
@@ -304,10 +304,10 @@ export function withFaults(
   nodes: readonly NodeView[],
   active: readonly Pick<ActiveFault, 'id' | 'targets' | 'text' | 'request'>[],
 ): NodeView[] {
-  return nodes.map(({ faults: _before, sides: _sides, ...node }) => {
+  return nodes.map(({ faults: _before, sides: _sides, ...node }, place) => {
     const faults = active.filter(({ targets }) => targets.includes(node.name)).map(({ text }) => text);
     const sides = active.flatMap(({ id, request }) => {
-      const side = sideOf(node.name, request);
+      const side = request && sideOf({ name: node.name, place }, request);
       return side === undefined ? [] : [[id, side] as const];
     });
     return {
@@ -316,13 +316,4 @@ export function withFaults(
       ...(sides.length === 0 ? {} : { sides: Object.fromEntries(sides) }),
     };
   });
-}
-
-/** @returns undefined: it reaches all */
-function sideOf(name: string, request: ActiveFault['request']): number | undefined {
-  if (request?.kind === 'isolate') return request.node === name ? 1 : 0;
-  if (request?.kind !== 'partition') return undefined;
-  const groups = request['groups'] as readonly (readonly string[])[];
-  const side = groups.findIndex((group) => group.includes(name));
-  return side === -1 ? undefined : side;
 }

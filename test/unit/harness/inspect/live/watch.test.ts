@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import type { FaultRequest } from '../../../../../harness/cluster/faults/fault.ts';
 import {
   chequeEvents,
   faultEvents,
   radiusEvents,
   withFaults,
 } from '../../../../../harness/inspect/live/watch.ts';
+import { isCut } from '../../../../../harness/web/live/model.ts';
 import { linkView, nodeView } from './kit.ts';
 
 const nodes = [nodeView(0), nodeView(1), nodeView(2)];
@@ -51,8 +53,33 @@ test('nodes have the side on which a partition or an isolation leaves them', () 
     [0, 1, 2].map((place) => nodeView(place)),
     [split, alone],
   );
-  expect(views.map(({ sides }) => sides)).toEqual([{ f1: 0, f2: 0 }, { f1: 1, f2: 0 }, { f2: 1 }]);
+  expect(views.map(({ sides }) => sides)).toEqual([{ f1: 0, f2: 0 }, { f1: 1, f2: 0 }, { f2: 4 }]);
   expect(withFaults(views, []).map(({ sides }) => sides)).toEqual([undefined, undefined, undefined]);
+});
+
+test.each<[string, Omit<FaultRequest, 'kind'>, string[]]>([
+  ['stall', { from: ['node-0'], to: ['node-1'], stall: true }, ['0-1']],
+  ['lose all', { from: ['node-0'], to: ['all'], share: 1, halfOpen: true }, ['0-1', '0-2', '0-3']],
+  [
+    'refuse',
+    { from: ['node-0', 'node-1'], to: ['node-1', 'node-2'], reset: true, refuse: true },
+    ['0-1', '0-2', '1-2'],
+  ],
+  ['break at once', { from: ['all'], to: ['all'], cutAfter: 0 }, ['0-1', '0-2', '0-3', '1-2', '1-3', '2-3']],
+  ['are reset once', { from: ['node-0'], to: ['node-1'], reset: true }, []],
+  ['refuse new ones', { from: ['node-0'], to: ['node-1'], refuse: true }, []],
+  ['are slow', { from: ['node-0'], to: ['node-1'], latency: 200 }, []],
+  ['stall, some of them', { from: ['node-0'], to: ['all'], share: 0.5, stall: true }, []],
+])('links that %s are shown as cut by their fault, or not', (_what, asked, cut) => {
+  const fault = { id: 'f1', at: 5, text: 'x', targets: [], request: { kind: 'link', ...asked } };
+  const nodesNow = withFaults(
+    [0, 1, 2, 3].map((place) => nodeView(place)),
+    [fault],
+  );
+  const pairs = [0, 1, 2, 3].flatMap((a) => [0, 1, 2, 3].filter((b) => b > a).map((b) => linkView(a, b)));
+  expect(pairs.filter((link) => isCut({ nodes: nodesNow }, link)).map(({ a, b }) => `${a}-${b}`)).toEqual(
+    cut,
+  );
 });
 
 test('a fault is reported when it begins and when it is healed, but not in between', () => {

@@ -56,7 +56,7 @@ function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Sur
     signal,
     out: writerOf(stdout),
     outBytes: (bytes) => void stdout.write(bytes),
-    note: writerOf(stderr),
+    note: (text) => writerOf(stderr)(asTyped(text)),
   };
 }
 

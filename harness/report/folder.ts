@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
 import { expectReplaceable, makeFolder, replaceFile } from '../base/own-folder.ts';
+import { typed } from '../base/typed.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import { junitXml } from './junit.ts';
@@ -114,7 +115,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
     await writePages(run);
     return undefined;
   } catch (error) {
-    return `no ${REPORT_PAGE}: ${messageOf(error)}; try again with: svcnet report ${run.report}`;
+    return `no ${REPORT_PAGE}: ${messageOf(error)}; try again with: ${typed(`report ${run.report}`)}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { inLine } from '../../base/foreign-text.ts';
 import { grouped } from '../../base/format.ts';
-import { shellWord } from '../../base/typed.ts';
+import { shellWord, typed } from '../../base/typed.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { clock } from '../../web/base/format.ts';
 import type { MessageSummary, UnreadableMessages } from '../messages/summary.ts';
@@ -31,7 +31,7 @@ export function messages(
   const part =
     touchedInAll > touched.length && html`: the first ${touched.length} of ${grouped(touchedInAll)}`;
   return html`${title}
-<p class="muted">All of them: <code>svcnet tap --read ${shellWord(folder)}</code></p>
+<p class="muted">All of them: <code>${typed(`tap --read ${shellWord(folder)}`)}</code></p>
 ${rows.length === 0 ? html`<p>The nodes sent each other none.</p>` : table('Messages by protocol', COUNT_COLUMNS, rows)}
 ${
   touched.length > 0 &&

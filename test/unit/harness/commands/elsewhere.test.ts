@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import {
   hiddenBy,
   isAlive,
@@ -22,6 +22,7 @@ import {
   writeRun,
 } from '../../../../harness/cluster/state/state.ts';
 import { down } from '../../../../harness/commands/down.ts';
+import { runLine } from '../../../../harness/commands/line.ts';
 import { ps } from '../../../../harness/commands/ps.ts';
 import { status } from '../../../../harness/commands/status.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
@@ -67,6 +68,17 @@ onLinux('ps calls a cluster of another namespace elsewhere, and says where to as
   await ps({}, context);
   expect(JSON.parse(context.printed())).toMatchObject({ clusters: [{ name: 'one', state: 'elsewhere' }] });
   expect(notes).toEqual([`  one: ${WHY}\n`, `  ${HINT}\n`]);
+});
+
+onLinux('notes name commands as they were typed', async () => {
+  await record();
+  vi.stubEnv('npm_lifecycle_event', 'npx');
+  const told: string[] = [];
+  const stderr = { write: (text: string) => told.push(text) };
+  const stdout = { write: () => undefined };
+  const { signal } = new AbortController();
+  await runLine(['ps'], { stateDir: () => stateDir, stdout, stderr, env: {}, signal });
+  expect(told.join('')).toContain('remove what it left with: npx svcnet down --force --name one\n');
 });
 
 onLinux('a cluster of another namespace is neither asked, started, replaced nor removed', async () => {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
@@ -359,9 +359,10 @@ describe('the folder of a run', () => {
     const place = join(folder, 'no-page');
     mkdirSync(place);
     writeFileSync(join(place, 'metrics.jsonl'), 'no JSON\n');
+    vi.stubEnv('npm_lifecycle_event', 'npx');
     const why = await writeReport(runOf([scenarioOf()], { report: place }));
     expect(why).toContain("metrics.jsonl:1: got 'no JSON', expected a line of JSON");
-    expect(why).toContain(`try again with: svcnet report ${place}`);
+    expect(why).toContain(`try again with: npx svcnet report ${place}`);
     expect(readRun(place).scenarios).toHaveLength(1);
     expect(existsSync(join(place, 'report.html'))).toBe(false);
   });

@@ -12,7 +12,7 @@ import { Model, marksOf, troubleOf } from './model.ts';
 import { LINK_MODES, type RingModes, ringContent, SIZE_MODES } from './ring-content.ts';
 import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { type Connection, openStream } from './stream.ts';
-import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
+import { debtText, networkText, orNothing, piecesOf, reserveText, tokens } from './text.ts';
 import { TimeBar } from './time-bar.ts';
 
 const LINKS_SHOWN = 60;
@@ -24,7 +24,7 @@ const CHARGED = 'what nodes charge each other for chunks.';
 const SAID =
   'the bytes of what nodes say to each other. Nodes are not asked anything, so looking changes nothing.';
 const NO_EVENT =
-  'Nothing has happened since svcnet ui began to watch. Faults, nodes that die or return, changes of the storage radius and cheques appear here; try svcnet kill node-0.';
+  'Nothing has happened since svcnet ui began to watch. Faults, nodes that die or return, changes of the storage radius and cheques appear here; try `svcnet kill node-0`.';
 
 const NO_EVENT_YET = 'Nothing has happened yet. Faults, and nodes that stop or return, appear here.';
 /** From messages; the others are from nodes' books. */
@@ -229,7 +229,7 @@ class Page {
       cluster.chunkSight === 'on'
         ? `${help} Each moving dash is a chunk on its way; of many, a sample is drawn.`
         : cluster.isAsked
-          ? `${help} To see chunks travel, start the cluster with: svcnet up --trace`
+          ? `${help} To see chunks travel, start the cluster with: \`svcnet up --trace\``
           : help,
     );
     this.#ring.update();
@@ -348,7 +348,7 @@ function showEvents(list: HTMLOListElement, { events, cluster }: Model): void {
     ),
   );
   const none = played === undefined ? (isAsked ? NO_EVENT : NO_EVENT_YET) : NO_EVENT_PLAYED;
-  if (shown.length === 0) list.append(element('li', { class: 'none' }, none));
+  if (shown.length === 0) list.append(element('li', { class: 'none' }, ...shownText(none)));
 }
 
 function showMessages(list: HTMLOListElement, { messages = [], cluster }: Model): void {
@@ -402,7 +402,16 @@ function choice<M extends Readonly<Record<string, { readonly text: string }>>>(
 }
 
 function setText(at: HTMLElement, text: string): void {
-  if (at.textContent !== text) at.textContent = text;
+  const shown = shownText(text);
+  const plain = shown.map((piece) => (typeof piece === 'string' ? piece : piece.textContent)).join('');
+  if (at.textContent !== plain) at.replaceChildren(...shown);
+}
+
+/** A command stays in one line. */
+function shownText(text: string): (HTMLElement | string)[] {
+  return piecesOf(text).map(({ piece, isCommand }) =>
+    isCommand ? element('span', { class: 'command' }, piece) : piece,
+  );
 }
 
 function start(): void {
@@ -434,7 +443,7 @@ function start(): void {
       notice,
       phase === 'ended'
         ? `The run has ended. What is shown is its last state. Its report is in ${record}`
-        : `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: svcnet up --name ${name}`,
+        : `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: \`svcnet up --name ${name}\``,
     );
   };
   openStream({

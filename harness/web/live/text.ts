@@ -50,7 +50,7 @@ function trafficText(model: Model): string {
       : 'No rate is known yet.';
   if (rates.length === 0)
     return model.cluster.isAsked && isEmpty(model)
-      ? `No chunk is stored yet. To see chunks move: svcnet run upload --name ${model.cluster.name}`
+      ? `No chunk is stored yet. To see chunks move: \`svcnet run upload --name ${model.cluster.name}\``
       : 'No chunk moves at the moment.';
   const texts = rates.map(
     ({ name, rate }) => `${name} ${quantity(Math.max(1, Math.round(rate ?? 0)), 'count')}`,
@@ -80,4 +80,15 @@ export function reserveText({ reserve, capacity }: Pick<NodeView, 'reserve' | 'c
   return capacity === null
     ? quantity(reserve, 'count')
     : `${quantity(reserve, 'count')} of ${quantity(capacity, 'count')}`;
+}
+
+/** As typed: an npm script, npx, or the program. Other backticks are text. */
+const COMMAND = /`((?:npm run |npx )?svcnet [^`]+)`/;
+
+/** @param text with commands in backticks */
+export function piecesOf(text: string): { readonly piece: string; readonly isCommand: boolean }[] {
+  return text
+    .split(COMMAND)
+    .map((piece, i) => ({ piece, isCommand: i % 2 === 1 }))
+    .filter(({ piece }) => piece !== '');
 }

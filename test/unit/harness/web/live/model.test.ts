@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Model, marksOf, shownState, troubleOf } from '../../../../../harness/web/live/model.ts';
 import { clusterCharts, frameOf, nodeCharts } from '../../../../../harness/web/live/series.ts';
-import { debtText, networkText, tokens } from '../../../../../harness/web/live/text.ts';
+import { debtText, networkText, piecesOf, tokens } from '../../../../../harness/web/live/text.ts';
 import type { UiEvent } from '../../../../../harness/web/picture/live.ts';
 import { clusterView, linkView, nodeView, row } from '../../inspect/live/kit.ts';
 
@@ -182,7 +182,7 @@ test('an empty network says how to see chunks move', () => {
         events: [],
       }),
     );
-  expect(told([0, null])).toContain(`svcnet run upload --name ${clusterView().name}`);
+  expect(told([0, null])).toContain(`: \`svcnet run upload --name ${clusterView().name}\``);
   expect(told([0, 1])).toContain('No chunk moves');
   expect(told([null, null])).toContain('No chunk moves');
 });
@@ -208,4 +208,16 @@ test('a node is silent only while it runs', () => {
   const problem = 'no answer';
   const nodes = [nodeView(0), nodeView(1, { problem }), nodeView(2, { state: 'killed', problem })];
   expect(nodes.map(shownState)).toEqual(['running', 'silent', 'killed']);
+});
+
+test('a command within a text is a piece of its own, which no line end parts', () => {
+  expect(piecesOf('To see chunks: `svcnet up --trace`.')).toEqual([
+    { piece: 'To see chunks: ', isCommand: false },
+    { piece: 'svcnet up --trace', isCommand: true },
+    { piece: '.', isCommand: false },
+  ]);
+  expect(piecesOf('`npx svcnet ui`')).toEqual([{ piece: 'npx svcnet ui', isCommand: true }]);
+  expect(piecesOf('Its report is in /a`b`c')).toEqual([
+    { piece: 'Its report is in /a`b`c', isCommand: false },
+  ]);
 });

@@ -1,16 +1,16 @@
 /** Code for all nodes: a bundle, compiled by a run that loads it and ends. */
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
 import { readJson, writeJson } from '../json-file.ts';
 import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
-import { type Command, runProgram } from './processes.ts';
+import { type Command, commandLines, runProgram } from './processes.ts';
 
 /** Compiling takes a second, or many under load; without it nodes start more slowly. */
 const TIMEOUT_MS = 60_000;
 /** Written last. The folder also looks full while being filled, and after a killed run. */
 const RECORD = 'compiled.json';
-/** Running nodes load rarely used parts only when they need them. */
+/** Besides those in use: running programs load rarely used parts only when they need them. */
 const BUNDLES_KEPT = 4;
 
 interface CompiledRecord {
@@ -76,7 +76,7 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   const launch = launchOf(command, bundle);
   if (!(await runProgram(launch.command, { ...launch, timeoutMs: TIMEOUT_MS, signal }))) return false;
   writeJson(join(folder, RECORD), { version: process.version, args, bundle } satisfies CompiledRecord);
-  removeOld(folder);
+  removeOldBundles(folder);
   return true;
 }
 
@@ -98,11 +98,16 @@ function readRecord(folder: string): CompiledRecord | undefined {
 }
 
 /** Named by a hash: below a given `NODE_COMPILE_CACHE` there may be other folders. */
-function removeOld(folder: string): void {
-  const bundles = readdirSync(folder, { withFileTypes: true })
+export function removeOldBundles(folder: string): void {
+  const old = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && /^[0-9a-f]{16}(\.|$)/.test(entry.name))
     .map(({ name }) => join(folder, name))
     .map((path) => ({ path, changedAt: statSync(path).mtimeMs }))
-    .toSorted((a, b) => b.changedAt - a.changedAt);
-  for (const { path } of bundles.slice(BUNDLES_KEPT)) rmSync(path, { recursive: true, force: true });
+    .toSorted((a, b) => b.changedAt - a.changedAt)
+    .slice(BUNDLES_KEPT);
+  if (old.length === 0) return;
+  const lines = commandLines();
+  for (const { path } of old) {
+    if (!lines.some((line) => line.includes(`${path}${sep}`))) rmSync(path, { recursive: true, force: true });
+  }
 }

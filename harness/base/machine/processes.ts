@@ -174,9 +174,7 @@ export function labelled(label: string, part?: string): ProcessId[] {
   const isMarked = (texts: readonly string[]) => marks.every((mark) => texts.includes(mark));
   const pids =
     process.platform === 'linux'
-      ? readdirSync('/proc')
-          .filter((name) => /^\d+$/.test(name))
-          .filter((pid) => isMarked(readProc(`/proc/${pid}/environ`)?.split('\0') ?? []))
+      ? linuxProcesses().filter((pid) => isMarked(readProc(`/proc/${pid}/environ`)?.split('\0') ?? []))
       : execFileSync('ps', ['eww', '-ax', '-o', 'pid=,command='], {
           encoding: 'utf8',
           maxBuffer: 64 * 2 ** 20,
@@ -189,6 +187,19 @@ export function labelled(label: string, part?: string): ProcessId[] {
     .filter((pid) => pid !== process.pid)
     .map(processOf)
     .filter((id) => id !== undefined);
+}
+
+/** Of the processes that are seen here, words with any separator. */
+export function commandLines(): string[] {
+  if (process.platform === 'linux') {
+    return linuxProcesses().flatMap((pid) => readProc(`/proc/${pid}/cmdline`) ?? []);
+  }
+  const options = { encoding: 'utf8', maxBuffer: 64 * 2 ** 20 } as const;
+  return execFileSync('ps', ['-axww', '-o', 'command='], options).split('\n');
+}
+
+function linuxProcesses(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
 }
 
 export function ownProcess(): ProcessId {

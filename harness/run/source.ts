@@ -9,24 +9,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 import { sizeText } from '../../formats/units.ts';
 import { HarnessError } from '../base/errors.ts';
+import { entriesAt } from '../base/machine/programs.ts';
 import { expectNoDevice, makeFolder } from '../base/own-folder.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
 const HERE = 'svcnet-package:/';
 const SCRIPT = /\.[cm]?[jt]s$/;
-
-/** Name of a bundle's entry point: esbuild takes a path with `*`, which a folder's name may have, for a pattern. */
-export const ENTRY_POINT = 'entry';
-
-/** @param path of the entry point, absolute */
-export function entryAt(path: string): Plugin {
-  return {
-    name: 'entry',
-    setup(build) {
-      build.onResolve({ filter: /^entry$/ }, ({ kind }) => (kind === 'entry-point' ? { path } : undefined));
-    },
-  };
-}
 
 /** Of somebody's scenario or script, in bytes. */
 const SOURCE_SIZE_MAX = 16 * 1024 * 1024;
@@ -51,13 +39,13 @@ export async function keepSource(path: string, folder: string): Promise<string> 
   }
   const { build } = await import('esbuild');
   const { outputFiles } = await build({
-    entryPoints: [ENTRY_POINT],
+    entryPoints: ['entry'],
     bundle: true,
     write: false,
     platform: 'node',
     format: 'esm',
     target: `node${process.versions.node}`,
-    plugins: [entryAt(resolve(path)), REFERENCES],
+    plugins: [entriesAt({ entry: resolve(path) }), REFERENCES],
     logLevel: 'silent',
   });
   const copy = name.replace(SCRIPT, '.mjs');

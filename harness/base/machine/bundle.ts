@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
 import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
-import { programPath, programSuffix } from './programs.ts';
+import { entriesAt, programPath, programSuffix } from './programs.ts';
 
 /** Bytes, and ms of the modification, by path: of sources, and of the files that packages are loaded from. */
 export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: number]>>;
@@ -36,13 +36,14 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   const { build } = await import('esbuild');
   const startedAt = MACHINE_CLOCK.now();
   const packages = new Set<string>();
+  // A node's worker threads look for their program beside the code that starts them.
+  const entries = {
+    main: source,
+    thread: programPath('node/platform/workers/thread'),
+    ...Object.fromEntries(OTHERS.map(({ program, out }) => [out, programPath(program)])),
+  };
   const { metafile, outputFiles } = await build({
-    // A node's worker threads look for their program beside the code that starts them.
-    entryPoints: [
-      { in: source, out: 'main' },
-      { in: programPath('node/platform/workers/thread'), out: 'thread' },
-      ...OTHERS.map(({ program, out }) => ({ in: programPath(program), out })),
-    ],
+    entryPoints: Object.keys(entries),
     inject: [programPath('harness/base/machine/source-positions')],
     // As deep as its final place: source maps hold relative paths.
     outdir: join(folder, 'bundle'),
@@ -58,7 +59,7 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
     chunkNames: '[name]-[hash]',
     sourcemap: 'linked',
     sourcesContent: false,
-    plugins: [places(packages)],
+    plugins: [entriesAt(entries), places(packages)],
     logLevel: 'silent',
   });
   const files = outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
@@ -116,8 +117,7 @@ function places(packages: Set<string>): Plugin {
   return {
     name: 'places',
     setup(build) {
-      build.onResolve({ filter: /^[^./]/ }, ({ path, kind }) => {
-        if (kind === 'entry-point') return undefined;
+      build.onResolve({ filter: /^[^./]/ }, ({ path }) => {
         const url = import.meta.resolve(path);
         if (url.startsWith('file:')) packages.add(fileURLToPath(url));
         return { path: url, external: true };

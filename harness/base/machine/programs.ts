@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'esbuild';
 import { HarnessError } from '../errors.ts';
 
 export const programSuffix = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
@@ -23,4 +24,20 @@ export function expectOptionsOfNodes({ NODE_OPTIONS = '' }: NodeJS.ProcessEnv = 
   throw new HarnessError('PROCESS_FAILED', `nodes cannot run with ${breaking}, which NODE_OPTIONS sets`, {
     hint: 'Remove it from NODE_OPTIONS, or start the nodes in one process with: --driver embedded',
   });
+}
+
+/**
+ * Names of entry points: esbuild takes a path with `*`, which a folder's name may have, for a pattern.
+ * @param paths by name, absolute
+ */
+export function entriesAt(paths: Readonly<Record<string, string>>): Plugin {
+  return {
+    name: 'entries',
+    setup(build) {
+      build.onResolve({ filter: /./ }, ({ path: name, kind }) => {
+        const path = kind === 'entry-point' ? paths[name] : undefined;
+        return path === undefined ? undefined : { path };
+      });
+    },
+  };
 }

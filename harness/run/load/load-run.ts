@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { entriesAt } from '../../base/machine/programs.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
-import { ENTRY_POINT, entryAt } from '../source.ts';
 import { folderBeside } from './k6/command.ts';
 import type { LoadData } from './k6/config.ts';
 import { findK6 } from './k6/find-k6.ts';
@@ -160,8 +160,8 @@ async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
   try {
     const analysed = await build({
       ...shared,
-      plugins: [entryAt(script.path)],
-      entryPoints: [ENTRY_POINT],
+      plugins: [entriesAt({ entry: script.path })],
+      entryPoints: ['entry'],
       write: false,
     });
     const [output] = Object.values(analysed.metafile?.outputs ?? {});

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { programSuffix } from '../../base/machine/programs.ts';
+import { entriesAt, programSuffix } from '../../base/machine/programs.ts';
 
 export const PAGES = ['report', 'live'] as const;
 export type Page = (typeof PAGES)[number];
@@ -41,7 +41,8 @@ export async function bundleFromSource(page: Page): Promise<PageBundle> {
   const { build } = await import('esbuild');
   const folder = join(import.meta.dirname, '..', page);
   const { outputFiles } = await build({
-    entryPoints: [join(folder, 'page.ts'), join(folder, 'page.css')],
+    entryPoints: ['script', 'style'],
+    plugins: [entriesAt({ script: join(folder, 'page.ts'), style: join(folder, 'page.css') })],
     outdir: folder,
     bundle: true,
     write: false,

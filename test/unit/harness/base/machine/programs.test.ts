@@ -1,5 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { expectOptionsOfNodes } from '../../../../../harness/base/machine/programs.ts';
+import { entriesAt, expectOptionsOfNodes } from '../../../../../harness/base/machine/programs.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 test.each([
   ['--no-addons', '--no-addons'],
@@ -17,3 +21,19 @@ test.each([{}, { NODE_OPTIONS: '' }, { NODE_OPTIONS: '--no-warnings --max-old-sp
     expect(() => expectOptionsOfNodes(environment)).not.toThrow();
   },
 );
+
+test('a program is bundled in whatever folder it is installed', async () => {
+  const folder = join(temporaryFolder('svcnet-entries'), 'a*b [c]? d#%41');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'one.ts'), "export { x } from './two.ts';");
+  writeFileSync(join(folder, 'two.ts'), 'export const x: number = 7;');
+  const entries = { main: join(folder, 'one.ts'), other: join(folder, 'two.ts') };
+  const { outputFiles } = await build({
+    entryPoints: Object.keys(entries),
+    plugins: [entriesAt(entries)],
+    bundle: true,
+    write: false,
+    outdir: folder,
+  });
+  expect(outputFiles.map(({ path }) => basename(path))).toEqual(['main.js', 'other.js']);
+});

@@ -3,6 +3,7 @@
  * made harmless here, and nowhere else.
  */
 
+import { randomUUID } from 'node:crypto';
 import { grouped } from './format.ts';
 
 const LINE_MAX = 500;
@@ -14,11 +15,35 @@ export const LONG_LINE_MAX = 4_000;
  */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
-const ESCAPE = '\u001b';
-/** Only svcnet's colours. */
-const COLOUR = new RegExp(`(${ESCAPE}\\[(?:0|1|2|31|32)m)`);
-/** Begins a line anew. */
-const CLEAR_LINE = `\r${ESCAPE}[2K`;
+const BREAKS = /[\s\u0085]*[\n\r\v\f\u0085\u2028\u2029][\s\u0085]*/g;
+/** Drawn anew in each process: no text of others can begin a colour. */
+const OWN = `\u001b${randomUUID()}`;
+const OWN_CODES = new RegExp(`${OWN}(\\d+[mK])`);
+/** Begins a terminal's line anew, after `forTerminal`. */
+export const CLEAR_LINE = `${OWN}2K`;
+
+/** @param sgr its number @returns what `forTerminal` colours */
+export function coloured(sgr: string, text: string): string {
+  return `${OWN}${sgr}m${text}${OWN}0m`;
+}
+
+/** Without the colours of `coloured`. */
+export function uncoloured(text: string): string {
+  return ownParts(
+    text,
+    () => '',
+    (part) => part,
+  );
+}
+
+/** A line with colours, of whatever texts: it stays one. Tabs stay. */
+export function oneLine(text: string): string {
+  return ownParts(
+    text,
+    (code) => `${OWN}${code}`,
+    (part) => seenIn(part.replaceAll(BREAKS, ' ')),
+  );
+}
 
 /** Breaks and tabs become spaces, unseen characters are as in JSON (`\u001b`), long ends are cut. */
 export function inLine(text: string, max = LINE_MAX): string {
@@ -61,11 +86,16 @@ export function inMarkdown(text: string): string {
     .replace(/^(\s*\d+)([.)])(?=\s|$)/, '$1\\$2');
 }
 
-/** The last check before a terminal: only svcnet's colours and redrawing stay. JSON stays equal. */
+/** The last check before a terminal: of what it obeys, only svcnet's colours and redrawing stay. JSON stays equal. */
 export function forTerminal(text: string): string {
-  const own = text.startsWith(CLEAR_LINE) ? CLEAR_LINE : '';
-  const parts = text.slice(own.length).split(COLOUR);
-  return own + parts.map((part, i) => (i % 2 === 1 ? part : seenIn(part))).join('');
+  return ownParts(text, (code) => `${code === '2K' ? '\r' : ''}\u001b[${code}`, seenIn);
+}
+
+function ownParts(text: string, own: (code: string) => string, of: (part: string) => string): string {
+  return text
+    .split(OWN_CODES)
+    .map((part, i) => (i % 2 === 1 ? own(part) : of(part)))
+    .join('');
 }
 
 /** What a terminal, a page or a reader would obey is as in JSON; line ends and tabs stay. */

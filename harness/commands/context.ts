@@ -1,3 +1,4 @@
+import { oneLine } from '../base/foreign-text.ts';
 import type { Terminal } from '../base/terminal/screen.ts';
 import { asTyped } from '../base/typed.ts';
 import type { ConsoleStyle } from '../report/console.ts';
@@ -23,7 +24,9 @@ export interface ClusterFlags {
   readonly name?: string | undefined;
 }
 
-/** One JSON document, or lines with commands as typed here. */
+/** One JSON document, or lines with commands as typed here; each is one line, whatever it tells. */
 export function answer(context: CommandContext, document: unknown, lines: readonly string[]): void {
-  context.out(`${context.json ? JSON.stringify(document, null, 2) : asTyped(lines.join('\n'))}\n`);
+  context.out(
+    `${context.json ? JSON.stringify(document, null, 2) : asTyped(lines.map(oneLine).join('\n'))}\n`,
+  );
 }

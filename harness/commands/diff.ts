@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
+import { oneLine } from '../base/foreign-text.ts';
 import { drawSeed, seedToJson } from '../cluster/plan/seed.ts';
 import { markedPath } from '../cluster/state/state-folder.ts';
 import { KNOWN_DIFFERENCES } from '../conformance/known-differences.ts';
@@ -77,10 +78,11 @@ export async function diff(
   // An earlier run's must not stay.
   rmSync(join(folder, DIFFERENCES_FILE), { force: true });
   const say = context.json ? context.note : context.out;
-  say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
+  const told = [sides.map(({ name }) => name).join(', '), names.join(', '), `seed ${seed}`].join(' · ');
+  say(`\n  svcnet diff   ${oneLine(told)}\n`);
   const seen: Observation[] = [];
   for (const side of sides) {
-    say(`\n  ${side.name}\n\n`);
+    say(`\n  ${oneLine(side.name)}\n\n`);
     seen.push(await observe(side, optionsOf(side, folder), say));
   }
   const compared = compareObservations(seen as [Observation, ...Observation[]], KNOWN_DIFFERENCES);

@@ -80,8 +80,9 @@ function fail(
   const told: unknown = signal.aborted && !isLeft ? signal.reason : error;
   print(failureDocument(told));
   const begin = signal.aborted ? '' : `${paint(consoleStyle(stderr, env), 'red', 'error')}: `;
-  stderr.write(`${begin}${withPlainWords(messageOf(told), words)}\n`);
+  const write = writerOf(stderr);
+  write(`${begin}${withPlainWords(messageOf(told), words)}\n`);
   const hint = hintOf(told);
-  if (hint !== undefined) stderr.write(`${withPlainWords(asTyped(hint), words)}\n`);
+  if (hint !== undefined) write(`${withPlainWords(asTyped(hint), words)}\n`);
   return signal.aborted ? undefined : exitCodeOf(told);
 }

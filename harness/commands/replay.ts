@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
+import { oneLine } from '../base/foreign-text.ts';
 import { markedPath } from '../cluster/state/state-folder.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { findRun } from '../report/read-run.ts';
@@ -43,7 +44,7 @@ export async function replay(
     onRun({ ending, report, signatures, error }, number) {
       const why = error ?? (ending === 'otherwise' ? signatures[0] : undefined);
       context.note(
-        `  ${number} of ${times}  ${ENDING_TEXTS[ending]}${why === undefined ? '' : `: ${why}`}  ${report}\n`,
+        `${oneLine(`  ${number} of ${times}  ${ENDING_TEXTS[ending]}${why === undefined ? '' : `: ${why}`}  ${report}`)}\n`,
       );
     },
   });

@@ -1,4 +1,5 @@
 import { HarnessError } from '../base/errors.ts';
+import { oneLine } from '../base/foreign-text.ts';
 import { readDefinitionFile } from '../cluster/plan/document/read.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import { readChecks } from '../run/checks-file.ts';
@@ -37,7 +38,7 @@ async function scenarioOf(name: string): Promise<Scenario> {
 /** Notes checks that cannot run. @throws HarnessError `DEFINITION_INVALID` */
 async function checksOf(path: string, context: CommandContext): Promise<readonly Chosen[]> {
   const { chosen, unknown } = await readChecks(await readDefinitionFile(path, '--checks'), path);
-  for (const line of unknown) context.note(`  ! ${path}: ${line}\n`);
+  for (const line of unknown) context.note(`  ! ${oneLine(`${path}: ${line}`)}\n`);
   return chosen;
 }
 

@@ -1,4 +1,5 @@
 import { HarnessError } from '../base/errors.ts';
+import { CLEAR_LINE } from '../base/foreign-text.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { pageAssets } from '../inspect/live/assets.ts';
 import { servePage } from '../inspect/live/page-server.ts';
@@ -8,8 +9,6 @@ import type { RunWatcher } from '../run/run-options.ts';
 import { clock } from '../web/base/format.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import type { CommandContext } from './context.ts';
-
-const CLEAR_LINE = '\r\u001b[2K';
 
 interface RunPage extends AsyncDisposable {
   readonly watcher: RunWatcher;

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../formats/version.ts';
 import { EXIT, interrupted } from '../base/errors.ts';
-import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
+import { CLEAR_LINE, inLine, LONG_LINE_MAX, oneLine } from '../base/foreign-text.ts';
 import { formatMs, grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
@@ -111,7 +111,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
     keep(result, folder);
   }
   if (context.signal.aborted) {
-    if (!context.json) context.out(`${renderSeeds(result, context.style).join('\n')}\n`);
+    if (!context.json) context.out(`${renderSeeds(result, context.style).map(oneLine).join('\n')}\n`);
     throw interrupted(context.signal);
   }
   answer(context, result, renderSeeds(result, context.style));
@@ -164,10 +164,9 @@ function keep(result: SeedsRun, folder: string): void {
 
 function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style: ConsoleStyle): string {
   const why = paint(style, 'red', `# ${code}: ${inLine(kind, LONG_LINE_MAX)}`);
-  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${why}`;
+  return `${style.live ? CLEAR_LINE : ''}  ${oneLine(command)}   ${why}`;
 }
 
-const CLEAR_LINE = '\r\u001b[2K';
 const SEEDS_SHOWN = 8;
 
 function smallestText({ from = {}, to = {}, scenario, stopped, error }: SmallestRun): string {

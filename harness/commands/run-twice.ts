@@ -27,7 +27,10 @@ export async function runTwice(
   const difference = firstDifference(...runs) ?? null;
   const passed = difference === null && runs.every((run) => run.passed);
   const check: DeterminismCheck = { passed, difference, runs };
-  answer(context, check, [renderRun(runs[0], context.style), ...renderDifference(check, context.style)]);
+  answer(context, check, [
+    ...renderRun(runs[0], context.style).split('\n'),
+    ...renderDifference(check, context.style),
+  ]);
   return passed ? EXIT.success : EXIT.checkFailed;
 }
 

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
+import { oneLine } from '../base/foreign-text.ts';
 import { markedPath } from '../cluster/state/state-folder.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../places/facts.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
@@ -143,9 +144,9 @@ async function runRecipe(
   expectTrustedRun({ folder: dirname(path), recipe, trust: flags.trust });
   const title = titleOf(recipe.scenarios.map(({ name }) => name));
   const seed = flags.seed?.toString() ?? recipe.seed;
-  for (const warning of await differences(recipe)) context.note(`  ! ${warning}\n`);
+  for (const warning of await differences(recipe)) context.note(`  ! ${oneLine(warning)}\n`);
   if (!context.json)
-    context.out(`\n  svcnet ${title}   ${path} · ${recipe.driver} driver · seed ${seed}\n\n`);
+    context.out(`\n${oneLine(`  svcnet ${title}   ${path} · ${recipe.driver} driver · seed ${seed}`)}\n\n`);
   const isWatched = !context.json;
   using scenarios =
     isWatched && recipe.lanes !== undefined
@@ -219,7 +220,7 @@ export async function runPlanned(
   const once = async (options: RunOptions): Promise<RunResult> => {
     const atOnce = lanes > 1 ? ` · ${lanes} clusters at once` : '';
     const header = `${where} · ${driverNameOf(options)} driver · seed ${options.seed}${atOnce}`;
-    if (!context.json) context.out(`\n  svcnet ${title}   ${header}\n\n`);
+    if (!context.json) context.out(`\n${oneLine(`  svcnet ${title}   ${header}`)}\n\n`);
     if (lanes <= 1) return runScenarios(options);
     const { display: _steps, ...parallel } = options;
     if (context.json) return runInParallel(parallel, lanes);

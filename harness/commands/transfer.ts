@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isNode, NODE_HEADER_SIZE } from '../../node/manifest/codec.ts';
 import { fileRefused, HarnessError, messageOf, reasonOf, systemHint } from '../base/errors.ts';
@@ -75,13 +75,29 @@ export async function upload(file: string, flags: UploadFlags, context: CommandC
         `  batch      ${batch}`,
         `  ${flags.wait ? 'synced' : 'uploaded'} in ${formatMs(durationMs)}`,
         '',
-        `  svcnet download ${reference} ${shellWord(`copy-of-${basename(file)}`)} --node ${reader.name} --name ${cluster.name}`,
+        `  svcnet download ${reference} ${shellWord(copyName(basename(file)))} --node ${reader.name} --name ${cluster.name}`,
       ]);
     });
   } finally {
     await handle.close();
   }
 }
+
+/** Of most file systems. */
+const NAME_BYTES_MAX = 255;
+
+/** One line that is a name of a file: a long one is cut before its extension. */
+function copyName(name: string): string {
+  const copy = `copy-of-${inLine(name)}`;
+  const bytes = Buffer.from(copy);
+  if (bytes.length <= NAME_BYTES_MAX) return copy;
+  const extension = Buffer.byteLength(extname(copy)) <= EXTENSION_BYTES_MAX ? extname(copy) : '';
+  const stem = bytes.subarray(0, NAME_BYTES_MAX - Buffer.byteLength(extension));
+  // Without a cut character.
+  return new TextDecoder().decode(stem, { stream: true }) + extension;
+}
+
+const EXTENSION_BYTES_MAX = 16;
 
 /** The upload is not lost. */
 function notOnNetwork(error: unknown, { name }: ClusterNode, reference: string): unknown {
@@ -211,7 +227,8 @@ async function writeWhole(
   pieces: AsyncIterable<Uint8Array>,
   flags: DownloadFlags,
 ): Promise<number> {
-  const part = `${file}.${randomUUID()}.part`;
+  // Beside it, with a name that is not too long if the file's own is not.
+  const part = join(dirname(file), `.${randomUUID()}.part`);
   const output = createWriteStream(part, { flags: 'wx' });
   try {
     await pipeline(pieces, output);

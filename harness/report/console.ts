@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../formats/clock.ts';
-import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
+import { CLEAR_LINE, coloured, inLine, inLines, LONG_LINE_MAX, uncoloured } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { paceText, type StepProgress } from '../base/terminal/pace.ts';
@@ -44,7 +43,7 @@ type Colour = 'green' | 'red' | 'dim' | 'bold';
 const SGR: Record<Colour, string> = { green: '32', red: '31', dim: '2', bold: '1' };
 
 export function paint(style: ConsoleStyle, colour: Colour, text: string): string {
-  return style.colour ? `\u001b[${SGR[colour]}m${text}\u001b[0m` : text;
+  return style.colour ? coloured(SGR[colour], text) : text;
 }
 
 /** `64.0 KiB` */
@@ -169,7 +168,6 @@ const FRAME_MS = 100;
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
-const CLEAR_LINE = '\r\u001b[2K';
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 function progressBar(part: number): string {
@@ -186,7 +184,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const page = join(run.report, 'report.html');
   const footer = [
     // A problem says why there is no page.
-    `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
+    `  ${'report'.padEnd(NAME_WIDTH)} ${inLine(existsSync(page) ? page : run.report, Number.POSITIVE_INFINITY)}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${inLine(run.command, Number.POSITIVE_INFINITY)}`,
     ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
     ...(run.problems ?? []).map(
@@ -211,7 +209,7 @@ const ROWS_IN_SIGHT = 22;
 /** The first failed condition, as it is told. */
 function areInSight(lines: readonly string[], { width }: ConsoleStyle): boolean {
   const first = lines.findIndex((line) => line.includes('✖'));
-  const rowsOf = (line: string) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width));
+  const rowsOf = (line: string) => Math.max(1, Math.ceil(uncoloured(line).length / width));
   return lines.slice(first).reduce((sum, line) => sum + rowsOf(line), 0) <= ROWS_IN_SIGHT;
 }
 
@@ -243,7 +241,8 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);
-    const where = 'report' in run ? run.report : inLine(run.error.split('\n')[0] ?? '');
+    const where =
+      'report' in run ? inLine(run.report, Number.POSITIVE_INFINITY) : inLine(run.error.split('\n')[0] ?? '');
     return `  seed ${run.seed} ${paint(style, colour, verdict)}   ${where}`;
   });
   const failed = failedSeeds.length === 0 ? '' : `, failed with seed ${failedSeeds.join(', ')}`;

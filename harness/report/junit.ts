@@ -1,3 +1,4 @@
+import { inLine, seenIn } from '../base/foreign-text.ts';
 import { excerpt } from '../base/format.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 
@@ -8,6 +9,8 @@ export interface JunitCase {
   readonly outcome?: {
     readonly kind: 'failure' | 'error' | 'skipped';
     readonly text: string;
+    /** Default: the first line of the text. */
+    readonly message?: string;
   };
 }
 
@@ -20,7 +23,8 @@ export interface JunitSuite {
   readonly cases: readonly JunitCase[];
 }
 
-const MESSAGE_MAX = 500;
+/** Both are in a message. */
+const VALUE_MAX = 240;
 
 /** A suite per scenario, a case per assertion; a scenario that did not run is a case. */
 export function junitXml(run: RunResult): string {
@@ -36,8 +40,11 @@ function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
   const cases: JunitCase[] = assertions.map(({ name: title, passed, at, observed, expected, evidence }) => {
     const seconds = at === undefined || sinceMs === undefined ? 0 : Math.max(0, at - sinceMs) / 1000;
     sinceMs = at ?? sinceMs;
-    const text = [`expected ${expected}, observed ${observed}`, evidence].filter(Boolean).join('\n');
-    return { name: title, seconds, ...(passed ? {} : { outcome: { kind: 'failure', text } }) };
+    const compared = (shown: (value: string) => string) =>
+      `expected ${shown(expected)}, observed ${shown(observed)}`;
+    const text = [compared((value) => value), evidence].filter(Boolean).join('\n');
+    const message = compared((value) => inLine(value, VALUE_MAX));
+    return { name: title, seconds, ...(passed ? {} : { outcome: { kind: 'failure', text, message } }) };
   });
   const restMs =
     startedAt === undefined || sinceMs === undefined ? durationMs : startedAt + durationMs - sinceMs;
@@ -80,13 +87,14 @@ function countsOf(cases: readonly JunitCase[], seconds: number): Record<string, 
 function casesOf({ name, classname = name, cases }: JunitSuite): string[] {
   const times = new Map<string, number>();
   return cases.map(({ name: given, seconds, outcome }) => {
-    const time = (times.get(given) ?? 0) + 1;
-    times.set(given, time);
-    const own = time === 1 ? given : `${given} (${time})`;
+    const shown = inLine(given);
+    const time = (times.get(shown) ?? 0) + 1;
+    times.set(shown, time);
+    const own = time === 1 ? shown : `${shown} (${time})`;
     const open = `    <testcase ${attributes({ classname, name: own, time: seconds.toFixed(3) })}`;
     if (outcome === undefined) return `${open}/>`;
     const { kind, text } = outcome;
-    const message = attributes({ message: (text.split('\n')[0] ?? '').slice(0, MESSAGE_MAX) });
+    const message = attributes({ message: outcome.message ?? inLine(text.split('\n')[0] ?? '') });
     if (kind === 'skipped') return `${open}><skipped ${message}/></testcase>`;
     return `${open}>\n      <${kind} ${message}>${escapeXml(excerpt(text))}</${kind}>\n    </testcase>`;
   });
@@ -94,11 +102,11 @@ function casesOf({ name, classname = name, cases }: JunitSuite): string[] {
 
 function attributes(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
-    .map(([name, value]) => `${name}="${escapeXml(value)}"`)
+    .map(([name, value]) => `${name}="${escapeXml(inLine(value, Number.POSITIVE_INFINITY))}"`)
     .join(' ');
 }
 
-/** Parsers turn attributes' line ends and tabs into blanks, and `\r` into a line end. */
+/** Parsers turn attributes' line ends and tabs into blanks. */
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -106,15 +114,14 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&apos;',
   '\n': '&#10;',
-  '\r': '&#13;',
   '\t': '&#9;',
 };
-/** XML 1.0 lacks control characters, halves of a pair, U+FFFE, U+FFFF. */
-const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
+/** XML 1.0 lacks them, and control characters, which `seenIn` writes as well. */
+const NOT_XML = /[\ufffe\uffff]/g;
 
-/** @returns what XML cannot hold as in JSON, such as `\u001b` */
+/** @returns what XML cannot hold, and what nobody sees, as in JSON, such as `\u001b` */
 export function escapeXml(text: string): string {
-  return text
-    .replace(NOT_XML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .replace(/[&<>"'\n\r\t]/g, (character) => ESCAPES[character] ?? character);
+  return seenIn(text)
+    .replace(NOT_XML, (character) => `\\u${character.charCodeAt(0).toString(16)}`)
+    .replace(/[&<>"'\n\t]/g, (character) => ESCAPES[character] ?? character);
 }

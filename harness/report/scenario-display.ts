@@ -1,3 +1,4 @@
+import { CLEAR_LINE, inLine } from '../base/foreign-text.ts';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { clip } from '../base/terminal/table.ts';
@@ -10,7 +11,6 @@ const FRAME_MS = 250;
 const TELL_MS = 15_000;
 const NAME_WIDTH = 22;
 const TIME_WIDTH = 11;
-const CLEAR_LINE = '\r\u001b[2K';
 const MARKS: Readonly<Record<ScenarioOutcome, readonly ['green' | 'red' | 'dim', string]>> = {
   passed: ['green', '✔'],
   failed: ['red', '✖'],
@@ -34,7 +34,8 @@ export class ScenarioDisplay implements Disposable {
     this.#timer = every(MACHINE_CLOCK, style.live ? FRAME_MS : TELL_MS, () => this.#tell());
   }
 
-  update({ name, ended }: { readonly name: string; readonly ended?: ScenarioResult }): void {
+  update({ name: given, ended }: { readonly name: string; readonly ended?: ScenarioResult }): void {
+    const name = inLine(given);
     if (ended === undefined) {
       this.#running.push({ name, startedMs: MACHINE_CLOCK.monotonic() });
       return;

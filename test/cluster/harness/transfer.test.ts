@@ -105,6 +105,27 @@ test('the command that upload prints downloads through another node that runs', 
   expect(other.printed()).toContain('--node node-0');
 });
 
+test('the name of a file is one line of plain text, and so is the name of its copy', async () => {
+  const file = join(folder, 'a\u001b[31mb\n  batch      forged\u0007.bin');
+  writeFileSync(file, 'x');
+  const context = contextOf(stateDir);
+  await upload(file, { node: 'node-0', wait: false }, context);
+  const shown = String.raw`a\u001b[31mb batch      forged\u0007.bin`;
+  expect(context.printed()).toContain(`  file       ${join(folder, shown)}, 1 B\n`);
+  expect(context.printed()).toContain(` 'copy-of-${shown}' --node `);
+});
+
+test('the longest name of a file gives the copy a name that the file system takes', async () => {
+  const file = join(folder, `${'🐝'.repeat(62)}abc.bin`);
+  writeFileSync(file, 'x');
+  const context = contextOf(stateDir);
+  await upload(file, { node: 'node-0', wait: true }, context);
+  const [, reference = '', name = ''] = /download (\w+) '(.*)' --node/.exec(context.printed()) ?? [];
+  expect(name).toBe(`copy-of-${'🐝'.repeat(60)}.bin`);
+  await download(reference, join(folder, name), { timeout }, contextOf(stateDir));
+  expect(readFileSync(join(folder, name), 'utf8')).toBe('x');
+});
+
 test('an empty file is transferred', async () => {
   const empty = join(folder, 'empty');
   writeFileSync(empty, '');

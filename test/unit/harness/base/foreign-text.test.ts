@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import {
+  CLEAR_LINE,
   forTerminal,
   inLine,
   inLines,
   inMarkdown,
+  oneLine,
   withPlainWords,
 } from '../../../../harness/base/foreign-text.ts';
 import { runLine } from '../../../../harness/commands/line.ts';
@@ -47,12 +49,27 @@ test('lines of evidence keep their number and indentation', () => {
 
 test('a terminal gets our own colours and redrawing, and obeys nothing else', () => {
   const style = { ...consoleStyle({ isTTY: true }, {}), colour: true };
-  const line = `\r\u001b[2K  ${paint(style, 'red', '✖')} step\tdone\n`;
-  expect(forTerminal(line)).toBe(line);
+  const line = `${CLEAR_LINE}  ${paint(style, 'red', paint(style, 'bold', '✖'))} step\tdone\n`;
+  expect(forTerminal(line)).toBe('\r\u001b[2K  \u001b[31m\u001b[1m✖\u001b[0m\u001b[0m step\tdone\n');
   expect(forTerminal('a\u001b[2Jb\rc\u001b[8md\u001b]0;x\u0007\n')).toBe(
     'a\\u001b[2Jb\\u000dc\\u001b[8md\\u001b]0;x\\u0007\n',
   );
   expect(forTerminal('a\r\u001b[2Kb')).toBe('a\\u000d\\u001b[2Kb');
+});
+
+test('texts of others have no colours, even ours, nor begin a line anew', () => {
+  const hostile = '\r\u001b[2K\u001b[31mred\u001b[0m';
+  expect(forTerminal(hostile)).toBe('\\u000d\\u001b[2K\\u001b[31mred\\u001b[0m');
+  const style = { ...consoleStyle({ isTTY: true }, {}), colour: true };
+  expect(forTerminal(paint(style, 'green', hostile))).toBe(
+    '\u001b[32m\\u000d\\u001b[2K\\u001b[31mred\\u001b[0m\u001b[0m',
+  );
+});
+
+test('a line with colours stays one line, with its indentation', () => {
+  const style = { ...consoleStyle({ isTTY: true }, {}), colour: true };
+  const line = oneLine(`  \t${paint(style, 'red', '✖')} a\r\n  passed\u2028b\u001b[31m`);
+  expect(forTerminal(line)).toBe('  \t\u001b[31m✖\u001b[0m a passed b\\u001b[31m');
 });
 
 test('JSON for a terminal is the same document', () => {

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { GroupInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import { run as takes } from '../../../../harness/commands/options/run.ts';
@@ -9,6 +11,7 @@ import { bundledScenarios, loadScenario } from '../../../../harness/run/catalogu
 import { kindOf, plannedFor } from '../../../../harness/run/run-clusters.ts';
 import type { RunOptions } from '../../../../harness/run/run-options.ts';
 import { planScenarios } from '../../../../harness/run/runner.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
 const NOTHING: RunFlags = { with: [], set: [] };
@@ -24,6 +27,16 @@ test.each<[string, Partial<RunFlags>]>([
       message: `${flag}: not allowed with smallest.json, which describes the whole run; edit the file instead`,
     },
   );
+});
+
+test('what a scenario of others says of itself is told in one line of plain text', async () => {
+  const path = join(temporaryFolder('svcnet-about'), 'theirs.ts');
+  const about = 'a\u001b[31mb\n  --suite forged\u0007';
+  const text = `{ name: 'theirs', group: 'functional', about: ${JSON.stringify(about)}, parameters: {}, needs: { nodes: 1 }, cluster: { nodes: 1 }, timeoutMs: 1000, run() {} }`;
+  writeFileSync(path, `export default ${text};\n`);
+  const context = contextOf('/nowhere');
+  await run([path], { ...NOTHING, list: true }, context);
+  expect(context.printed()).toContain('    a\\u001b[31mb --suite forged\\u0007\n');
 });
 
 test('the command that repeats a run can be pasted into a shell', () => {

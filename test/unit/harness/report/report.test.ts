@@ -62,6 +62,8 @@ test('the report points to its page, or to its folder if there is no page', () =
   expect(renderRun(one, PLAIN)).toContain(`report       ${folder}\n`);
   writeFileSync(join(folder, 'report.html'), '');
   expect(renderRun(one, PLAIN)).toContain(`report       ${join(folder, 'report.html')}\n`);
+  const hostile = { ...one, report: `${folder}\n  kept         \u001b[31mnothing` };
+  expect(renderRun(hostile, PLAIN)).toContain(`report       ${folder} kept         \\u001b[31mnothing\n`);
 });
 
 test('runs with several seeds get one line each, with the failed seeds and how often each scenario failed', () => {
@@ -177,8 +179,27 @@ test('JUnit counts failures and errors and escapes what nodes answered', () => {
 test('every character of a text is in the XML, or its number is', () => {
   expect(escapeXml(`a'"<>&`)).toBe('a&apos;&quot;&lt;&gt;&amp;');
   // A parser would make a blank of each.
-  expect(escapeXml('\t\n\r')).toBe('&#9;&#10;&#13;');
+  expect(escapeXml('\t\n\r')).toBe('&#9;&#10;\\u000d');
   expect(escapeXml('\u001b[31mred\u0000\ud800 😀')).toBe('\\u001b[31mred\\u0000\\ud800 😀');
+});
+
+test('a failure in JUnit has both values in its message, each short and in one line', () => {
+  const observed = `${'x'.repeat(10_000)}\nend`;
+  const assertions = [{ name: 'equal', passed: false, observed, expected: '@x\n  of two lines' }];
+  const xml = junitXml(run(scenario({ result: 'failed', assertions })));
+  expect(xml).toContain(
+    `<failure message="expected @x of two lines, observed ${'x'.repeat(239)}…">expected @x&#10;  of two lines, observed xxx`,
+  );
+});
+
+test('names in JUnit are short, differ, and hide nothing', () => {
+  const long = 'n'.repeat(10_000);
+  const named = (name: string) => ({ name, passed: true, observed: 'x', expected: 'x' });
+  const assertions = [named('a\u202eb\u2028c\u0085d\ne'), named(`${long}1`), named(`${long}2`)];
+  const xml = junitXml(run(scenario({ assertions })));
+  expect(xml).toContain('name="a\\u202eb c d e"');
+  expect(xml).toContain(`name="${'n'.repeat(499)}…" `);
+  expect(xml).toContain(`name="${'n'.repeat(499)}… (2)" `);
 });
 
 test('readers of JUnit find totals, a time for each case, names that differ, and why something was skipped', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { forTerminal } from '../../../../harness/base/foreign-text.ts';
 import type { ScenarioResult } from '../../../../harness/report/result.ts';
 import { ScenarioDisplay } from '../../../../harness/report/scenario-display.ts';
 import { manualMachine } from '../manual-machine.ts';
@@ -39,6 +40,6 @@ test('no line is wider than a terminal', async () => {
     display.update({ name });
   await clock.advance(1000);
   display.update({ name: 'gc', ended: result('gc', { skipReason: 'needs '.repeat(30) }) });
-  const lines = written.map((text) => text.replace('\r\u001b[2K', '').trimEnd());
+  const lines = written.map((text) => forTerminal(text).replace('\r\u001b[2K', '').trimEnd());
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
 });

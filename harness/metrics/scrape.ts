@@ -6,6 +6,8 @@ import type { SeriesId } from './series.ts';
 export interface Scrape {
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Of the run's clusters, from 1. Default: the first. */
+  readonly cluster?: number;
   readonly values: ReadonlyMap<number, number>;
 }
 

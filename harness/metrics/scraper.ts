@@ -68,6 +68,7 @@ export class Scraper implements AsyncDisposable {
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
+  #cluster = 0;
   /** Have held several nodes: they keep their name with one. */
   readonly #shared = new Set<number>();
   #watch:
@@ -81,6 +82,7 @@ export class Scraper implements AsyncDisposable {
   /** Series numbers continue from an earlier cluster. */
   watch(cluster: ScrapedCluster): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
+    this.#cluster++;
     const closing = new AbortController();
     const ended = this.#run(cluster, closing.signal);
     this.#watch = { closing, ended };
@@ -144,7 +146,7 @@ export class Scraper implements AsyncDisposable {
     );
     testbed.faults([...faults.active.flatMap(targetsOf), ...nodes.flatMap(stateFault)]);
     this.#numbers.read(undefined, await testbed.expose(), values);
-    await onScrape({ at, values }, this.#numbers.ids);
+    await onScrape({ at, cluster: this.#cluster, values }, this.#numbers.ids);
   }
 
   async #read(node: ScrapedNode, clock: Clock, values: Map<number, number>): Promise<boolean> {

@@ -2,7 +2,8 @@
  * `metrics.jsonl` in a run's folder: all series of all scrapes, without a metrics server. Lines in order:
  *   {"schema":1}
  *   {"series":[["node-0","pushsync_total_sent",{},"counter"],…]}   new ones; numbered from 0 through the whole file
- *   {"at":1700000000000,"values":[0,17,3,0.25],"gone":[5]}         number, value, …: changed values
+ *   {"at":1700000000000,"cluster":2,"values":[0,17,3,0.25],"gone":[5]}   number, value, …: changed values; of which cluster,
+ *                                                                  if it is not the run's first
  * A series keeps its value until a line changes it, or says that it is gone: fifty busy nodes write about 25 MB in an hour.
  */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
@@ -27,6 +28,7 @@ interface Line {
   readonly schema?: number;
   readonly series?: readonly SeriesRow[];
   readonly at?: number;
+  readonly cluster?: number;
   readonly values?: readonly number[];
   readonly gone?: readonly number[];
 }
@@ -55,7 +57,7 @@ export class SeriesFile {
    * Goes on where the file was whole.
    * @param ids all series so far, by number @throws HarnessError `CANNOT_WRITE`
    */
-  async append({ at, values }: Scrape, ids: readonly SeriesId[]): Promise<void> {
+  async append({ at, cluster = 1, values }: Scrape, ids: readonly SeriesId[]): Promise<void> {
     const lines: Line[] = this.#begun ? [] : [{ schema: SCHEMA }];
     const added = ids.slice(this.#known);
     if (added.length > 0) lines.push({ series: added.map(rowOf) });
@@ -67,7 +69,12 @@ export class SeriesFile {
       if (this.#last.get(number) !== value) changed.push(number, value);
     }
     const gone = [...this.#last.keys()].filter((number) => !values.has(number));
-    lines.push({ at, values: changed, ...(gone.length === 0 ? {} : { gone }) });
+    lines.push({
+      at,
+      ...(cluster === 1 ? {} : { cluster }),
+      values: changed,
+      ...(gone.length === 0 ? {} : { gone }),
+    });
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     try {
       if (!this.#begun) makeFolder(dirname(this.#path));
@@ -115,7 +122,9 @@ export async function readSeries(
     .split('\n')
     .slice(0, -1)
     .map((line, i) => parseLine(line, `${path}:${i + 1}`));
-  const times = Float64Array.from(lines.flatMap(({ at }) => (at === undefined ? [] : [at])));
+  const rows = lines.filter(({ at }) => at !== undefined);
+  const times = Float64Array.from(rows, ({ at = Number.NaN }) => at);
+  const clusters = rows.map(({ cluster = 1 }) => cluster);
   const columns = new Map<number, Series>();
   const current = new Map<number, number>();
   let known = 0;
@@ -135,7 +144,7 @@ export async function readSeries(
     for (const [number, value] of current) (columns.get(number) as Series).values[row] = value;
     row++;
   }
-  return { times, series: [...columns.values()] };
+  return { times, clusters, series: [...columns.values()] };
 }
 
 function parseLine(line: string, where: string): Line {

@@ -13,9 +13,21 @@ export interface Series extends SeriesId {
 }
 
 export interface SeriesColumns {
-  /** Of the scrapes, ms since the epoch, ascending. */
+  /** Of the scrapes, ms since the epoch; ascending in each cluster. */
   readonly times: Float64Array;
+  /** Whose scrapes these are: numbers of the run's clusters, from 1. */
+  readonly clusters: readonly number[];
   readonly series: readonly Series[];
+}
+
+export type Rows = readonly [from: number, to: number];
+
+/** Of each cluster: one is read after the other. A simulated one begins at the instant at which the one before it began. */
+export function rowsByCluster({ clusters }: Pick<SeriesColumns, 'clusters'>): ReadonlyMap<number, Rows> {
+  const rows = new Map<number, Rows>();
+  for (const [row, cluster] of clusters.entries())
+    rows.set(cluster, [rows.get(cluster)?.[0] ?? row, row + 1]);
+  return rows;
 }
 
 /**

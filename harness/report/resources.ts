@@ -1,4 +1,11 @@
-import { increase, rate, type Series } from '../metrics/series.ts';
+import {
+  increase,
+  type Rows,
+  rate,
+  rowsByCluster,
+  type Series,
+  type SeriesColumns,
+} from '../metrics/series.ts';
 import { readSeries } from '../metrics/series-file.ts';
 
 const CPU = 'testbed_node_cpu_seconds_total';
@@ -40,21 +47,22 @@ export interface Resources {
 export async function readResources(folder: string): Promise<Resources | undefined> {
   const columns = await readSeries(folder, ({ name }) => WANTED.has(name));
   if (columns === undefined || columns.times.length === 0) return undefined;
-  const { times, series } = columns;
+  const parts = Array.from(rowsByCluster(columns), (rows) => partsOf(columns, rows)).flat();
   type Figure = keyof Omit<NodeResources, 'node'>;
   const nodes = new Map<string, Partial<Record<Figure, Float64Array>>>();
-  const note = (one: Series, what: Figure, values: Float64Array): void => {
-    const node = one.node ?? one.labels['node'];
-    if (node === undefined) return;
+  const note = (one: Part, what: Figure, values: Float64Array): void => {
+    const name = one.node ?? one.labels['node'];
+    if (name === undefined) return;
+    const node = one.cluster === 1 ? name : `${name} (cluster ${one.cluster})`;
     const known = nodes.get(node);
     nodes.set(node, { ...known, [what]: joined(known?.[what], values) });
   };
-  for (const one of series) {
+  for (const one of parts) {
     if (one.name === CPU)
       note(
         one,
         'cpu',
-        rate(times, one.values).map((seconds) => seconds * 100),
+        rate(one.times, one.values).map((seconds) => seconds * 100),
       );
     else if (one.name === MEMORY) note(one, 'memory', one.values);
     else if (one.name === EVENT_LOOP)
@@ -64,18 +72,31 @@ export async function readResources(folder: string): Promise<Resources | undefin
         one.values.map((seconds) => seconds * 1000),
       );
   }
-  const cpu = series.filter(({ name }) => name === CPU);
+  const cpu = parts.filter(({ name }) => name === CPU);
   return {
     nodes: Array.from(nodes, ([node, values]) => ({ node, ...curvesOf(values) }))
       .filter((node) => Object.keys(node).length > 1)
       .toSorted((a, b) => a.node.localeCompare(b.node, 'en', { numeric: true })),
     cpuSeconds:
       cpu.length === 0 ? Number.NaN : cpu.reduce((sum, { values }) => sum + (increase(values) || 0), 0),
-    traffic: trafficOf(series.filter(({ name }) => name === BYTES)),
+    traffic: trafficOf(parts.filter(({ name }) => name === BYTES)),
   };
 }
 
-/** A node and its namesake in a later cluster, perhaps of another kind. */
+/** What one cluster has of a series. */
+interface Part extends Series {
+  readonly cluster: number;
+  readonly times: Float64Array;
+}
+
+function partsOf(columns: SeriesColumns, [cluster, rows]: readonly [number, Rows]): Part[] {
+  const times = columns.times.slice(...rows);
+  return columns.series
+    .map((one) => ({ ...one, cluster, times, values: one.values.slice(...rows) }))
+    .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+}
+
+/** A node's, under two names of what it belongs to. */
 function joined(earlier: Float64Array | undefined, later: Float64Array): Float64Array {
   return earlier === undefined
     ? later

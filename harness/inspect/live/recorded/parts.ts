@@ -6,7 +6,7 @@ import { HarnessError } from '../../../base/errors.ts';
 import { readJson } from '../../../base/json-file.ts';
 import { expectFile } from '../../../base/own-folder.ts';
 import { readFileLimited } from '../../../base/read-limited.ts';
-import type { SeriesColumns } from '../../../metrics/series.ts';
+import { type Rows, rowsByCluster, type SeriesColumns } from '../../../metrics/series.ts';
 import { METRICS_FILE, readSeries } from '../../../metrics/series-file.ts';
 import { CLUSTER_FILE, FAULTS_FILE } from '../../../report/folder.ts';
 import type { ReadEvent } from '../../../report/messages/message-file.ts';
@@ -52,7 +52,7 @@ export interface RecordedPart {
   /** Undefined: none were kept. */
   readonly columns: SeriesColumns | undefined;
   /** Rows of the columns that are its own: from one, up to another. */
-  readonly rows: readonly [from: number, to: number];
+  readonly rows: Rows;
   /** Undefined: none were kept. */
   readonly messages: readonly ReadEvent[] | undefined;
   /** Folder of its logs. */
@@ -95,7 +95,7 @@ async function inFolder(
     if (event.kind === 'message' || event.protocol === 'noise') messages.push(event);
   const byCluster = [...Map.groupBy(scenarios, ({ cluster = 1 }) => cluster)];
   const origins = byCluster.map(([, [first]]) => originOf(run, first as ScenarioResult));
-  const rows = rowsOf(columns?.times ?? new Float64Array(), origins);
+  const rows = columns === undefined ? new Map<number, Rows>() : rowsByCluster(columns);
   return byCluster.map(([cluster, own], i) => {
     const folder = cluster === 1 ? report : join(report, `cluster-${cluster}`);
     const heard = messages.filter((event) => (event.cluster ?? 1) === cluster);
@@ -107,7 +107,7 @@ async function inFolder(
       faults: faults.filter((fault) => (fault.cluster ?? 1) === cluster),
       members: membersIn(folder),
       columns,
-      rows: rows[i] as [number, number],
+      rows: rows.get(cluster) ?? [0, 0],
       messages: heard.length === 0 ? undefined : heard,
       folder,
       lacks,
@@ -122,18 +122,6 @@ function expectTimes({ times }: SeriesColumns, report: string): void {
     'RUN_INVALID',
     `${join(report, METRICS_FILE)}: got time ${wrong}, expected milliseconds`,
   );
-}
-
-/** A later cluster's rows begin when it does, or where times go back: each simulated one begins at the same instant. */
-function rowsOf(times: Float64Array, origins: readonly number[]): [number, number][] {
-  const starts = [0];
-  for (const [row, at] of times.entries()) {
-    const [origin, next] = [origins[starts.length - 1], origins[starts.length]];
-    if (origin === undefined || next === undefined) break;
-    const isBack = at < (times[row - 1] ?? at);
-    if (isBack || (next > origin && at >= next)) starts.push(row);
-  }
-  return origins.map((_, i) => [starts[i] ?? times.length, starts[i + 1] ?? times.length]);
 }
 
 function isCut(path: string): boolean {

@@ -52,12 +52,15 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
       known = ids;
     },
   });
-  scraper.watch({ clock, nodes, faults });
+  const watch = () => scraper.watch({ clock, nodes, faults });
+  watch();
   return {
     scraper,
+    watch,
     testbed,
     columns: (): SeriesColumns => ({
       times: Float64Array.from(scrapes, ({ at }) => at),
+      clusters: scrapes.map(({ cluster = 1 }) => cluster),
       series: known.map((id, number) => ({
         ...id,
         values: Float64Array.from(scrapes, ({ values }) => values.get(number) ?? Number.NaN),
@@ -95,6 +98,21 @@ test('nodes of both dialects share the names of their series, and buckets are le
     'node-1 pushsync_total_sent counter',
   ]);
   expect(valuesOf(seen, 'pushsync_total_sent', 'node-1').at(-1)).toBe(9);
+});
+
+test('readings of a later cluster have its number', async () => {
+  const { scraper, watch, read, columns } = watching([
+    fakeNode('node-0', counter('svc_pushsync_total_sent', 7)),
+  ]);
+  await read();
+  await scraper.release();
+  const { length } = columns().clusters;
+  watch();
+  await read();
+  await scraper.release();
+  const { clusters } = columns();
+  expect(new Set(clusters.slice(0, length))).toEqual(new Set([1]));
+  expect(new Set(clusters.slice(length))).toEqual(new Set([2]));
 });
 
 test('a node that does not answer leaves a gap, is down, and has a reason', async () => {

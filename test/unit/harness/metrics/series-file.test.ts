@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { SeriesId } from '../../../../harness/metrics/series.ts';
+import { rowsByCluster, type SeriesColumns, type SeriesId } from '../../../../harness/metrics/series.ts';
 import { METRICS_FILE, readSeries, SeriesFile } from '../../../../harness/metrics/series-file.ts';
 
 const SENT: SeriesId = { node: 'node-0', name: 'pushsync_total_sent', labels: {}, kind: 'counter' };
@@ -41,6 +41,7 @@ test('what is written is read back in columns, including gaps', async () => {
   );
   expect(await readSeries(run)).toEqual({
     times: Float64Array.of(1000, 2000, 3000),
+    clusters: [1, 1, 1],
     series: [
       { ...SENT, values: Float64Array.of(5, GAP, 5) },
       { ...UP, values: Float64Array.of(GAP, 0, 1) },
@@ -117,6 +118,7 @@ test('after lines that could not be written, as on a full disk, the file goes on
   await file.append(scrape(3, [[1, 1]]), [SENT, UP]);
   expect(await readSeries(run)).toEqual({
     times: Float64Array.of(2, 3),
+    clusters: [1, 1],
     series: [
       { ...SENT, values: Float64Array.of(5, GAP) },
       { ...UP, values: Float64Array.of(GAP, 1) },
@@ -143,6 +145,7 @@ test('lines of a file that could not be closed do not count: the file goes on wi
   await file.append(scrape(3, [[0, 7]]), [SENT]);
   expect(await readSeries(run)).toEqual({
     times: Float64Array.of(1, 3),
+    clusters: [1, 1],
     series: [{ ...SENT, values: Float64Array.of(5, 7) }],
   });
 });
@@ -161,4 +164,17 @@ test('a file of another schema is refused', async () => {
   const run = await folder();
   await writeFile(join(run, METRICS_FILE), '{"schema":9}\n');
   await expect(readSeries(run)).rejects.toThrow('got schema 9, expected 1');
+});
+
+test('rows have the cluster whose they are, though a later one begins at the same instant', async () => {
+  const run = await folder();
+  const file = new SeriesFile(run);
+  for (const cluster of [1, 2])
+    for (const at of [1000, 2000]) await file.append({ ...scrape(at, [[0, cluster]]), cluster }, [SENT]);
+  const columns = (await readSeries(run)) as SeriesColumns;
+  expect([...columns.times]).toEqual([1000, 2000, 1000, 2000]);
+  expect([...rowsByCluster(columns)]).toEqual([
+    [1, [0, 2]],
+    [2, [2, 4]],
+  ]);
 });

@@ -282,7 +282,7 @@ test('resources are given by node as the highest values of each interval, with g
   expect(used && costsOf([scenarioOf()], used)).toEqual({ peakMemory: 1099 });
 });
 
-test('nodes of one name in clusters of different kinds, one after the other, are one node', async () => {
+test('a node that has become another kind is one node', async () => {
   const place = join(folder, 'two-kinds');
   const file = new SeriesFile(place);
   const ids = ['svc-full', 'bee-full'].map((group) => ({
@@ -294,6 +294,42 @@ test('nodes of one name in clusters of different kinds, one after the other, are
   await file.append({ at: START + 1000, values: new Map([[1, 1000]]) }, ids);
   const { nodes } = (await readResources(place)) ?? { nodes: [] };
   expect(nodes.map(({ node, memory }) => [node, memory?.points])).toEqual([['node-0', [3000, 1000]]]);
+});
+
+test('nodes of one name in two clusters of a run are two, also if both clusters begin at one instant', async () => {
+  const place = join(folder, 'two-clusters');
+  const file = new SeriesFile(place);
+  const labels = { node: 'node-0' };
+  const ids = [
+    { name: 'testbed_node_cpu_seconds_total', labels, kind: 'counter' as const },
+    {
+      name: 'testbed_network_bytes_total',
+      labels: { protocol: 'p', direction: 'sent' },
+      kind: 'counter' as const,
+    },
+  ];
+  const scrape = (cluster: number, second: number, cpu: number) =>
+    file.append(
+      {
+        at: START + second * 1000,
+        cluster,
+        values: new Map([
+          [0, cpu],
+          [1, 10 * cpu],
+        ]),
+      },
+      ids,
+    );
+  await scrape(1, 0, 1);
+  await scrape(1, 2, 2);
+  await scrape(2, 0, 3);
+  await scrape(2, 1, 5);
+  const used = await readResources(place);
+  expect(used?.nodes.map(({ node, cpu }) => [node, cpu?.points])).toEqual([
+    ['node-0', [null, 50]],
+    ['node-0 (cluster 2)', [null, 200]],
+  ]);
+  expect([used?.cpuSeconds, used?.traffic]).toEqual([3, [{ protocol: 'p', sent: 70, received: 0 }]]);
 });
 
 test('a run in parts links to the nodes of each, and its costs are those of all parts together', () => {

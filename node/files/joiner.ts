@@ -29,6 +29,7 @@ const SHORT_CONTENT_MAX = 10_000_000n;
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
 /** Arrived leaves are delivered together up to this size: fewer writes. */
 const PIECE_SIZE_MAX = 65_536;
+const OVER = new DOMException('the read is over', 'AbortError');
 
 interface ReadOptions {
   /** 0 or less: one chunk at a time. */
@@ -78,7 +79,7 @@ export async function openFile(
             { getter, signal: ended, allocate: reuse === true ? sharedMemory() : ownMemory },
           ).pieces();
       } finally {
-        controller.abort();
+        controller.abort(OVER);
       }
     },
   };

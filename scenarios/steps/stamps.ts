@@ -1,8 +1,8 @@
 import type { StampBuckets } from 'svcnet';
 import { type ParameterTable, plural, type ScenarioContext } from 'svcnet/scenario';
 
-/** A batch lists all its buckets, which is long. */
-const LOOK_MS = 30_000;
+/** A batch lists all its buckets: megabytes. */
+const LOOK_MS = 60_000;
 /** Of an address's hex digits, which decide its bucket. */
 const PREFIX_BITS = 32;
 

@@ -14,6 +14,8 @@ import type { RedundancyLevel } from './redundancy.ts';
 const OWNER = createSigner(new Uint8Array(32).fill(1, 0, 1));
 const IDS_MAX = 255;
 const NEXT_BATCH_MS = 300;
+/** One made anew costs more than a read's other work here. */
+const OVER = new DOMException('the search for the chunk is over', 'AbortError');
 
 interface Replica {
   readonly id: Uint8Array;
@@ -89,7 +91,7 @@ export async function getReplicated(
     signal?.throwIfAborted();
     throw error;
   } finally {
-    over.abort();
+    over.abort(OVER);
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { type Clock, clockOn } from '../../formats/clock.ts';
+import { RingEntry } from '../../formats/ring.ts';
 import type { SharedResults } from '../../formats/shared-results.ts';
 
 const current = new AsyncLocalStorage<Power>();
@@ -138,47 +139,34 @@ export function poweredClock(base: Clock, power: Power): Clock {
 
 const NO_TIMER: Disposable = { [Symbol.dispose]: () => undefined };
 
-/** A ring, which costs less than a set. */
-class PoweredTimer implements Disposable {
+class PoweredTimer extends RingEntry implements Disposable {
   readonly #power: Power;
   #wake: (() => void) | undefined;
   #timer: Disposable | undefined;
-  #before: PoweredTimer = this;
-  #after: PoweredTimer = this;
 
   /** @param ring whose last it becomes; default: begins one, never started */
   constructor(power: Power, wake?: () => void, ring?: PoweredTimer) {
+    super();
     this.#power = power;
     this.#wake = wake;
-    if (ring === undefined) return;
-    this.#before = ring.#before;
-    this.#after = ring;
-    ring.#before.#after = this;
-    ring.#before = this;
+    if (ring !== undefined) this.join(ring);
   }
 
   start(base: Clock, ms: number): void {
     this.#timer = base.timer(ms, () => {
-      this.#leave();
+      this.leave();
       this.#power.run(() => this.#wake?.());
     });
   }
 
   [Symbol.dispose](): void {
     this.#wake = undefined;
-    this.#leave();
+    this.leave();
     this.#timer?.[Symbol.dispose]();
   }
 
   /** In the order in which they were set. */
   disposeOthers(): void {
-    while (this.#after !== this) this.#after[Symbol.dispose]();
-  }
-
-  #leave(): void {
-    this.#before.#after = this.#after;
-    this.#after.#before = this.#before;
-    this.#before = this;
-    this.#after = this;
+    while (this.after !== this) (this.after as PoweredTimer)[Symbol.dispose]();
   }
 }

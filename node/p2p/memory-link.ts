@@ -1,3 +1,4 @@
+import { RingEntry } from '../../formats/ring.ts';
 import { StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { AcceptedStream, Link, RawStream } from './transport.ts';
@@ -59,7 +60,8 @@ export class MemoryLink implements Link {
   twin: MemoryLink | undefined;
   readonly owner: LinkOwner;
   readonly #listensAt: string;
-  readonly #streams = new Set<MemoryStream>();
+  /** Streams that neither end has ended, oldest first. */
+  readonly #streams = new RingEntry();
   #open = true;
 
   constructor(end: End, owner: LinkOwner) {
@@ -118,7 +120,7 @@ export class MemoryLink implements Link {
   vanish(): void {
     const { twin } = this;
     this.#open = false;
-    this.#streams.clear();
+    while (this.#streams.after !== this.#streams) this.#streams.after.leave();
     this.twin = undefined;
     twin?.owner.receive(() => twin.#end(closedByOther()));
   }
@@ -171,14 +173,16 @@ export class MemoryLink implements Link {
   #end(reason: Error): void {
     if (!this.#open) return;
     this.#open = false;
-    for (const stream of this.#streams) stream.fail(reason);
+    for (let { after } = this.#streams; after !== this.#streams; ) {
+      const stream = after as MemoryStream;
+      ({ after } = stream);
+      stream.fail(reason);
+    }
     this.owner.closed(this);
   }
 
   #stream(): MemoryStream {
-    const stream: MemoryStream = new MemoryStream(this.owner, () => this.#streams.delete(stream));
-    this.#streams.add(stream);
-    return stream;
+    return new MemoryStream(this.owner, this.#streams);
   }
 }
 
@@ -186,13 +190,12 @@ function closedByOther(): StreamError {
   return new StreamError('STREAM_RESET', 'the connection is closed');
 }
 
-class MemoryStream implements RawStream {
+class MemoryStream extends RingEntry implements RawStream {
   twin: MemoryStream | undefined;
   conversation: MemoryConversation | undefined;
   protocolId = '';
   onFailure: ((reason: Error) => void) | undefined;
   readonly #owner: LinkOwner;
-  readonly #done: () => void;
   readonly #inbox = new Inbox(() => this.#taken());
   #coming = 0;
   /** A writer waiting for the reader of this end. */
@@ -201,9 +204,11 @@ class MemoryStream implements RawStream {
   #ended = false;
   #failure: Error | undefined;
 
-  constructor(owner: LinkOwner, done: () => void) {
+  /** @param open its link's */
+  constructor(owner: LinkOwner, open: RingEntry) {
+    super();
     this.#owner = owner;
-    this.#done = done;
+    this.join(open);
   }
 
   write(bytes: Uint8Array): void {
@@ -296,7 +301,7 @@ class MemoryStream implements RawStream {
     this.#room?.resolve();
     const { twin } = this;
     if (twin !== undefined) twin.#room?.resolve();
-    this.#done();
+    this.leave();
   }
 
   #send(frame: Sent, deliver: (bytes: Uint8Array) => void): void {
@@ -305,6 +310,6 @@ class MemoryStream implements RawStream {
   }
 
   #finishWhenBothEnded(): void {
-    if (this.#ended && !this.#writing) this.#done();
+    if (this.#ended && !this.#writing) this.leave();
   }
 }

@@ -92,6 +92,8 @@ class KademliaTable implements Kademlia {
   readonly #introductions: Introductions;
   readonly #metrics: MetricsOf<typeof KADEMLIA_METRICS>;
   readonly #listeners = new Set<() => void>();
+  /** Kept until peers or the radius change: every status, given and received, asks for them. */
+  #neighbours: { all: readonly Peer[]; radius: number; deep: readonly Peer[] } | undefined;
   readonly #stopped = new AbortController();
   #wake = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
@@ -192,10 +194,14 @@ class KademliaTable implements Kademlia {
     return this.#options.storageRadius();
   }
 
-  neighbours(): Peer[] {
+  neighbours(): readonly Peer[] {
+    const { all } = this.#bins;
     const radius = this.storageRadius();
-    if (radius === 0) return [...this.peers()];
-    return this.peers().filter((peer) => this.#bins.binOf(peer.overlay) >= radius);
+    if (this.#neighbours?.all !== all || this.#neighbours.radius !== radius) {
+      const deep = this.peers().filter((peer) => this.#bins.binOf(peer.overlay) >= radius);
+      this.#neighbours = { all, radius, deep };
+    }
+    return this.#neighbours.deep;
   }
 
   radiusChanged(): void {

@@ -19,7 +19,7 @@ export interface Topology {
   /** What `/topology` shows as depth. */
   storageRadius(): number;
   /** Proximity order >= radius. */
-  neighbours(): Peer[];
+  neighbours(): readonly Peer[];
   /** Salud's rating. @param rating.latencyMs of an answer */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;

@@ -18,6 +18,8 @@ export interface Frame {
 export class FrameReader {
   readonly #limit: number;
   readonly #parts: Uint8Array[] = [];
+  /** Bytes of the first part that are gone: a view per frame and prefix would cost more than the frame. */
+  #gone = 0;
   #buffered = 0;
 
   constructor(limit = MESSAGE_SIZE_MAX) {
@@ -26,6 +28,8 @@ export class FrameReader {
 
   push(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
+    if (this.#gone > 0) this.#parts[0] = this.#first();
+    this.#gone = 0;
     this.#parts.push(bytes);
     this.#buffered += bytes.length;
     compact(this.#parts, this.#buffered);
@@ -61,7 +65,7 @@ export class FrameReader {
   }
 
   #at(index: number): number | undefined {
-    let offset = index;
+    let offset = this.#gone + index;
     for (const part of this.#parts) {
       if (offset < part.length) return part[offset];
       offset -= part.length;
@@ -70,30 +74,35 @@ export class FrameReader {
   }
 
   #drop(count: number): void {
-    let rest = count;
     this.#buffered -= count;
-    while (rest > 0) {
-      const first = this.#parts[0] as Uint8Array;
-      if (first.length > rest) {
-        this.#parts[0] = first.subarray(rest);
-        return;
-      }
+    this.#gone += count;
+    for (
+      let [first] = this.#parts;
+      first !== undefined && this.#gone >= first.length;
+      [first] = this.#parts
+    ) {
+      this.#gone -= first.length;
       this.#parts.shift();
-      rest -= first.length;
     }
   }
 
+  /** What is left of it. */
+  #first(): Uint8Array {
+    const first = this.#parts[0] as Uint8Array;
+    return this.#gone === 0 ? first : first.subarray(this.#gone);
+  }
+
   #take(length: number): Frame {
-    const first = this.#parts[0];
-    if (first === undefined || first.length >= length) {
-      const bytes = first === undefined ? new Uint8Array(0) : first.subarray(0, length);
+    const [first] = this.#parts;
+    if (first === undefined || first.length - this.#gone >= length) {
+      const bytes = first?.subarray(this.#gone, this.#gone + length) ?? new Uint8Array(0);
       this.#drop(length);
       return { bytes, owned: false };
     }
     const bytes = new Uint8Array(length);
     let filled = 0;
     while (filled < length) {
-      const part = this.#parts[0] as Uint8Array;
+      const part = this.#first();
       const taken = part.length > length - filled ? part.subarray(0, length - filled) : part;
       bytes.set(taken, filled);
       filled += taken.length;

@@ -2,6 +2,7 @@
 import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';
+import { cpuS, took } from './processor-time.ts';
 
 /** Seconds are those of the processor. */
 export interface Simulated {
@@ -55,18 +56,6 @@ async function simulate(nodes: number): Promise<Simulated> {
     restTimes: REST_MS / 1000 / restS,
     chunkMs: (uploadS * 1000) / CHUNKS,
   };
-}
-
-/** @returns seconds of the processor */
-async function took(work: () => Promise<unknown>): Promise<number> {
-  const before = cpuS();
-  await work();
-  return cpuS() - before;
-}
-
-function cpuS(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
 }
 
 async function countsOf({ nodes }: Cluster): Promise<Pick<Simulated, 'peers' | 'gossip' | 'streams'>> {

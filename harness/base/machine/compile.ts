@@ -1,4 +1,5 @@
 /** Code for all nodes: a bundle, compiled by a run that loads it and ends. */
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
@@ -8,8 +9,6 @@ import { type Command, commandLines, runProgram } from './processes.ts';
 
 /** Compiling takes a second, or many under load; without it nodes start more slowly. */
 const TIMEOUT_MS = 60_000;
-/** Written last. The folder also looks full while being filled, and after a killed run. */
-const RECORD = 'compiled.json';
 /** Besides those in use: running programs load rarely used parts only when they need them. */
 const BUNDLES_KEPT = 4;
 
@@ -47,7 +46,7 @@ export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
  * @returns undefined: none, it was removed, or sources changed
  */
 export function currentBundle(command: Command, folder: string): Bundle | undefined {
-  const record = readRecord(folder);
+  const record = readRecord(recordOf(command, folder));
   if (record === undefined || record.version !== process.version) return undefined;
   if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
   const { bundle } = record;
@@ -75,9 +74,19 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   const bundle = await bundleProgram(args.at(-1) ?? '', folder);
   const launch = launchOf(command, bundle);
   if (!(await runProgram(launch.command, { ...launch, timeoutMs: TIMEOUT_MS, signal }))) return false;
-  writeJson(join(folder, RECORD), { version: process.version, args, bundle } satisfies CompiledRecord);
+  const record: CompiledRecord = { version: process.version, args, bundle };
+  writeJson(recordOf(command, folder), record);
   removeOldBundles(folder);
   return true;
+}
+
+/**
+ * Written last: the folder also looks full while being filled, and after a killed run. Each program has its own, as programs of
+ * several installations may share the folder.
+ */
+function recordOf(command: Command, folder: string): string {
+  const hash = createHash('sha256').update(programArgs(command).join('\n')).digest('hex');
+  return join(folder, `compiled-${hash.slice(0, 16)}.json`);
 }
 
 export function isSameProgram(one: Command, other: Command): boolean {
@@ -89,9 +98,9 @@ function programArgs({ args }: Command): readonly string[] {
 }
 
 /** Unreadable: none. */
-function readRecord(folder: string): CompiledRecord | undefined {
+function readRecord(path: string): CompiledRecord | undefined {
   try {
-    return readJson(join(folder, RECORD)) as CompiledRecord | undefined;
+    return readJson(path) as CompiledRecord | undefined;
   } catch {
     return undefined;
   }
@@ -109,5 +118,9 @@ export function removeOldBundles(folder: string): void {
   const lines = commandLines();
   for (const { path } of old) {
     if (!lines.some((line) => line.includes(`${path}${sep}`))) rmSync(path, { recursive: true, force: true });
+  }
+  for (const name of readdirSync(folder).filter((one) => /^compiled-[0-9a-f]{16}\.json$/.test(one))) {
+    const of = readRecord(join(folder, name))?.bundle.folder;
+    if (of !== undefined && !existsSync(of)) rmSync(join(folder, name), { force: true });
   }
 }

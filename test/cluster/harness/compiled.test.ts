@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
 import {
+  type Command,
   isAlive,
   killProcess,
   labelled,
@@ -98,7 +99,7 @@ test('nodes start from the sources once their compiled code has been removed', a
   await driver.prepare(flavour());
   expect(await heardBy(driver, 'compiled.log')).toMatch(/main\.mjs$/);
   for (const name of readdirSync(cacheOf()))
-    if (name !== 'compiled.json') rmSync(join(cacheOf(), name), { recursive: true });
+    if (!name.endsWith('.json')) rmSync(join(cacheOf(), name), { recursive: true });
   expect(await heardBy(driver, 'removed.log')).toBe(SOURCE);
   await driver.prepare(flavour());
   expect(await heardBy(driver, 'again.log')).toMatch(/main\.mjs$/);
@@ -157,6 +158,27 @@ test('compiled code is kept for the last four versions of a program, for nodes t
   }
   expect(readdirSync(cacheOf())).toHaveLength(4 + 1);
   expect(currentBundle(run('start')(), cacheOf())).toBeDefined();
+});
+
+const others = (count: number) =>
+  Array.from({ length: count }, (_, n) => {
+    const path = join(folder, `other-${n}.ts`);
+    writeFileSync(path, `${ENTRY.replace('MADE', made())} console.log(${n});`);
+    utimesSync(path, 1, 1);
+    return { ...run('compile')(), args: [path] };
+  });
+
+test('programs that share a folder leave each other what they have compiled', async () => {
+  const [one, other] = others(2) as [Command, Command];
+  for (const command of [one, other, one, other]) expect(await compile(command, cacheOf())).toBe(true);
+  expect(readFileSync(made(), 'utf8')).toBe('xx');
+  const bundles = [one, other].map((command) => currentBundle(command, cacheOf())?.folder);
+  expect(new Set(bundles).size).toBe(2);
+});
+
+test('what is known of a program goes with its compiled code', async () => {
+  for (const command of others(5)) expect(await compile(command, cacheOf())).toBe(true);
+  expect(readdirSync(cacheOf())).toHaveLength(4 + 4);
 });
 
 test('compiled code of a version that is used again is not the next to be removed', async () => {
@@ -267,7 +289,7 @@ test('the chain and the link proxy start from the code that was compiled for the
 test('a record of an older version, which lacks those programs, is made again', async () => {
   program(ENTRY);
   expect(await compile(run('compile')(), cacheOf())).toBe(true);
-  const path = join(cacheOf(), 'compiled.json');
+  const path = join(cacheOf(), readdirSync(cacheOf()).find((name) => name.endsWith('.json')) ?? '');
   const { others: _, ...bundle } = currentBundle(run('start')(), cacheOf()) ?? {};
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), bundle }));
   expect(currentBundle(run('start')(), cacheOf())).toBeUndefined();

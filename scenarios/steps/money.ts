@@ -24,6 +24,8 @@ const MINED_WITHIN_MS = 30_000;
 export const CHUNK_PRICE_MAX = 320_000n;
 /** A cheque under way may wait for its taker's questions to the chain. */
 const REST_MS = 2_000;
+/** Reading all books takes a question or more for every account, chequebook and batch. */
+const BOOKS_PAUSE_MS = 1_000;
 const LINES_SHOWN = 20;
 
 export interface Paid {
@@ -111,7 +113,7 @@ export function checkBooks<T extends ParameterTable>(
         wrong = violations(books, before, isExplained);
         return wrong[0];
       },
-      { ...context, timeoutMs },
+      { ...context, timeoutMs, longestPauseMs: BOOKS_PAUSE_MS },
     );
     if (books === undefined) throw unread();
     const evidence = wrong.length === 0 ? {} : { evidence: wrong.slice(0, LINES_SHOWN).join('\n') };

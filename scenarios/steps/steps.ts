@@ -213,18 +213,23 @@ export interface Limits {
   readonly cluster: Pick<Cluster, 'clock'>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  /** For expensive checks. */
+  readonly longestPauseMs?: number | undefined;
 }
 
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
-  { cluster: { clock }, timeoutMs, signal: ended }: Limits,
+  { cluster: { clock }, timeoutMs, longestPauseMs, signal: ended }: Limits,
 ): Promise<string | undefined> {
+  const limits = longestPauseMs === undefined ? {} : { longestPauseMs };
   const probe = async (signal: AbortSignal) => {
     const missing = await check(signal);
     return missing === undefined ? { done: undefined } : { missing };
   };
-  return missingOf(until<undefined>(`not met: ${what}`, probe, { clock, timeoutMs, signal: ended }));
+  return missingOf(
+    until<undefined>(`not met: ${what}`, probe, { ...limits, clock, timeoutMs, signal: ended }),
+  );
 }
 
 export async function missingOf(wait: Promise<unknown>): Promise<string | undefined> {

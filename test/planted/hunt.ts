@@ -2,17 +2,14 @@
  * Finds a planted bug with the rough scenario or a storm of its own, replays the run that found it, and makes it smaller; or
  * finds it with the shipped storm. By commands alone.
  */
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { ScenarioResult } from '../../harness/report/result.ts';
 import type { MinimiseDocument } from '../../harness/run/replay/minimise.ts';
 import type { ReplayDocument } from '../../harness/run/replay/replay.ts';
+import { commandHere, PlantedCommands } from './commands.ts';
 
-const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');
-const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
 
 /** Chunks wait in queues then, as on machines. */
 export const ROUND_TRIP = '--network=50ms';
@@ -24,8 +21,7 @@ const NODES_MAX = 3;
 const FAULTS_MAX = 3;
 
 export interface HuntOptions {
-  /** Absent: the node as it is. */
-  readonly bug?: string;
+  readonly bug: string;
   readonly stateDir: string;
   readonly seeds: number;
   readonly replays: number;
@@ -48,14 +44,15 @@ export interface Hunt {
 /** @throws Error if a command could not do its work, or if the run fails without the bug, too */
 export async function hunt({ bug, stateDir, seeds, replays, attempts, storm }: HuntOptions): Promise<Hunt> {
   const scenario = storm === undefined ? ROUGH : ['storm', ...storm];
-  const svcnet = (...args: string[]) => command(args, { bug, stateDir });
+  using planted = new PlantedCommands(bug);
+  const svcnet = (...args: string[]) => planted.run(args, stateOf(stateDir));
   let findMs = 0;
   for (let seed = 1; seed <= seeds; seed++) {
-    const folder = join(stateDir, `${bug ?? 'none'}-${seed}`);
+    const folder = join(stateDir, `${bug}-${seed}`);
     const { code, stderr, cpuMs } = await svcnet(...runOf(scenario, { seed, folder }));
     findMs += cpuMs;
     if (code === 0) continue;
-    if (bug !== undefined) await expectInnocent(scenario, { seed, folder: `${folder}-without`, stateDir });
+    await expectInnocent(scenario, { seed, folder: `${folder}-without`, stateDir });
     const again = await svcnet('replay', folder, '--times', String(replays), '--json');
     if (again.stdout === '') throw new Error(`${bug}: ${stderr}${again.stderr}`);
     const replayed = JSON.parse(again.stdout) as ReplayDocument;
@@ -82,7 +79,7 @@ export interface Sighting {
   readonly why: readonly string[];
 }
 
-export interface SightOptions extends Required<Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'>> {
+export interface SightOptions extends Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'> {
   /** Default: the shipped storm, but shorter. */
   readonly settings?: readonly string[];
 }
@@ -94,10 +91,11 @@ export async function sight({
   settings = [ROUND_TRIP, '--set=duration=90s'],
 }: SightOptions): Promise<Sighting> {
   const storm = ['storm', ...settings];
+  using planted = new PlantedCommands(bug);
   let findMs = 0;
   for (let seed = 1; seed <= seeds; seed++) {
     const folder = join(stateDir, `storm-${bug}-${seed}`);
-    const { code, cpuMs } = await command(runOf(storm, { seed, folder }), { bug, stateDir });
+    const { code, cpuMs } = await planted.run(runOf(storm, { seed, folder }), stateOf(stateDir));
     findMs += cpuMs;
     if (code === 0) continue;
     await expectInnocent(storm, { seed, folder: `${folder}-without`, stateDir });
@@ -133,25 +131,10 @@ async function expectInnocent(
   scenario: readonly string[],
   { seed, folder, stateDir }: { readonly seed: number; readonly folder: string; readonly stateDir: string },
 ): Promise<void> {
-  const { code, stderr } = await command(runOf(scenario, { seed, folder }), { bug: undefined, stateDir });
+  const { code, stderr } = await commandHere(runOf(scenario, { seed, folder }), stateOf(stateDir));
   if (code !== 0) throw new Error(`seed ${seed} fails without a bug as well: ${stderr}`);
 }
 
-async function command(
-  args: readonly string[],
-  { bug, stateDir }: { readonly bug: string | undefined; readonly stateDir: string },
-): Promise<{ code: number | null; stdout: string; stderr: string; cpuMs: number }> {
-  const cpuFile = join(stateDir, 'cpu');
-  const planted = bug === undefined ? {} : { SVCNET_PLANTED: bug };
-  const child = spawn(process.execPath, ['--import', PLANT, CLI, ...args], {
-    env: { ...process.env, SVCNET_STATE: join(stateDir, 'state'), SVCNET_PLANTED_CPU: cpuFile, ...planted },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (piece) => (stdout += String(piece)));
-  child.stderr.on('data', (piece) => (stderr += String(piece)));
-  const { promise, resolve } = Promise.withResolvers<number | null>();
-  child.once('close', resolve);
-  const code = await promise;
-  return { code, stdout, stderr, cpuMs: Number(readFileSync(cpuFile, 'utf8')) / 1000 };
+function stateOf(stateDir: string): string {
+  return join(stateDir, 'state');
 }

@@ -1,15 +1,8 @@
-/**
- * Loaded before everything else (`node --import`): plants the bug that `SVCNET_PLANTED` names into the node's sources. Nodes
- * run in the process that loads this, so the driver is `simulated`. At its end the process writes its processor time,
- * microseconds, to the file that `SVCNET_PLANTED_CPU` names.
- */
-import { writeFileSync } from 'node:fs';
+/** Changes the node's sources as this process loads them. */
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { BLIND_BUGS } from './blind.ts';
-import { BUGS, type Edit } from './bugs.ts';
-import { MESSAGE_BUGS } from './messages.ts';
+import type { Edit } from './bugs.ts';
 
 const NODE = join(import.meta.dirname, '../../node');
 
@@ -22,6 +15,7 @@ export function edited(source: string, { file, from, to }: Edit): string {
   return parts.join(to);
 }
 
+/** Before they are loaded. */
 export function plant(edits: readonly Edit[]): void {
   const byUrl = Map.groupBy(edits, ({ file }) => pathToFileURL(join(NODE, file)).href);
   registerHooks({
@@ -38,21 +32,3 @@ export function plant(edits: readonly Edit[]): void {
     },
   });
 }
-
-const name = process.env['SVCNET_PLANTED'];
-if (name !== undefined) {
-  const bugs = [...BUGS, ...BLIND_BUGS, ...MESSAGE_BUGS];
-  const bug = bugs.find((one) => one.name === name);
-  if (bug === undefined)
-    throw new Error(
-      `SVCNET_PLANTED: got '${name}', expected one of ${bugs.map((one) => one.name).join(', ')}`,
-    );
-  plant(bug.edits);
-}
-
-const cpuFile = process.env['SVCNET_PLANTED_CPU'];
-if (cpuFile !== undefined)
-  process.once('exit', () => {
-    const { user, system } = process.cpuUsage();
-    writeFileSync(cpuFile, String(user + system));
-  });

@@ -17,7 +17,7 @@ const stateDir = temporaryFolder('svcnet-planted');
 test(
   'a storer that signs before it stores is found, replayed and minimised; one that does not passes',
   async () => {
-    const options = { stateDir, seeds: 3, replays: 1, attempts: 5 } as const;
+    const options = { stateDir, seeds: 3, replays: 1, attempts: 3 } as const;
     const { replayed, smallest } = await hunt({ ...options, bug: 'receipt-before-store' });
     expect(replayed).toMatchObject({
       failure: 'rough: not met: what a direct upload acknowledges is on a node at once',
@@ -55,7 +55,7 @@ test(
   async () => {
     const bug = 'unverified-delivery';
     const storm = MESSAGE_BUGS.find(({ name }) => name === bug)?.storm;
-    const found = await hunt({ stateDir, seeds: 1, replays: 1, attempts: 5, bug, storm });
+    const found = await hunt({ stateDir, seeds: 1, replays: 1, attempts: 4, bug, storm });
     const { folder = '', replayed, smallest } = found;
     expect(replayed).toMatchObject({
       failure: 'storm: not met: no node has served or named anything wrong',

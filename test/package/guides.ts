@@ -95,24 +95,31 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const GIVEN: Readonly<Record<string, string>> = {
   'guides/attach.md': `
     echo '{ "name": "field", "nodes": 2, "ports": 1633, "chain": { "port": 8545 } }' > field.yaml
-    SVCNET_STATE=elsewhere npx svcnet up -f field.yaml`,
-  'guides/load-tests.md': 'npx svcnet up -n 3 --driver embedded --name local',
+    SVCNET_STATE=elsewhere npx svcnet up -f field.yaml --driver embedded`,
+  'guides/load-tests.md': 'npx svcnet up -n 2 --driver embedded --name local',
   'guides/reading-a-failure.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded
     cp -R .svcnet/runs/*/ earlier
     npx svcnet up --preset factory -n 3 --driver embedded
     run=earlier`,
   'comparing.md': `
-    npx svcnet run ./scenarios/spread.ts --driver embedded --report before
+    cp -R ../guides/ci/reports/spread before
     cp -R before after`,
 };
 
 /** Pages of a lane are played one after the other; lanes run side by side. */
 const LANES: readonly (readonly string[])[] = [
-  ['guides/in-tests.md', 'reference/test-runners.md', 'guides/writing-a-scenario.md', 'guides/ci.md'],
+  [
+    'guides/in-tests.md',
+    'reference/test-runners.md',
+    'guides/writing-a-scenario.md',
+    'guides/ci.md',
+    // Of a run of the one before.
+    'comparing.md',
+  ],
   // The second starts the preset, whose ports the first uses.
   ['guides/attach.md', 'guides/reading-a-failure.md'],
-  ['guides/conformance.md', 'comparing.md', 'guides/watching.md', 'guides/applications.md'],
+  ['guides/conformance.md', 'guides/watching.md', 'guides/applications.md'],
   [
     'guides/load-tests.md',
     'guides/faults-and-replay.md',
@@ -131,10 +138,10 @@ const BLANKS: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * As written, except: a load lasts two seconds, its own network has two nodes, and a busy machine may breach its thresholds
- * (99) or make the later of two runs worse (1); scenarios upload one file of each size; packages are there already; Ctrl-C
- * ends what goes on (130); a reference that `curl` gets is the one to read next; npx takes half a second to find the command
- * that examples and scripts of pages find through it.
+ * As written, except: a load lasts two seconds, its own network is one process with two nodes, and a busy machine may breach
+ * its thresholds (99) or make the later of two runs worse (1); scenarios upload one file of each size; packages are there
+ * already; Ctrl-C ends what goes on (130); a reference that `curl` gets is the one to read next; npx takes half a second to
+ * find the command that examples and scripts of pages find through it.
  */
 const SHELL = `
 set -eEuo pipefail
@@ -146,13 +153,19 @@ end() {
   done
 }
 trap 'end >/dev/null' EXIT
-found() {
-  if [ "$1" = svcnet ]; then "$INSTALLED/$@"; else command npx "$@"; fi
+found() { "$INSTALLED/$@"; }
+installed() {
+  local name version
+  for name; do
+    version=
+    case $name in ?*@*) version=\${name##*@} name=\${name%@*} ;; esac
+    grep -q "\\"version\\": \\"$version" "$FOLDER/node_modules/$name/package.json" || return
+  done
 }
 npx() {
   case "$*" in
     'svcnet load '*' --name '*) found "$@" --duration 2s --warmup 0s || [ $? = 99 ] ;;
-    'svcnet load '*) found "$@" --duration 2s --warmup 0s --nodes 2 || [ $? = 99 ] ;;
+    'svcnet load '*) found "$@" --duration 2s --warmup 0s --nodes 2 --driver embedded || [ $? = 99 ] ;;
     'svcnet compare '*) found "$@" || [ $? = 1 ] ;;
     'svcnet ui '*) found "$@" || [ $? = 130 ] ;;
     'svcnet run upload '* | 'svcnet run retrieval '*) found "$@" --set count=1 ;;
@@ -161,7 +174,7 @@ npx() {
 }
 npm() {
   case "$*" in
-    'install --save-dev '*) [ "$(command npm ls --prefix "$FOLDER" --depth 0 --parseable "\${@:3}" | grep -c /)" = $(($# - 2)) ] ;;
+    'install --save-dev '*) installed "\${@:3}" ;;
     *) command npm "$@" ;;
   esac
 }

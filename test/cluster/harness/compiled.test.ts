@@ -5,7 +5,6 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
 import {
-  type Command,
   isAlive,
   killProcess,
   labelled,
@@ -169,10 +168,10 @@ const others = (count: number) =>
   });
 
 test('programs that share a folder leave each other what they have compiled', async () => {
-  const [one, other] = others(2) as [Command, Command];
-  for (const command of [one, other, one, other]) expect(await compile(command, cacheOf())).toBe(true);
+  const both = others(2);
+  for (const command of [...both, ...both]) expect(await compile(command, cacheOf())).toBe(true);
   expect(readFileSync(made(), 'utf8')).toBe('xx');
-  const bundles = [one, other].map((command) => currentBundle(command, cacheOf())?.folder);
+  const bundles = both.map((command) => currentBundle(command, cacheOf())?.folder);
   expect(new Set(bundles).size).toBe(2);
 });
 

@@ -109,7 +109,7 @@ function notOnNetwork(error: unknown, { name }: ClusterNode, reference: string):
 }
 
 const FOLDER_HINT =
-  'Upload a folder as a tar archive, after eval "$(svcnet env)": tar c -C FOLDER . | curl -H \'svc-collection: true\' -H \'content-type: application/x-tar\' -H "svc-postage-batch-id: $SVCNET_BATCH_0" --data-binary @- "$SVCNET_API_0/svc"';
+  'Upload a folder as a tar archive, without its pipes and devices, after eval "$(svcnet env)": tar ch -C FOLDER . | curl -H \'svc-collection: true\' -H \'content-type: application/x-tar\' -H "svc-postage-batch-id: $SVCNET_BATCH_0" --data-binary @- "$SVCNET_API_0/svc"';
 
 /** Opening a pipe would wait for who writes it. */
 async function opened(file: string): Promise<FileHandle> {

@@ -24,6 +24,7 @@ import {
   readSchedule,
   runSchedule,
   type Schedule,
+  type ScheduledFault,
   TORN_PAGES,
   writeSchedule,
 } from 'svcnet/scenario';
@@ -157,6 +158,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
     const over = limit.signal;
     const load = new StormLoad(context, { durationMs, signal: over });
     watchSafety(context, load.operations, before);
+    load.operations.departures.expect(arrivalsOf(faults));
     load.operations.departures.watch();
     watchSlots(context);
     const show = async () => {
@@ -210,6 +212,11 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
     progress.detail(summary(load));
     return load;
   });
+}
+
+function arrivalsOf(faults: readonly ScheduledFault[]): number {
+  const arrivals = faults.filter(({ request }) => request.kind === ARRIVAL);
+  return arrivals.reduce((sum, { request }) => sum + Number(request['count'] ?? 1), 0);
 }
 
 function figureUnmet(context: StormContext, begun: readonly Fault[]): void {

@@ -30,12 +30,19 @@ export class Departures implements Disposable {
   readonly taken = new Set<string>();
   readonly #context: StormContext;
   #timer: Disposable | undefined;
+  #toCome = 0;
   readonly #seen = new Map<string, Departure>();
   /** Each time; `seenAt`: when that was seen. */
   readonly #emptied: (Departure & { readonly seenAt: number })[] = [];
 
   constructor(context: StormContext) {
     this.#context = context;
+  }
+
+  /** A joining node signs receipts before the cluster knows it, or whether it is honest. */
+  expect(arrivals: number): void {
+    this.look();
+    this.#toCome = arrivals;
   }
 
   watch(): void {
@@ -54,19 +61,28 @@ export class Departures implements Disposable {
       const before = this.#seen.get(prefix);
       const at = clock.now();
       const now = { name, prefix, at, since: before?.since ?? at, wipes, isHonest: isHonest({ flavour }) };
+      if (before === undefined && this.#toCome > 0) this.#toCome--;
       if (before !== undefined && before.wipes < wipes)
         this.#emptied.push({ ...before, prefix: name, seenAt: at });
       this.#seen.set(prefix, now);
     }
   }
 
-  /** @param missing chunks that no node has @returns without those that a departure explains @throws ClientError */
+  /**
+   * @param missing chunks that no node has
+   * @returns without those that a departure explains, or that a node which is still joining may have @throws ClientError
+   */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    if (missing.length === 0 || this.#suspects().length === 0) return missing;
+    if (missing.length === 0 || (this.#toCome === 0 && this.#suspects().length === 0)) return missing;
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
     const suspects = this.#suspects();
+    const joining = new Set<string>();
     for (const diagnosis of diagnoses) {
+      if (this.#toCome > 0 && !diagnosis.receipts.every((node) => this.#isKnown(node))) {
+        joining.add(diagnosis.chunk);
+        continue;
+      }
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
       // Without its counts a node gives its batch's slots again.
       const isReplaced = this.#emptied.some(
@@ -75,7 +91,12 @@ export class Departures implements Disposable {
       if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, suspects)) this.taken.add(diagnosis.chunk);
     }
     ledger.release(this.taken);
-    return missing.filter((chunk) => !this.taken.has(chunk));
+    return missing.filter((chunk) => !this.taken.has(chunk) && !joining.has(chunk));
+  }
+
+  /** @param node as a diagnosis names it */
+  #isKnown(node: string): boolean {
+    return [...this.#seen.values()].some(({ name, prefix }) => node === name || node === prefix);
   }
 
   /** A node may have left with it, or dropped it. @param acknowledgedAtMs ms */

@@ -14,8 +14,11 @@ const HARMLESS: Readonly<Record<string, readonly Action[]>> = {
   // Free.
   pullsync: ACTIONS,
 };
-/** Not delays: a node that waits too long asks another one. */
-const HARMLESS_TO_CHUNKS: readonly Action[] = ['duplicate', 'reorder'];
+/**
+ * Not delays: a node that waits too long asks another one. Nor duplicates: who reads one message resets the stream at the next,
+ * and an answer that is not yet read is lost with it.
+ */
+const HARMLESS_TO_CHUNKS: readonly Action[] = ['reorder'];
 
 export function harmsOf({ kind, request }: Pick<Fault, 'kind' | 'request'>): number {
   if (kind !== MESSAGE_FAULT) return Number(request['rounds'] ?? 1);

@@ -145,3 +145,29 @@ test.each([
   expect(departures.mayHaveTaken(at)).toBe(true);
   expect(await departures.unexplained([CHUNK], signal)).toEqual(lost);
 });
+
+test.each([
+  ['honest', 'svc', [CHUNK]],
+  ['dishonest', 'dishonest', []],
+])(
+  'what a joining node has signed counts once the cluster knows that it is %s',
+  async (_about, flavour, lost) => {
+    const clock = new VirtualClock();
+    const node = storer(clock, [{ kind: 'synced', address: CHUNK, at: clock.now(), peer: LEFT }]);
+    const nodes = [node];
+    const ledger = new Ledger();
+    await ledger.add(uploaded('node-0', clock.now()));
+    const departures = new Departures({
+      cluster: { nodes, clock },
+      ledger,
+      signal,
+    } as unknown as StormContext);
+    expect(await departures.unexplained([CHUNK], signal), 'nobody is to come').toEqual([CHUNK]);
+    departures.expect(1);
+    expect(await departures.unexplained([CHUNK], signal)).toEqual([]);
+    expect([...departures.taken]).toEqual([]);
+    nodes.push({ ...storer(clock, []), name: 'node-1', overlay: LEFT, flavour } as never);
+    departures.look();
+    expect(await departures.unexplained([CHUNK], signal)).toEqual(lost);
+  },
+);

@@ -15,7 +15,9 @@ export const LONG_LINE_MAX = 4_000;
  */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
-const BREAKS = /[\s\u0085]*[\n\r\v\f\u0085\u2028\u2029][\s\u0085]*/g;
+const BLANKS = /[\s\u0085]+/g;
+const BREAK = /[\n\r\v\f\u0085\u2028\u2029]/;
+const BREAK_OR_TAB = /[\n\r\t\v\f\u0085\u2028\u2029]/;
 /** Drawn anew in each process: no text of others can begin a colour. */
 const OWN = `\u001b${randomUUID()}`;
 const OWN_CODES = new RegExp(`${OWN}(\\d+[mK])`);
@@ -41,7 +43,7 @@ export function oneLine(text: string): string {
   return ownParts(
     text,
     (code) => `${OWN}${code}`,
-    (part) => seenIn(part.replaceAll(BREAKS, ' ')),
+    (part) => seenIn(unbroken(part, BREAK)),
   );
 }
 
@@ -49,10 +51,13 @@ export function oneLine(text: string): string {
 export function inLine(text: string, max = LINE_MAX): string {
   // Nobody reads more, and megabytes take time.
   const seen = text.length > 2 * max ? text.slice(0, 2 * max) : text;
-  const line = seen
-    .replaceAll(/[\s\u0085]*[\n\r\t\v\f\u0085\u2028\u2029][\s\u0085]*/g, ' ')
-    .replaceAll(UNSEEN, escaped);
+  const line = unbroken(seen, BREAK_OR_TAB).replaceAll(UNSEEN, escaped);
   return text.length > seen.length || line.length > max ? `${cut(line, max - 1)}…` : line;
+}
+
+/** Blanks with a break become one space. Each run of them is looked at once: no long one takes minutes. */
+function unbroken(text: string, at: RegExp): string {
+  return text.replaceAll(BLANKS, (blanks) => (at.test(blanks) ? ' ' : blanks));
 }
 
 export function inLines(text: string): string[] {

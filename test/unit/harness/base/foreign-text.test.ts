@@ -43,6 +43,12 @@ test('a long text is cut, not within a character', () => {
   expect(inLine(`${'x'.repeat(498)}🐝${'x'.repeat(1_000_000)}`)).toBe(`${'x'.repeat(498)}…`);
 });
 
+test('a long run of blanks is looked at once', () => {
+  const text = `a${' '.repeat(300_000)}b`;
+  expect(oneLine(text)).toBe(text);
+  expect(inLine(text, Number.POSITIVE_INFINITY)).toBe(text);
+});
+
 test('lines of evidence keep their number and indentation', () => {
   expect(inLines('one\r\n  two\rthree\n\tfour')).toEqual(['one', '  two three', '\tfour']);
 });

@@ -111,7 +111,8 @@ export function removeOldBundles(folder: string): void {
   const old = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && /^[0-9a-f]{16}(\.|$)/.test(entry.name))
     .map(({ name }) => join(folder, name))
-    .map((path) => ({ path, changedAt: statSync(path).mtimeMs }))
+    // Another command may remove them now.
+    .map((path) => ({ path, changedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .toSorted((a, b) => b.changedAt - a.changedAt)
     .slice(BUNDLES_KEPT);
   if (old.length === 0) return;

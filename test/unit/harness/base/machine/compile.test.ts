@@ -23,3 +23,15 @@ test('old bundles are removed, but none that a running program was started from'
   removeOldBundles(folder);
   expect(readdirSync(folder)).toEqual([...names.slice(0, 4), used, 'another']);
 });
+
+test('a bundle that another command removes meanwhile is no error', async () => {
+  const folder = temporaryFolder('svcnet-bundles');
+  const path = join(folder, 'a'.repeat(16));
+  const program = `for (;;) { fs.mkdirSync(${JSON.stringify(path)}); fs.rmdirSync(${JSON.stringify(path)}); fs.writeSync(1, '.'); }`;
+  const other = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
+  onTestFinished(() => void other.kill('SIGKILL'));
+  other.stdout.resume();
+  await once(other.stdout, 'data');
+  for (let time = 0; time < 10_000; time++) removeOldBundles(folder);
+  expect(other.exitCode).toBeNull();
+});

@@ -95,7 +95,8 @@ async function inFolder(
     if (event.kind === 'message' || event.protocol === 'noise') messages.push(event);
   const byCluster = [...Map.groupBy(scenarios, ({ cluster = 1 }) => cluster)];
   const origins = byCluster.map(([, [first]]) => originOf(run, first as ScenarioResult));
-  const rows = columns === undefined ? new Map<number, Rows>() : rowsByCluster(columns);
+  const rows = columns === undefined ? undefined : rowsByCluster(columns);
+  const unnumbered = rows?.size === 1 && columns !== undefined ? rowsByOrigin(columns.times, origins) : [];
   return byCluster.map(([cluster, own], i) => {
     const folder = cluster === 1 ? report : join(report, `cluster-${cluster}`);
     const heard = messages.filter((event) => (event.cluster ?? 1) === cluster);
@@ -107,7 +108,7 @@ async function inFolder(
       faults: faults.filter((fault) => (fault.cluster ?? 1) === cluster),
       members: membersIn(folder),
       columns,
-      rows: rows.get(cluster) ?? [0, 0],
+      rows: unnumbered[i] ?? rows?.get(cluster) ?? [0, 0],
       messages: heard.length === 0 ? undefined : heard,
       folder,
       lacks,
@@ -122,6 +123,21 @@ function expectTimes({ times }: SeriesColumns, report: string): void {
     'RUN_INVALID',
     `${join(report, METRICS_FILE)}: got time ${wrong}, expected milliseconds`,
   );
+}
+
+/**
+ * For runs of before rows had a number of their cluster: a later one's begin when it does, or where times go back, as each
+ * simulated one begins at the same instant.
+ */
+function rowsByOrigin(times: Float64Array, origins: readonly number[]): Rows[] {
+  const starts = [0];
+  for (const [row, at] of times.entries()) {
+    const [origin, next] = [origins[starts.length - 1], origins[starts.length]];
+    if (origin === undefined || next === undefined) break;
+    const isBack = at < (times[row - 1] ?? at);
+    if (isBack || (next > origin && at >= next)) starts.push(row);
+  }
+  return origins.map((_, i) => [starts[i] ?? times.length, starts[i + 1] ?? times.length]);
 }
 
 function isCut(path: string): boolean {

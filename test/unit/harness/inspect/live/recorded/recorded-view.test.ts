@@ -74,6 +74,25 @@ test('a record shows at any moment which nodes there are, their state, and what 
   expect(at(2250)).toMatchObject({ states: ['node-0 running', 'node-1 killed kills node-1'], rows: 3 });
 });
 
+test.each([
+  ['with the number of their cluster', { cluster: 2 }, BEGAN],
+  ['of an earlier version, of clusters that began at one instant', {}, BEGAN],
+  ['of an earlier version, of clusters one after the other', {}, BEGAN + 20_000],
+])('rows %s are played with their cluster', async (_what, number, began) => {
+  const folder = await record();
+  const path = join(folder, 'report.json');
+  const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
+  const later = { ...run.scenarios[0], cluster: 2, clusterStartedAt: began, startedAt: began };
+  writeFileSync(path, JSON.stringify({ ...run, scenarios: [...run.scenarios, later] }));
+  for (const at of [began, began + 1000])
+    appendFileSync(join(folder, 'metrics.jsonl'), `${JSON.stringify({ at, ...number, values: [] })}\n`);
+  const parts = await partsOf(readRun(folder));
+  expect(parts.map(({ rows }) => rows)).toEqual([
+    [0, 10],
+    [10, 12],
+  ]);
+});
+
 test('a record that plays tells what happens as time passes, and what it goes to event by event', async () => {
   const { clock, view, model } = await played(await record());
   expect(view.control('pace-10')).toBe(true);

@@ -297,6 +297,7 @@ export function systemHint(error: unknown): string | undefined {
 }
 
 const OWN_PROCESS = '/proc/self';
+const CGROUPS = '/sys/fs/cgroup';
 /** Threads count as processes. */
 const LIMITS = { 'Max processes': 'ulimit -u', 'Max address space': 'ulimit -v' };
 
@@ -304,18 +305,18 @@ const LIMITS = { 'Max processes': 'ulimit -u', 'Max address space': 'ulimit -v' 
  * Why a process may have ended that says nothing of it itself.
  * @param told how it ended, and its last lines
  */
-export function endHint(told: readonly string[], own = OWN_PROCESS): string | undefined {
+export function endHint(told: readonly string[], own = OWN_PROCESS, cgroups = CGROUPS): string | undefined {
   if (process.platform === 'linux' && !existsSync(join(own, 'stat'))) {
     return 'svcnet watches processes through /proc, which is not mounted here.';
   }
   const tells = (word: string) => told.some((text) => text.includes(word));
   // What ends by it has often been refused a thread or memory. A full heap of JavaScript says so itself.
-  if (tells('SIGABRT') && !tells('JavaScript heap out of memory')) return limitHint(own);
+  if (tells('SIGABRT') && !tells('JavaScript heap out of memory')) return limitHint(own, cgroups);
   return Object.entries(MORE).find(([code]) => tells(code))?.[1];
 }
 
 /** What this process hands down to those it starts. @returns undefined: nothing is limited, or the system does not say */
-function limitHint(own = OWN_PROCESS): string | undefined {
+function limitHint(own = OWN_PROCESS, cgroups = CGROUPS): string | undefined {
   const file = join(own, 'limits');
   if (!existsSync(file)) return undefined;
   const text = readFileSync(file, 'utf8');
@@ -323,7 +324,25 @@ function limitHint(own = OWN_PROCESS): string | undefined {
     const soft = new RegExp(`^${name} +(\\d+)`, 'm').exec(text)?.[1];
     return soft === undefined ? [] : [`${name} ${soft} (${command})`];
   });
+  const most = pidsMax(own, cgroups);
+  if (most !== undefined) limits.push(`pids.max ${most} of its cgroup (docker run --pids-limit)`);
   return limits.length === 0 ? undefined : `It may have reached a limit: ${limits.join(', ')}`;
+}
+
+/** @returns the least of its cgroup and those above it; undefined: none, or the system does not say */
+function pidsMax(own: string, cgroups: string): number | undefined {
+  const file = join(own, 'cgroup');
+  const [, v1, path] =
+    (existsSync(file) && /^\d+:(?:(pids)|):(\/.*)$/m.exec(readFileSync(file, 'utf8'))) || [];
+  if (path === undefined) return undefined;
+  const root = v1 === undefined ? cgroups : join(cgroups, v1);
+  const names = path.split('/').filter((name) => name !== '');
+  const limits = [names.length, ...names.keys()].flatMap((depth) => {
+    const limit = join(root, ...names.slice(0, depth), 'pids.max');
+    const text = existsSync(limit) ? readFileSync(limit, 'utf8').trim() : 'max';
+    return text === 'max' ? [] : [Number(text)];
+  });
+  return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
 /** Adds the path that an error of an open file lacks. */

@@ -153,7 +153,7 @@ export const CLUSTER_OPTIONS = {
   dishonest: {
     flag: {
       flag: '--dishonest <behaviours>',
-      help: `comma-separated behaviours of the nodes of --with dishonest=COUNT (one node if there are none): ${BEHAVIOUR_NAMES.join(', ')}`,
+      help: `comma-separated behaviours of one dishonest node, or of all that --with dishonest=COUNT adds: ${BEHAVIOUR_NAMES.join(', ')}`,
       parse: someOf(BEHAVIOUR_NAMES),
     },
   },

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   aboutFile,
@@ -90,9 +90,29 @@ test('a process that was aborted may have reached a limit, which is named', () =
   );
 });
 
-test.runIf(process.platform === 'linux')('a machine without /proc is named as the cause', () => {
-  expect(endHint([''], ownOf({}))).toBe('svcnet watches processes through /proc, which is not mounted here.');
-  expect(systemHint(systemError('EAGAIN', 'spawn node'))).toContain('Max processes');
+test('a Linux machine without /proc is named as the cause', () => {
+  const linux = 'svcnet watches processes through /proc, which is not mounted here.';
+  expect(endHint([''], ownOf({}))).toBe(process.platform === 'linux' ? linux : undefined);
+});
+
+test('a program that cannot be started may have reached the same limits', () => {
+  expect(systemHint(systemError('EAGAIN', 'spawn node'))).toBe(endHint([' (SIGABRT)']));
+});
+
+test.each([
+  ['0::/user/run', 'user/run/pids.max', '64'],
+  ['0::/user/run', 'user/pids.max', '64'],
+  ['0::/', 'pids.max', '64'],
+  ['9:name=systemd:/other\n8:pids:/user', 'pids/user/pids.max', '64'],
+  ['0::/user', 'user/pids.max', undefined],
+])('the processes of cgroup %j are limited by %s', (cgroup, file, most) => {
+  const own = ownOf({ stat: '', limits: '', cgroup });
+  const cgroups = ownOf({});
+  mkdirSync(dirname(join(cgroups, file)), { recursive: true });
+  writeFileSync(join(cgroups, file), `${most ?? 'max'}\n`);
+  expect(endHint([' (SIGABRT)'], own, cgroups)).toBe(
+    most && `It may have reached a limit: pids.max ${most} of its cgroup (docker run --pids-limit)`,
+  );
 });
 
 test('an error of an open file names the file, and one that names another keeps it', () => {

@@ -34,6 +34,9 @@ test.each([
   [999, '999 ms'],
   [1300, '1.3 s'],
   [125_000, '2 min 5 s'],
+  [3_600_000, '1 h'],
+  [172_799_000, '47 h 59 min'],
+  [100_000_000_000, '1,157 days'],
 ])('%i ms is shown as %s', (ms, text) => {
   expect(formatMs(ms)).toBe(text);
 });

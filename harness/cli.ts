@@ -6,7 +6,7 @@ import { EXIT, HarnessError, messageOf } from './base/errors.ts';
 import { MACHINE_CLOCK } from './base/machine/clock.ts';
 import { compileCacheDir } from './cluster/state/compile-cache.ts';
 import { defaultStateDir } from './cluster/state/state-folder.ts';
-import { runLine } from './commands/line.ts';
+import { runLine, tellEarlyEnd } from './commands/line.ts';
 
 /** After an interruption everything is killed, which takes a moment. */
 const CLEANUP_LIMIT_MS = 10_000;
@@ -18,6 +18,9 @@ let endedBy: number | undefined;
 
 let lostOutput: string | undefined;
 let hasEnded = false;
+
+/** Not what user code is given instead. */
+const exit = process.exit.bind(process);
 
 /**
  * Code is compiled once for all commands, which halves loading. Only in an existing state directory: commands that only read
@@ -77,7 +80,7 @@ function sayLost(): void {
 function end(why: string): void {
   if (interruption.signal.aborted) return;
   interruption.abort(new HarnessError('INTERRUPTED', why));
-  MACHINE_CLOCK.timer(CLEANUP_LIMIT_MS, () => process.exit(endedBy ?? EXIT.interrupted), true);
+  MACHINE_CLOCK.timer(CLEANUP_LIMIT_MS, () => exit(endedBy ?? EXIT.interrupted), true);
 }
 
 /** Sets the exit code. */
@@ -90,7 +93,13 @@ export async function main(): Promise<void> {
   process.stderr.on('error', (error) => outputFailed('standard error', error));
   const { stdout, stderr, env } = process;
   const around = { stateDir, stdout, stderr, env, signal: interruption.signal };
-  const code = await runLine(process.argv.slice(2), around);
+  const words = process.argv.slice(2);
+  const endedEarly = () => {
+    if (!interruption.signal.aborted) process.exitCode = tellEarlyEnd(words, around);
+  };
+  process.once('exit', endedEarly);
+  const code = await runLine(words, around);
+  process.off('exit', endedEarly);
   process.exitCode = endedBy ?? code ?? EXIT.interrupted;
   hasEnded = code !== undefined;
   if (hasEnded) sayLost();

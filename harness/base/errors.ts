@@ -270,6 +270,7 @@ export function reasonOf(error: unknown): string | undefined {
 /** Instead of Node.js's own text, which begins with the code. @returns undefined unless it is about a file or a program */
 function systemMessage(error: Error): string | undefined {
   const { syscall = '', path, dest, resource } = error as Refusal;
+  if (syscall === 'uv_cwd') return 'the current folder no longer exists: change to another one';
   const reason = reasonOf(error);
   if (reason === undefined) return undefined;
   if (syscall.startsWith('spawn')) {

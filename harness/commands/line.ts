@@ -5,6 +5,7 @@ import { forTerminal, withPlainWords } from '../base/foreign-text.ts';
 import type { Terminal } from '../base/terminal/screen.ts';
 import { asTyped } from '../base/typed.ts';
 import { consoleStyle, paint } from '../report/console.ts';
+import { guardedFiles } from '../run/source/guard.ts';
 import { commandLine } from './command-line.ts';
 import type { CommandContext } from './context.ts';
 import { failureDocument, hintOf, usageDocument } from './failure.ts';
@@ -39,7 +40,7 @@ export async function runLine(words: readonly string[], around: Surroundings): P
     await program.parseAsync(words, { from: 'user' });
     return code;
   } catch (error) {
-    return fail(error, words, around);
+    return tellFailure(error, words, around);
   }
 }
 
@@ -47,6 +48,7 @@ const writerOf = (stream: Stream) => (text: string) => void stream.write(forTerm
 
 function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Surroundings): CommandContext {
   const style = consoleStyle(stdout, env);
+  expectCurrentFolder();
   return {
     stateDir: stateDir(),
     json: 'json' in flags && flags.json === true,
@@ -60,8 +62,25 @@ function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Sur
   };
 }
 
-/** With --json the error is a document too; text always goes to standard error. */
-function fail(
+/** Files and programs that a command starts would fail one by one, each in its own words. @throws HarnessError `CANNOT_READ` */
+function expectCurrentFolder(): void {
+  try {
+    process.cwd();
+  } catch (error) {
+    throw new HarnessError('CANNOT_READ', messageOf(error), { cause: error });
+  }
+}
+
+/** Whoever ends the process before a result is not taken for success. @returns as `runLine` */
+export function tellEarlyEnd(words: readonly string[], around: Surroundings): number | undefined {
+  const files = guardedFiles();
+  const by = files.length === 0 ? '' : `: code of ${files.join(', ')} has ended it`;
+  const what = `this process ended before the command had a result${by}`;
+  return tellFailure(new HarnessError('PROCESS_FAILED', what), words, around);
+}
+
+/** With --json the error is a document too; text always goes to standard error. @returns as `runLine` */
+function tellFailure(
   error: unknown,
   words: readonly string[],
   { stdout, stderr, env, signal }: Surroundings,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import { explain } from '../cluster/plan/definition.ts';
@@ -11,7 +11,7 @@ import { FLAVOUR_NAMES, NODE_MODES } from '../flavours/flavour.ts';
 import { CREDITS } from '../flavours/profiles.ts';
 import { CAPABILITIES } from '../places/driver.ts';
 import { PARAMETER_KINDS, type Scenario } from './scenario.ts';
-import { expectSource } from './source.ts';
+import { loadSource } from './source/load.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
@@ -95,17 +95,21 @@ export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
 
-/** A scenario loaded from a copy counts as that of the original file. */
-export function cameFrom(scenario: Scenario, path: string): void {
-  origins.set(scenario, path);
-}
-
 /**
  * @param name of a built-in scenario, or path of a file that exports one
  * @throws HarnessError `USAGE`; `DEFINITION_INVALID` with what is wrong in its declaration, a line each
  */
-export async function loadScenario(name: string): Promise<Scenario> {
-  const isPath = /[/\\]|\.m?[jt]s$/.test(name);
+export function loadScenario(name: string): Promise<Scenario> {
+  return loadAs(name, undefined);
+}
+
+/** It counts as that of the original file, of which the loaded one is a copy. @throws HarnessError as `loadScenario` */
+export function loadCopy(path: string, original: string): Promise<Scenario> {
+  return loadAs(path, original);
+}
+
+async function loadAs(name: string, original: string | undefined): Promise<Scenario> {
+  const isPath = /[/\\]|\.\w+$/.test(name);
   const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
   if (!(isPath ? existsSync(path) : bundledScenarios().includes(name))) {
     if (isPath) throw new HarnessError('USAGE', `no file '${name}', expected the path of a scenario`);
@@ -115,16 +119,12 @@ export async function loadScenario(name: string): Promise<Scenario> {
       `no scenario '${name}'${suggestion(name, known)} (known: ${known.join(', ')}, or a path)`,
     );
   }
-  if (isPath) expectSource(path);
-  const module = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    const hint = isNoModule(error) ? MODULE_HINT : findsPackage(dirname(path)) ? undefined : PACKAGE_HINT;
-    throw new HarnessError('USAGE', `cannot load ${path}: ${messageOf(error)}`, { cause: error, hint });
-  });
-  const scenario = (module as { default?: Scenario }).default;
+  const shown = original ?? path;
+  const scenario = (await (isPath ? loadSource(path, shown) : loadBuilt(path))) as Scenario | undefined;
   if (typeof scenario?.run !== 'function' || typeof scenario.name !== 'string') {
     throw new HarnessError(
       'USAGE',
-      `${path} has no scenario as its default export; make it with defineScenario`,
+      `${shown} has no scenario as its default export; make it with defineScenario`,
     );
   }
   if (dirname(path) === FOLDER) return scenario;
@@ -135,28 +135,20 @@ export async function loadScenario(name: string): Promise<Scenario> {
     const isOfCluster = issues.some(
       ({ code, path: [key] }) => code === 'unrecognized_keys' && key === 'cluster',
     );
-    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path), {
+    throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, shown), {
       hint: isOfCluster ? CLUSTER_HINT : undefined,
     });
   }
-  origins.set(scenario, path);
+  origins.set(scenario, shown);
   return scenario;
 }
 
 const CLUSTER_HINT =
   "A scenario's cluster has what the scenario cannot do without. Everything else of a cluster goes into a cluster file: svcnet run SCENARIO --file FILE";
 
-const MODULE_HINT =
-  'A scenario is an ES module, and the package.json above it says otherwise: name the file .mts or .mjs, or set "type": "module" there';
-
-function isNoModule(error: unknown): boolean {
-  return (
-    error instanceof SyntaxError && /import statement outside a module|token 'export'/.test(error.message)
-  );
+async function loadBuilt(path: string): Promise<unknown> {
+  return ((await import(pathToFileURL(path).href)) as { default: unknown }).default;
 }
-
-export const PACKAGE_HINT =
-  "A scenario imports 'svcnet/scenario' from a folder above its own, and an installation for all projects (npm install --global) is none: npm install --save-dev svcnet";
 
 export function findsPackage(folder: string): boolean {
   if (existsSync(join(folder, 'node_modules', 'svcnet'))) return true;

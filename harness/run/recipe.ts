@@ -18,7 +18,7 @@ import { RECIPE_FILE } from '../report/folder.ts';
 import { bundledScenarios, originOf } from './catalogue.ts';
 import { driverNameOf } from './run-clusters.ts';
 import type { FreshDefinition, NodesInput, PlannedScenario, RunOptions } from './run-options.ts';
-import { keepSource } from './source.ts';
+import { keepSource } from './source/kept.ts';
 
 const INPUTS = 'inputs';
 

@@ -34,6 +34,7 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
+import { originOf } from './catalogue.ts';
 import { eventsOf, mend } from './fault-events.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';
@@ -49,6 +50,7 @@ import {
   Skipped,
   type StepProgress,
 } from './scenario.ts';
+import { guarded } from './source/guard.ts';
 import { MemberWatch } from './watch/members.ts';
 import { MessageWatch } from './watch/messages.ts';
 import { SafetyWatch } from './watch/safety.ts';
@@ -343,7 +345,7 @@ async function runObserved(
   { observe }: Pick<RunOptions, 'observe'>,
 ): Promise<void> {
   const ended = observe?.(context, scenario.name);
-  await scenario.run(context);
+  await guarded(originOf(scenario), async () => scenario.run(context));
   await ended?.();
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
-import { expectSource } from '../source.ts';
+import { expectSource } from '../source/kept.ts';
 
 export const K6_FOLDER = resolve(import.meta.dirname, '../../../scenarios/k6');
 

@@ -7,13 +7,13 @@ import { typed } from '../../base/typed.ts';
 import type { StepDisplay } from '../../report/console.ts';
 import { partFolders, RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
 import type { RunResult } from '../../report/result.ts';
-import { cameFrom, loadScenario } from '../catalogue.ts';
+import { loadCopy, loadScenario } from '../catalogue.ts';
 import { type ParallelOptions, runInParallel } from '../parallel.ts';
 import { type Recipe, readRecipe } from '../recipe.ts';
 import type { PlannedScenario, RunOptions } from '../run-options.ts';
 import { runScenarios } from '../runner.ts';
 import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule.ts';
-import { resolvedSource } from '../source.ts';
+import { resolvedSource } from '../source/kept.ts';
 import { expectOwnFile, keptFile } from './trust.ts';
 
 const SCHEDULE_PARAMETER = 'schedule';
@@ -148,9 +148,7 @@ function partOf(
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
   const loadable = resolvedSource(path);
   try {
-    const scenario = await loadScenario(loadable);
-    cameFrom(scenario, path);
-    return scenario;
+    return await loadCopy(loadable, path);
   } finally {
     if (loadable !== path) rmSync(loadable, { force: true });
   }

@@ -295,3 +295,17 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+test('a scenario that calls process.exit(0) has failed, with a report', async () => {
+  const exiting = scenarioFile(
+    'exiting',
+    `expect('it began', true, { observed: 1, expected: 1 });
+     setTimeout(() => process.exit(0));
+     await new Promise(() => {});`,
+  );
+  const { code, stdout } = await svcnet(['run', exiting, '--driver', 'simulated', '--json']);
+  expect(code).toBe(2);
+  const { scenarios, report } = JSON.parse(stdout) as RunResult;
+  expect(scenarios[0]?.error).toContain(`${exiting} called process.exit(0)`);
+  expect(readdirSync(report)).toEqual(expect.arrayContaining(['report.json', 'junit.xml']));
+});

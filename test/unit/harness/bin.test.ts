@@ -112,3 +112,13 @@ test('a package of the sources says how to make one that runs, and the sources r
     rmSync(home, { recursive: true });
   }
 });
+
+test('a command in a folder that has been removed says so', () => {
+  const gone = mkdtempSync(join(tmpdir(), 'svcnet-bin-'));
+  const program = `process.chdir('${gone}'); (await import('node:fs')).rmdirSync('${gone}'); process.argv.splice(1, 9, 'svcnet', 'ps'); await import('${BIN}');`;
+  const ran = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+  expect(ran).toMatchObject({
+    status: 2,
+    stderr: 'error: the current folder no longer exists: change to another one\n',
+  });
+});

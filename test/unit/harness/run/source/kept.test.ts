@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadScenario } from '../../../../harness/run/catalogue.ts';
-import { findScript } from '../../../../harness/run/load/scripts.ts';
-import { keepSource } from '../../../../harness/run/source.ts';
-import { temporaryFolder } from '../../../temporary-folder.ts';
+import { loadScenario } from '../../../../../harness/run/catalogue.ts';
+import { findScript } from '../../../../../harness/run/load/scripts.ts';
+import { keepSource } from '../../../../../harness/run/source/kept.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 const folder = temporaryFolder('svcnet-source');
 

@@ -6,15 +6,15 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { Plugin } from 'esbuild';
-import { sizeText } from '../../formats/units.ts';
-import { HarnessError } from '../base/errors.ts';
-import { entriesAt } from '../base/machine/programs.ts';
-import { expectNoDevice, makeFolder } from '../base/own-folder.ts';
+import type { BuildFailure, BuildResult, Plugin } from 'esbuild';
+import { sizeText } from '../../../formats/units.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { entriesAt } from '../../base/machine/programs.ts';
+import { expectNoDevice, makeFolder } from '../../base/own-folder.ts';
 
-const PACKAGE = resolve(import.meta.dirname, '../..');
+export const PACKAGE = resolve(import.meta.dirname, '../../..');
 const HERE = 'svcnet-package:/';
-const SCRIPT = /\.[cm]?[jt]s$/;
+export const SCRIPT = /\.[cm]?[jt]s$/;
 
 /** Of somebody's scenario or script, in bytes. */
 const SOURCE_SIZE_MAX = 16 * 1024 * 1024;
@@ -32,13 +32,24 @@ export function expectSource(path: string): void {
 /** @param path of a scenario's file @returns path of the copy, relative to the run's folder */
 export async function keepSource(path: string, folder: string): Promise<string> {
   makeFolder(folder);
-  const name = basename(path);
-  if (!SCRIPT.test(name)) {
-    writeFileSync(join(folder, name), readFileSync(path));
-    return join('inputs', name);
-  }
+  const { outputFiles } = await bundled(path);
+  const copy = basename(path).replace(SCRIPT, '.mjs');
+  writeFileSync(join(folder, copy), outputFiles[0]?.contents ?? '');
+  return join('inputs', copy);
+}
+
+/** The first mistake in a file or one that it imports, for which Node.js names no place. @returns `file:line:column` */
+export async function mistakeIn(path: string): Promise<string | undefined> {
+  const { location } = await bundled(path).then(
+    () => ({ location: undefined }),
+    ({ errors }: BuildFailure) => errors[0] ?? { location: undefined },
+  );
+  return location ? `${resolve(location.file)}:${location.line}:${location.column + 1}` : undefined;
+}
+
+async function bundled(path: string): Promise<BuildResult<{ write: false }>> {
   const { build } = await import('esbuild');
-  const { outputFiles } = await build({
+  return build({
     entryPoints: ['entry'],
     bundle: true,
     write: false,
@@ -48,9 +59,6 @@ export async function keepSource(path: string, folder: string): Promise<string> 
     plugins: [entriesAt({ entry: resolve(path) }), REFERENCES],
     logLevel: 'silent',
   });
-  const copy = name.replace(SCRIPT, '.mjs');
-  writeFileSync(join(folder, copy), outputFiles[0]?.contents ?? '');
-  return join('inputs', copy);
 }
 
 export function resolvedSource(path: string): string {

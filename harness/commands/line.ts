@@ -71,7 +71,7 @@ function expectCurrentFolder(): void {
   }
 }
 
-/** Whoever ends the process before a result is not taken for success. @returns as `runLine` */
+/** A process that ends before it has a result has not succeeded. @returns as `runLine` */
 export function tellEarlyEnd(words: readonly string[], around: Surroundings): number | undefined {
   const files = guardedFiles();
   const by = files.length === 0 ? '' : `: code of ${files.join(', ')} has ended it`;

@@ -126,8 +126,8 @@ function expectTimes({ times }: SeriesColumns, report: string): void {
 }
 
 /**
- * For runs of before rows had a number of their cluster: a later one's begin when it does, or where times go back, as each
- * simulated one begins at the same instant.
+ * For runs recorded before rows had the number of their cluster. A later cluster's rows begin when it does, or where times go
+ * back: each simulated one begins at the same instant.
  */
 function rowsByOrigin(times: Float64Array, origins: readonly number[]): Rows[] {
   const starts = [0];

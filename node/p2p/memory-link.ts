@@ -173,9 +173,10 @@ export class MemoryLink implements Link {
   #end(reason: Error): void {
     if (!this.#open) return;
     this.#open = false;
-    for (let { after } = this.#streams; after !== this.#streams; ) {
-      const stream = after as MemoryStream;
-      ({ after } = stream);
+    // Failing one may make others leave.
+    while (this.#streams.after !== this.#streams) {
+      const stream = this.#streams.after as MemoryStream;
+      stream.leave();
       stream.fail(reason);
     }
     this.owner.closed(this);

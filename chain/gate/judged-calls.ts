@@ -2,8 +2,11 @@ import { type Call, callsOf, mayRewrite, whyNot, whyTooMany, withBoundedGas } fr
 
 /** As every client of ours begins its requests. */
 const START = '{"jsonrpc":"2.0","id":';
-const ID = /^\d{1,15}$/;
+/** As JSON has it: without leading zeros. */
+const ID = /^(?:0|[1-9]\d{0,14})$/;
 const CALLS_MAX = 1000;
+/** Characters. Longer texts, as of transactions, are seldom asked again. */
+const TEXT_MAX = 10_000;
 const NAMES: readonly string[] = ['method', 'params'];
 
 interface Question {
@@ -19,7 +22,8 @@ export class JudgedCalls {
 
   /** Undefined: not such a call. */
   find(text: string): Question | undefined {
-    const end = text.startsWith(START) ? text.indexOf(',', START.length) : -1;
+    if (text.length > TEXT_MAX || !text.startsWith(START)) return undefined;
+    const end = text.indexOf(',', START.length);
     const id = text.slice(START.length, end);
     if (end === -1 || !ID.test(id)) return undefined;
     const rest = text.slice(end + 1);

@@ -27,6 +27,8 @@ test.each([
   ['a second id', asked(1, '"id":1,"method":"eth_chainId"}')],
   ['an id that is no number', asked('"1"')],
   ['an id with a fraction', asked('1.5')],
+  ['an id that is no JSON', asked('007')],
+  ['a call too long to keep', asked(1, `"method":"eth_call","params":["${'0'.repeat(10_000)}"]}`)],
   ['no method', asked(1, '"params":[]}')],
   ['more simulated calls than are allowed', asked(1, simulating(1001))],
   ['half a call', asked(1, HEAD.slice(0, -1))],

@@ -34,6 +34,7 @@ import { watchSlots } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
 import { watchDeliveries } from './steps/storm/deliveries.ts';
+import type { Arrivals } from './steps/storm/departures.ts';
 import { plannedKills } from './steps/storm/drawn.ts';
 import { expired, shortBatch } from './steps/storm/expiry.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
@@ -214,9 +215,11 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
   });
 }
 
-function arrivalsOf(faults: readonly ScheduledFault[]): number {
-  const arrivals = faults.filter(({ request }) => request.kind === ARRIVAL);
-  return arrivals.reduce((sum, { request }) => sum + Number(request['count'] ?? 1), 0);
+function arrivalsOf(faults: readonly ScheduledFault[]): Arrivals {
+  const arrivals: Arrivals = { honest: 0, dishonest: 0 };
+  for (const { request } of faults.filter((fault) => fault.request.kind === ARRIVAL))
+    arrivals[request['dishonest'] === undefined ? 'honest' : 'dishonest'] += Number(request['count'] ?? 1);
+  return arrivals;
 }
 
 function figureUnmet(context: StormContext, begun: readonly Fault[]): void {

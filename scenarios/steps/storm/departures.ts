@@ -25,12 +25,18 @@ interface Departure {
   readonly isHonest: boolean;
 }
 
+/** Nodes that are to join. */
+export interface Arrivals {
+  honest: number;
+  dishonest: number;
+}
+
 export class Departures implements Disposable {
   /** Left with their only holders: no longer promised. */
   readonly taken = new Set<string>();
   readonly #context: StormContext;
   #timer: Disposable | undefined;
-  #toCome = 0;
+  readonly #toCome: Arrivals = { honest: 0, dishonest: 0 };
   readonly #seen = new Map<string, Departure>();
   /** Each time; `seenAt`: when that was seen. */
   readonly #emptied: (Departure & { readonly seenAt: number })[] = [];
@@ -39,10 +45,13 @@ export class Departures implements Disposable {
     this.#context = context;
   }
 
-  /** A joining node signs receipts before the cluster knows it, or whether it is honest. */
-  expect(arrivals: number): void {
+  /**
+   * A joining node signs receipts and is refused before the cluster knows it, or whether it is honest; it may leave before it
+   * was ever seen.
+   */
+  expect(arrivals: Arrivals): void {
     this.look();
-    this.#toCome = arrivals;
+    Object.assign(this.#toCome, arrivals);
   }
 
   watch(): void {
@@ -61,7 +70,7 @@ export class Departures implements Disposable {
       const before = this.#seen.get(prefix);
       const at = clock.now();
       const now = { name, prefix, at, since: before?.since ?? at, wipes, isHonest: isHonest({ flavour }) };
-      if (before === undefined && this.#toCome > 0) this.#toCome--;
+      if (before === undefined) this.#toCome[now.isHonest ? 'honest' : 'dishonest']--;
       if (before !== undefined && before.wipes < wipes)
         this.#emptied.push({ ...before, prefix: name, seenAt: at });
       this.#seen.set(prefix, now);
@@ -74,12 +83,12 @@ export class Departures implements Disposable {
    */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    if (missing.length === 0 || (this.#toCome === 0 && this.#suspects().length === 0)) return missing;
+    if (missing.length === 0 || (!this.#awaitsSome && this.#suspects().length === 0)) return missing;
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
     const suspects = this.#suspects();
     const joining = new Set<string>();
     for (const diagnosis of diagnoses) {
-      if (this.#toCome > 0 && !diagnosis.receipts.every((node) => this.#isKnown(node))) {
+      if (this.#awaitsSome && !diagnosis.receipts.every((node) => this.#isKnown(node))) {
         joining.add(diagnosis.chunk);
         continue;
       }
@@ -92,6 +101,10 @@ export class Departures implements Disposable {
     }
     ledger.release(this.taken);
     return missing.filter((chunk) => !this.taken.has(chunk) && !joining.has(chunk));
+  }
+
+  get #awaitsSome(): boolean {
+    return this.#toCome.honest > 0 || this.#toCome.dishonest > 0;
   }
 
   /** @param node as a diagnosis names it */
@@ -108,7 +121,8 @@ export class Departures implements Disposable {
 
   /** @param overlay hex */
   isDishonest(overlay: string): boolean {
-    return this.#seen.get(overlay.slice(0, PREFIX_DIGITS))?.isHonest === false;
+    const seen = this.#seen.get(overlay.slice(0, PREFIX_DIGITS));
+    return seen === undefined ? this.#toCome.dishonest > 0 : !seen.isHonest;
   }
 
   /** If any node has left: what is read afterwards is there. */

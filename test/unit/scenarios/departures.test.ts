@@ -163,11 +163,15 @@ test.each([
       signal,
     } as unknown as StormContext);
     expect(await departures.unexplained([CHUNK], signal), 'nobody is to come').toEqual([CHUNK]);
-    departures.expect(1);
+    departures.expect({ honest: 0, dishonest: 0, [flavour === 'dishonest' ? 'dishonest' : 'honest']: 1 });
+    expect(departures.isDishonest(LEFT), 'it may leave before it is seen').toBe(flavour === 'dishonest');
+    expect(departures.isDishonest(STAYED)).toBe(false);
     expect(await departures.unexplained([CHUNK], signal)).toEqual([]);
     expect([...departures.taken]).toEqual([]);
     nodes.push({ ...storer(clock, []), name: 'node-1', overlay: LEFT, flavour } as never);
     departures.look();
+    expect(departures.isDishonest(LEFT)).toBe(flavour === 'dishonest');
+    expect(departures.isDishonest('ff'.repeat(32))).toBe(false);
     expect(await departures.unexplained([CHUNK], signal)).toEqual(lost);
   },
 );

@@ -75,6 +75,14 @@ export async function claimCluster(
   return record;
 }
 
+/** Removes a cluster that a namespace hides, if there is one. @param stateDir of which the caller knows that none runs there */
+export function forgetElsewhere(stateDir: string, name: string): void {
+  const record = readRecord(stateDir, name);
+  if (record === undefined || whyElsewhere(record) === undefined) return;
+  const aside = setAside(stateDir, name);
+  if (aside !== undefined) removeFolder(aside);
+}
+
 async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const { path } = clusterFolder(stateDir, name);
   const before = readRecord(stateDir, name);

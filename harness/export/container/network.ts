@@ -11,6 +11,7 @@ import { formatMs } from '../../base/format.ts';
 import { checkPortsFree } from '../../base/machine/ports.ts';
 import { lineProgress } from '../../base/terminal/progress.ts';
 import { Cluster } from '../../cluster/cluster.ts';
+import { forgetElsewhere } from '../../cluster/lifecycle/claim.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
 import type { ClusterOptions } from '../../cluster/opening.ts';
 import { trimHolder } from '../../places/embedded/rest.ts';
@@ -50,6 +51,8 @@ async function run(argv: readonly string[], environment: Environment, signal: Ab
   }
   const folder = environment['SVCNET_STATE'] || FOLDER;
   const documentFile = forgotten(folder);
+  // No other container uses the folder: what a namespace hides has ended with an earlier start of this one.
+  if (definition.input.name !== undefined) forgetElsewhere(folder, definition.input.name);
   const health = await serveHealth();
   const cluster = await startShown({
     ...definition.input,

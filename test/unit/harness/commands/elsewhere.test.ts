@@ -9,6 +9,7 @@ import {
   type ProcessId,
 } from '../../../../harness/base/machine/processes.ts';
 import { takeAgain } from '../../../../harness/cluster/lifecycle/again.ts';
+import { forgetElsewhere } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { partsOf } from '../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../harness/cluster/lifecycle/leftovers.ts';
 import { beginSnapshot } from '../../../../harness/cluster/snapshots/writing.ts';
@@ -154,4 +155,15 @@ test('the loser of two starts is told that another command is starting the clust
     message: `a cluster named 'one' is being started by process ${process.pid}`,
     hint: 'Choose another name with --name, or wait until that command has started it.',
   });
+});
+
+onLinux('a container that starts again forgets the network of its earlier start, and no other', async () => {
+  await record({ owner: ownProcess() });
+  forgetElsewhere(stateDir, 'one');
+  expect(listClusters(stateDir)).toEqual(['one']);
+  writeRecord(stateDir, { ...(readRecord(stateDir, 'one') as ClusterRecord), owner: elsewhere() });
+  forgetElsewhere(stateDir, 'two');
+  expect(listClusters(stateDir)).toEqual(['one']);
+  forgetElsewhere(stateDir, 'one');
+  expect(listClusters(stateDir)).toEqual([]);
 });

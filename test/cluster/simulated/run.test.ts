@@ -109,7 +109,7 @@ test('every seed is run, failures are grouped by kind, and the line of each repe
   const planted = scenarioFile(
     'planted',
     `await put(random('data').bytes(5000));
-     if (cluster.seed === 5n) process.exit(9);
+     if (cluster.seed === 5n) process.kill(process.pid, 'SIGKILL');
      expect('no seed is divided by 3', cluster.seed % 3n !== 0n, { observed: cluster.seed, expected: 'another' });`,
   );
   const report = join(folder, 'many');
@@ -130,7 +130,7 @@ test('every seed is run, failures are grouped by kind, and the line of each repe
   expect(run).toMatchObject({ passed: false, ran: 4, of: 4 });
   expect(run.kinds).toEqual({
     'planted: not met: no seed is divided by <number>': [3, 6],
-    'crashed: its process ended with 9 and without a result': [5],
+    'crashed: its process ended with SIGKILL and without a result': [5],
   });
   expect(run.failures[0]?.command).toContain('--seed 3 --driver simulated');
   expect(existsSync(join(report, 'seed-3', 'report.json'))).toBe(true);
@@ -144,7 +144,7 @@ test('the first failure of each kind is made smaller, and what left no run says 
   const large = scenarioFile(
     'large',
     `await put(random('data').bytes(5000));
-     if (cluster.seed === 5n) process.exit(9);
+     if (cluster.seed === 5n) process.kill(process.pid, 'SIGKILL');
      expect('few', parameters.count < 3, { observed: parameters.count, expected: 'less than 3' });`,
     `count: { kind: 'integer', default: 40, min: 1, help: 'how many' }`,
   );

@@ -402,9 +402,10 @@ function choice<M extends Readonly<Record<string, { readonly text: string }>>>(
 }
 
 function setText(at: HTMLElement, text: string): void {
-  const shown = shownText(text);
-  const plain = shown.map((piece) => (typeof piece === 'string' ? piece : piece.textContent)).join('');
-  if (at.textContent !== plain) at.replaceChildren(...shown);
+  const plain = piecesOf(text)
+    .map(({ piece }) => piece)
+    .join('');
+  if (at.textContent !== plain) at.replaceChildren(...shownText(text));
 }
 
 /** A command stays in one line. */

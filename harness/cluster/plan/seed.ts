@@ -22,10 +22,16 @@ export function drawSeed(): bigint {
   return BigInt(randomInt(DRAWN_SEED_BOUND));
 }
 
+/** @returns undefined: not decimal, or not below 2^64 */
+export function seedIn(text: string): bigint | undefined {
+  const seed = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
+  return seed === undefined || seed >> SEED_BITS !== 0n ? undefined : seed;
+}
+
 /** @param text decimal, below 2^64 @param where it was given @throws HarnessError `USAGE` */
 export function parseSeed(text: string, where = '--seed'): bigint {
-  const seed = /^\d+$/.test(text) ? BigInt(text) : undefined;
-  if (seed === undefined || seed >> SEED_BITS !== 0n) {
+  const seed = seedIn(text);
+  if (seed === undefined) {
     throw new HarnessError('USAGE', `${where}: got '${text}', expected a whole number from 0 to 2^64 - 1`);
   }
   return seed;

@@ -1,4 +1,5 @@
 import { suggestion } from '../../../base/format.ts';
+import { seedIn } from '../seed.ts';
 
 /** Without a parser the value is a text, or the option is just on. */
 export interface FlagSpec {
@@ -42,7 +43,7 @@ export function collect(text: string, before: readonly string[]): readonly strin
 }
 
 export function seed(text: string): bigint {
-  const value = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
-  if (value !== undefined && value >> 64n === 0n) return value;
+  const value = seedIn(text);
+  if (value !== undefined) return value;
   throw new NotExpected('Expected a whole number from 0 to 2^64 - 1.');
 }

@@ -103,16 +103,22 @@ test('the reason why a node has ended is reported when it is known', async () =>
   expect(await observe()).toEqual(['node-0 died (the disk is full)']);
 });
 
-test('a driver that tells of changes is asked after one, and seldom otherwise', async () => {
+/** Of a driver that tells of changes. @param observe before each of its answers */
+function toldWatch(observe: (clock: ManualClock) => Promise<void>): {
+  clock: ManualClock;
+  node: FakeNode;
+  listeners: Set<() => void>;
+  membership: Membership;
+  told: string[];
+} {
   const clock = new ManualClock();
   const node = new FakeNode();
   const listeners = new Set<() => void>();
-  const asked: number[] = [];
   const membership = new Membership([node], {
     clock,
     driver: {
       async observe() {
-        asked.push(clock.monotonic());
+        await observe(clock);
         return { state: 'running' };
       },
       onChange(listener) {
@@ -124,6 +130,14 @@ test('a driver that tells of changes is asked after one, and seldom otherwise', 
   });
   const told: string[] = [];
   membership.onIncident((incident) => told.push(incidentText(incident)));
+  return { clock, node, listeners, membership, told };
+}
+
+test('a driver that tells of changes is asked after one, and seldom otherwise', async () => {
+  const asked: number[] = [];
+  const { clock, node, listeners, membership, told } = toldWatch(
+    async (now) => void asked.push(now.monotonic()),
+  );
   await clock.advance(6_000);
   expect(asked).toEqual([200, 5_200]);
   node.become('crashed');
@@ -137,32 +151,16 @@ test('a driver that tells of changes is asked after one, and seldom otherwise', 
 });
 
 test('what a driver tells while its nodes are being observed is seen at once', async () => {
-  const clock = new ManualClock();
-  const node = new FakeNode();
-  const changed = new Set<() => void>();
   const observing = Promise.withResolvers<void>();
   let slow: Promise<void> | undefined = observing.promise;
-  const membership = new Membership([node], {
-    clock,
-    driver: {
-      async observe() {
-        const waited = slow;
-        slow = undefined;
-        await waited;
-        return { state: 'running' };
-      },
-      onChange(listener) {
-        changed.add(listener);
-        return { [Symbol.dispose]: () => void changed.delete(listener) };
-      },
-    },
-    chain: () => ({ pid: 9 }),
+  const { clock, node, listeners, membership, told } = toldWatch(async () => {
+    const waited = slow;
+    slow = undefined;
+    await waited;
   });
-  const told: string[] = [];
-  membership.onIncident((incident) => told.push(incidentText(incident)));
   await clock.advance(200);
   node.become('crashed');
-  for (const listener of changed) listener();
+  for (const listener of listeners) listener();
   await clock.advance(300);
   observing.resolve();
   await clock.advance(200);

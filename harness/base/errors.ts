@@ -154,7 +154,7 @@ const VERBS: Readonly<Record<string, string>> = {
   write: 'write',
 };
 
-const MORE: Readonly<Record<string, string>> = {
+const LIMIT_HINTS: Readonly<Record<string, string>> = {
   EMFILE: 'Allow more with: ulimit -n 4096',
   ENFILE: 'Allow more with: ulimit -n 4096',
   EFBIG: 'Allow larger files with: ulimit -f unlimited',
@@ -189,7 +189,7 @@ export function cannotWrite(
   const cause = writeFailure(folder, error);
   if (cause === undefined) return error;
   const code = cause.code ?? '';
-  const help = MORE[code] === undefined ? remedy : MORE[code].toLowerCase();
+  const help = LIMIT_HINTS[code] === undefined ? remedy : LIMIT_HINTS[code].toLowerCase();
   return new HarnessError('CANNOT_WRITE', `cannot write to ${folder}: ${REASONS[code]} (${code}); ${help}`, {
     cause: error,
   });
@@ -289,7 +289,7 @@ type Refusal = NodeJS.ErrnoException & { readonly dest?: string; readonly resour
 /** What a person can do about it, whichever file it is. */
 export function systemHint(error: unknown): string | undefined {
   const { code = '', syscall = '' } = (error ?? {}) as NodeJS.ErrnoException;
-  if (MORE[code] !== undefined) return MORE[code];
+  if (LIMIT_HINTS[code] !== undefined) return LIMIT_HINTS[code];
   if (code === 'EAGAIN' && syscall.startsWith('spawn')) return limitHint();
   if (code === 'ENAMETOOLONG') return 'Choose a shorter name.';
   return code === 'ERR_ACCESS_DENIED'
@@ -313,7 +313,7 @@ export function endHint(told: readonly string[], own = OWN_PROCESS, cgroups = CG
   const tells = (word: string) => told.some((text) => text.includes(word));
   // What ends by it has often been refused a thread or memory. A full heap of JavaScript says so itself.
   if (tells('SIGABRT') && !tells('JavaScript heap out of memory')) return limitHint(own, cgroups);
-  return Object.entries(MORE).find(([code]) => tells(code))?.[1];
+  return Object.entries(LIMIT_HINTS).find(([code]) => tells(code))?.[1];
 }
 
 /** What this process hands down to those it starts. @returns undefined: nothing is limited, or the system does not say */

@@ -2,8 +2,8 @@
  * `metrics.jsonl` in a run's folder: all series of all scrapes, without a metrics server. Lines in order:
  *   {"schema":1}
  *   {"series":[["node-0","pushsync_total_sent",{},"counter"],…]}   new ones; numbered from 0 through the whole file
- *   {"at":1700000000000,"cluster":2,"values":[0,17,3,0.25],"gone":[5]}   number, value, …: changed values; of which cluster,
- *                                                                  if it is not the run's first
+ *   {"at":1700000000000,"cluster":2,"values":[0,17,3,0.25],"gone":[5]}   number, value, …: changed values; the
+ *                                                                  cluster, unless it is the run's first
  * A series keeps its value until a line changes it, or says that it is gone: fifty busy nodes write about 25 MB in an hour.
  */
 import { type FileHandle, open, readFile } from 'node:fs/promises';

@@ -103,7 +103,7 @@ export function loadScenario(name: string): Promise<Scenario> {
   return loadAs(name, undefined);
 }
 
-/** It counts as that of the original file, of which the loaded one is a copy. @throws HarnessError as `loadScenario` */
+/** Loads a copy; its scenario counts as the original file's. @throws HarnessError as `loadScenario` */
 export function loadCopy(path: string, original: string): Promise<Scenario> {
   return loadAs(path, original);
 }

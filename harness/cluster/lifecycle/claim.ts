@@ -75,7 +75,7 @@ export async function claimCluster(
   return record;
 }
 
-/** Removes a cluster that a namespace hides, if there is one. @param stateDir of which the caller knows that none runs there */
+/** Removes a cluster that a namespace hides. The caller knows that no cluster runs in this state folder. */
 export function forgetElsewhere(stateDir: string, name: string): void {
   const record = readRecord(stateDir, name);
   if (record === undefined || whyElsewhere(record) === undefined) return;

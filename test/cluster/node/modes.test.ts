@@ -21,6 +21,7 @@ test('a light node uploads and downloads through full nodes', async () => {
       { count: 3, options: publicLimits },
       { mode: 'light', options: publicLimits },
     ],
+    driver: 'simulated',
     seed: 31,
     stateDir,
   });
@@ -90,32 +91,44 @@ test('a light node finds a restarted node at once, though no node dials a light 
 test('a boot node introduces peers and takes part in nothing else', async () => {
   await using net = await Cluster.start({
     nodes: [{ mode: 'boot' }, { count: 3 }, { mode: 'light' }],
+    driver: 'simulated',
     seed: 32,
     stateDir,
   });
   const [boot, one, two] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   expect(await net.meshed()).toEqual({ links: 9, expected: 9 });
-  await eventually('the boot node does not know everybody', async () => {
-    const { connected, lightNodes } = await boot.client.topology();
-    return connected === 3 && lightNodes.connected === 1
-      ? undefined
-      : `${connected} and ${lightNodes.connected}`;
-  });
+  await eventually(
+    'the boot node does not know everybody',
+    async () => {
+      const { connected, lightNodes } = await boot.client.topology();
+      return connected === 3 && lightNodes.connected === 1
+        ? undefined
+        : `${connected} and ${lightNodes.connected}`;
+    },
+    undefined,
+    net.clock,
+  );
   const data = bytesOf('boot', 50 * 4096);
   const { reference } = await one.bytes.upload(data);
   expect(await net.synced(reference)).toMatchObject({ synced: 51 });
   expect(sameBytes(await two.bytes.download(reference), data)).toBe(true);
   // Until then the boot node may only be slower.
-  await eventually('a full node has not pulled all chunks', async () => {
-    const sizes = await Promise.all(net.nodes.slice(1, 4).map(reserveSize));
-    return sizes.every((size) => size === 51) ? undefined : sizes.join(', ');
-  });
+  await eventually(
+    'a full node has not pulled all chunks',
+    async () => {
+      const sizes = await Promise.all(net.nodes.slice(1, 4).map(reserveSize));
+      return sizes.every((size) => size === 51) ? undefined : sizes.join(', ');
+    },
+    undefined,
+    net.clock,
+  );
   expect(await boot.client.status()).toMatchObject({ mode: 'full', reserveSize: 0 });
   expect(await boot.client.settlements()).toMatchObject({ settlements: [] });
   await expectNobodyBlocked(net.nodes);
 });
 
 test.each(['light', 'boot'] as const)('a %s node refuses a peer that requests a chunk', async (mode) => {
+  // The stranger speaks libp2p over TCP: only a process has a port for it.
   await using net = await Cluster.start({ nodes: [{ mode }, { mode: 'full' }], seed: 33, stateDir });
   await using stranger = await libp2pNode(1);
   stranger.host.handle(PRICING, async (stream) => void (await stream.read({})));

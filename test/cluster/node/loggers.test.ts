@@ -9,7 +9,7 @@ const folder = stateFolder();
 let net: Cluster;
 
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 1, seed: 11, stateDir: join(folder, 'state') });
+  net = await Cluster.start({ driver: 'embedded', nodes: 1, seed: 11, stateDir: join(folder, 'state') });
 });
 afterAll(() => net.stop());
 

@@ -293,7 +293,12 @@ test('only a share of the traces that begin at a node is kept', async () => {
 
 test('a missing receiver changes nothing but a line in the log', async () => {
   const [port] = await pickFreePorts(1);
-  await using net = await Cluster.start({ nodes: 2, otlp: `127.0.0.1:${port}`, stateDir });
+  await using net = await Cluster.start({
+    nodes: 2,
+    otlp: `127.0.0.1:${port}`,
+    driver: 'embedded',
+    stateDir,
+  });
   const data = new Uint8Array(randomBytes(500_000));
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);

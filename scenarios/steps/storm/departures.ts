@@ -78,18 +78,27 @@ export class Departures implements Disposable {
   }
 
   /**
-   * @param missing chunks that no node has
-   * @returns without those that a departure explains, or that a node which is still joining may have @throws ClientError
+   * @param missing chunks that no node had when it was asked
+   * @returns without those that a departure explains, that a node which was still joining then may have had, or that only a
+   * dishonest node had promised and others have pulled from it since @throws ClientError
    */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    if (missing.length === 0 || (!this.#awaitsSome && this.#suspects().length === 0)) return missing;
+    const awaitedSome = this.#awaitsSome;
+    if (missing.length === 0 || (!awaitedSome && this.#suspects().length === 0)) return missing;
+    const known = new Set([...this.#seen.values()].flatMap(({ name, prefix }) => [name, prefix]));
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
+    const absent = await heldByNobody(missing, cluster, signal);
     const suspects = this.#suspects();
-    const joining = new Set<string>();
+    const excused = new Set<string>();
     for (const diagnosis of diagnoses) {
-      if (this.#awaitsSome && !diagnosis.receipts.every((node) => this.#isKnown(node))) {
-        joining.add(diagnosis.chunk);
+      const { chunk, receipts } = diagnosis;
+      const isPulled = absent !== undefined && !absent.includes(chunk);
+      if (
+        (awaitedSome && !receipts.every((node) => known.has(node))) ||
+        (isPulled && receipts.length > 0 && receipts.every((node) => isLiar(node, suspects)))
+      ) {
+        excused.add(chunk);
         continue;
       }
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
@@ -100,16 +109,11 @@ export class Departures implements Disposable {
       if (isReplaced || isTaken(diagnosis, acknowledgedAtMs, suspects)) this.taken.add(diagnosis.chunk);
     }
     ledger.release(this.taken);
-    return missing.filter((chunk) => !this.taken.has(chunk) && !joining.has(chunk));
+    return missing.filter((chunk) => !this.taken.has(chunk) && !excused.has(chunk));
   }
 
   get #awaitsSome(): boolean {
     return this.#toCome.honest > 0 || this.#toCome.dishonest > 0;
-  }
-
-  /** @param node as a diagnosis names it */
-  #isKnown(node: string): boolean {
-    return [...this.#seen.values()].some(({ name, prefix }) => node === name || node === prefix);
   }
 
   /** A node may have left with it, or dropped it. @param acknowledgedAtMs ms */
@@ -154,13 +158,18 @@ function isTaken(
   acknowledgedAt: number,
   suspects: readonly Departure[],
 ): boolean {
-  const isLiar = (node: string) =>
-    suspects.some((one) => !one.isHonest && (one.name === node || one.prefix === node));
-  if (!had.every(isLiar)) return false;
+  if (!had.every((node) => isLiar(node, suspects))) return false;
   const soon = (isIt: (gone: Departure) => boolean, at: number) =>
     suspects.some((gone) => isIt(gone) && gone.isHonest && isSoon(gone, at));
   if (receiptAt === null) return soon(({ name }) => name === uploader, acknowledgedAt);
-  return receipts.every((receipt) => isLiar(receipt) || soon(({ prefix }) => prefix === receipt, receiptAt));
+  return receipts.every(
+    (receipt) => isLiar(receipt, suspects) || soon(({ prefix }) => prefix === receipt, receiptAt),
+  );
+}
+
+/** @param node as a diagnosis names it */
+function isLiar(node: string, suspects: readonly Departure[]): boolean {
+  return suspects.some((one) => !one.isHonest && (one.name === node || one.prefix === node));
 }
 
 /** Whether it left before its neighbours could pull what it stored then, ms. */

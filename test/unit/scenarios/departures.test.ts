@@ -46,6 +46,8 @@ function storer(clock: VirtualClock, events: readonly object[]) {
     state: 'running',
     running: true,
     wipes: 0,
+    changes: 0,
+    holds: () => Promise.resolve(false),
     client: {
       clock,
       status: () => Promise.resolve({ storageRadius: 0 }),
@@ -53,6 +55,12 @@ function storer(clock: VirtualClock, events: readonly object[]) {
       stamps: { list: () => Promise.resolve([]) },
     },
   };
+}
+
+/** Whom the cluster does not list is nobody's peer. */
+function departuresOf(nodes: readonly object[], clock: VirtualClock, ledger: Ledger): Departures {
+  const cluster = { nodes, clock, unlistedPeers: () => Promise.resolve([]) };
+  return new Departures({ cluster, ledger, signal } as unknown as StormContext);
 }
 
 const uploaded = (node: string, acknowledgedAtMs: number, chunk = CHUNK) =>
@@ -82,7 +90,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   const ledger = new Ledger();
   const acknowledgedAt = clock.now();
   await ledger.add(uploaded(one.receipt === undefined ? 'node-1' : 'node-0', acknowledgedAt));
-  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  const departures = departuresOf(nodes, clock, ledger);
   await clock.advance(one.stayed);
   departures.look();
   expect(await departures.unexplained([CHUNK], signal), 'while it is there').toEqual([CHUNK]);
@@ -116,7 +124,7 @@ test('what a node without its data had stamped or had alone is excused, and noth
     ['node-1', later, long + 20_000],
   ] as const)
     await ledger.add(uploaded(name, acknowledgedAtMs, chunk));
-  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  const departures = departuresOf(nodes, clock, ledger);
   await clock.advance(9500);
   departures.look();
   emptied.wipes = 1;
@@ -126,20 +134,25 @@ test('what a node without its data had stamped or had alone is excused, and noth
 });
 
 test.each([
-  ['alone', [], []],
-  ['beside an honest node', [STAYED], [CHUNK]],
-])('the receipt of a dishonest node %s promises nothing', async (_about, others, lost) => {
+  { about: 'alone', lost: [] },
+  { about: 'alone, whose chunk others have pulled since,', pulled: true, lost: [] },
+  { about: 'alone, whose chunk others have pulled and lost,', pulled: true, dropped: true, lost: [CHUNK] },
+  { about: 'beside an honest node', others: [STAYED], lost: [CHUNK] },
+  { about: 'beside an honest node that has it late', others: [STAYED], pulled: true, lost: [CHUNK] },
+])('the receipt of a dishonest node $about promises nothing', async (one) => {
+  const { others = [], pulled = false, dropped = false, lost } = one;
   const clock = new VirtualClock();
   const at = clock.now() + 60_000;
-  const node = storer(
-    clock,
-    [LEFT, ...others].map((peer) => ({ kind: 'synced', address: CHUNK, at, peer })),
-  );
+  const node = storer(clock, [
+    ...[LEFT, ...others].map((peer) => ({ kind: 'synced', address: CHUNK, at, peer })),
+    ...(pulled ? [{ kind: 'pulled', address: CHUNK, at }] : []),
+  ]);
+  if (pulled && !dropped) node.holds = () => Promise.resolve(true);
   const dishonest = { ...storer(clock, [{ kind: 'stored', address: CHUNK, at }]), overlay: LEFT };
   const nodes = [node, { ...dishonest, name: 'node-1', flavour: 'dishonest' }];
   const ledger = new Ledger();
   await ledger.add(uploaded('node-0', at));
-  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  const departures = departuresOf(nodes, clock, ledger);
   departures.look();
   expect([LEFT, STAYED].map((overlay) => departures.isDishonest(overlay))).toEqual([true, false]);
   expect(departures.mayHaveTaken(at)).toBe(true);
@@ -157,11 +170,7 @@ test.each([
     const nodes = [node];
     const ledger = new Ledger();
     await ledger.add(uploaded('node-0', clock.now()));
-    const departures = new Departures({
-      cluster: { nodes, clock },
-      ledger,
-      signal,
-    } as unknown as StormContext);
+    const departures = departuresOf(nodes, clock, ledger);
     expect(await departures.unexplained([CHUNK], signal), 'nobody is to come').toEqual([CHUNK]);
     departures.expect({ honest: 0, dishonest: 0, [flavour === 'dishonest' ? 'dishonest' : 'honest']: 1 });
     expect(departures.isDishonest(LEFT), 'it may leave before it is seen').toBe(flavour === 'dishonest');
@@ -175,3 +184,25 @@ test.each([
     expect(await departures.unexplained([CHUNK], signal)).toEqual(lost);
   },
 );
+
+test('what a joining node has signed is excused when the cluster learns of it while it looks', async () => {
+  const clock = new VirtualClock();
+  const node = storer(clock, [
+    { kind: 'synced', address: CHUNK, at: clock.now(), peer: LEFT },
+    { kind: 'pulled', address: CHUNK, at: clock.now() },
+  ]);
+  const nodes = [node];
+  const ledger = new Ledger();
+  await ledger.add(uploaded('node-0', clock.now()));
+  const departures = departuresOf(nodes, clock, ledger);
+  departures.look();
+  departures.expect({ honest: 1, dishonest: 0 });
+  const { chunkEvents } = node.client;
+  node.client.chunkEvents = () => {
+    if (nodes.length === 1) nodes.push({ ...storer(clock, []), name: 'node-1', overlay: LEFT });
+    departures.look();
+    return chunkEvents();
+  };
+  expect(await departures.unexplained([CHUNK], signal)).toEqual([]);
+  expect(await departures.unexplained([CHUNK], signal), 'it is known now').toEqual([CHUNK]);
+});

@@ -223,7 +223,8 @@ export const KNOBS: Readonly<Record<KnobName, Knob>> = {
   },
   'log-blocks': {
     about: 'most blocks of a request for logs',
-    least: 8,
+    // Fewer, each as slow as `slow-chain` may be, and a node that joins does not read its batches in the time that it has.
+    least: 128,
     most: 5000,
     allowed: 'public endpoints limit the blocks of a request',
     limit: 'logBlocks',

@@ -22,6 +22,12 @@ test('a node has the same values at each start, and other nodes have others', ()
   expect(oddValues([], '7', 'node-0')).toEqual({});
 });
 
+test('a node whose chain is as odd as can be reads a thousand blocks in less than the time that its start has', () => {
+  const answersPerPage = 2;
+  const pages = Math.ceil(1000 / KNOBS['log-blocks'].least);
+  expect(pages * answersPerPage * KNOBS['slow-chain'].most).toBeLessThan(30_000);
+});
+
 test('a knob that is left out changes no value of the others', () => {
   const { window: _window, ...others } = ofNode('node-1');
   const without = KNOB_NAMES.filter((name) => name !== 'window');

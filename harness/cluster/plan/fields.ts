@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
+import { seedIn } from './seed.ts';
 
 export const whole = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max}`;
@@ -23,11 +24,9 @@ export const clusterName = z.string({ error: 'text' }).regex(NAME_PATTERN, {
 
 const SEED_EXPECTED = 'a whole number from 0 to 2^64 - 1';
 export const seed = z
-  .union([z.bigint(), z.int(), z.string().regex(/^\d{1,20}$/, { error: SEED_EXPECTED })], {
-    error: SEED_EXPECTED,
-  })
-  .transform(BigInt)
-  .refine((value) => value >= 0n && value >> 64n === 0n, { error: SEED_EXPECTED });
+  .union([z.bigint(), z.int(), z.string()], { error: SEED_EXPECTED })
+  .refine((value) => seedIn(String(value)) !== undefined, { error: SEED_EXPECTED })
+  .transform(BigInt);
 
 const OPTION_VALUES_MAX = 1000;
 const OPTION_EXPECTED = 'text, a number, true, false or a list of texts';

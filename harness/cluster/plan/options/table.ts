@@ -75,7 +75,7 @@ export const CLUSTER_OPTIONS = {
   trust: {
     flag: {
       flag: TRUST,
-      help: 'run code and programs that a file or run from elsewhere names',
+      help: 'run code and programs that a foreign or copied file or run names',
       anyCluster: true,
     },
   },

@@ -31,6 +31,14 @@ export interface Arrivals {
   dishonest: number;
 }
 
+/** Which nodes the cluster knew at a moment. */
+interface Known {
+  /** As diagnoses name them. */
+  readonly nodes: ReadonlySet<string>;
+  /** Others were still to join. */
+  readonly awaitsSome: boolean;
+}
+
 export class Departures implements Disposable {
   /** Left with their only holders: no longer promised. */
   readonly taken = new Set<string>();
@@ -77,30 +85,31 @@ export class Departures implements Disposable {
     }
   }
 
+  /** To be asked before chunks are looked for: a node may join meanwhile. */
+  known(): Known {
+    const nodes = new Set([...this.#seen.values()].flatMap(({ name, prefix }) => [name, prefix]));
+    return { nodes, awaitsSome: this.#toCome.honest > 0 || this.#toCome.dishonest > 0 };
+  }
+
   /**
-   * @param missing chunks that no node had when it was asked
+   * @param missing chunks that no node had when it was asked @param before from before that
    * @returns without those that a departure explains, that a node which was still joining then may have had, or that only a
    * dishonest node had promised and others have pulled from it since @throws ClientError
    */
-  async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+  async unexplained(
+    missing: readonly string[],
+    before: Known,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    const awaitedSome = this.#awaitsSome;
-    if (missing.length === 0 || (!awaitedSome && this.#suspects().length === 0)) return missing;
-    const known = new Set([...this.#seen.values()].flatMap(({ name, prefix }) => [name, prefix]));
+    if (missing.length === 0 || (!before.awaitsSome && this.#suspects().length === 0)) return missing;
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
-    const absent = await heldByNobody(missing, cluster, signal);
     const suspects = this.#suspects();
-    const excused = new Set<string>();
+    const excused = new Set(await this.#pulledSince(diagnoses, suspects, signal));
     for (const diagnosis of diagnoses) {
       const { chunk, receipts } = diagnosis;
-      const isPulled = absent !== undefined && !absent.includes(chunk);
-      if (
-        (awaitedSome && !receipts.every((node) => known.has(node))) ||
-        (isPulled && receipts.length > 0 && receipts.every((node) => isLiar(node, suspects)))
-      ) {
-        excused.add(chunk);
-        continue;
-      }
+      if (before.awaitsSome && !receipts.every((node) => before.nodes.has(node))) excused.add(chunk);
+      if (excused.has(chunk)) continue;
       const { acknowledgedAtMs = 0, node } = ledger.originOf(diagnosis.chunk) ?? {};
       // Without its counts a node gives its batch's slots again.
       const isReplaced = this.#emptied.some(
@@ -112,8 +121,17 @@ export class Departures implements Disposable {
     return missing.filter((chunk) => !this.taken.has(chunk) && !excused.has(chunk));
   }
 
-  get #awaitsSome(): boolean {
-    return this.#toCome.honest > 0 || this.#toCome.dishonest > 0;
+  /** Only dishonest nodes had promised these, and an honest one has them now. */
+  async #pulledSince(
+    diagnoses: readonly Diagnosis[],
+    suspects: readonly Departure[],
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const promised = diagnoses
+      .filter(({ receipts }) => receipts.length > 0 && receipts.every((node) => isLiar(node, suspects)))
+      .map(({ chunk }) => chunk);
+    const absent = await heldByNobody(promised, this.#context.cluster, signal);
+    return absent === undefined ? [] : promised.filter((chunk) => !absent.includes(chunk));
   }
 
   /** A node may have left with it, or dropped it. @param acknowledgedAtMs ms */
@@ -135,8 +153,9 @@ export class Departures implements Disposable {
     if (this.#suspects().length === 0) return;
     const chunks = [...new Set(ledger.entries.flatMap((entry) => entry.chunks))];
     for (let from = 0; from < chunks.length; from += SEEN_AT_ONCE) {
+      const before = this.known();
       const missing = await heldByNobody(chunks.slice(from, from + SEEN_AT_ONCE), cluster, signal);
-      if (missing !== undefined) await this.unexplained(missing, signal);
+      if (missing !== undefined) await this.unexplained(missing, before, signal);
       else
         this.#context.unchecked('which chunks left with a node: a node that may have them does not answer');
     }

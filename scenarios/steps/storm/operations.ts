@@ -93,9 +93,10 @@ export class Operations {
     const { cluster, signal } = this.#context;
     const step = node.isTransparent ? 1 : Math.ceil(chunks.length / CHECKED_MAX);
     const some = chunks.filter((_, index) => index % step === 0);
+    const before = this.departures.known();
     const gone = await heldByNobody(some, cluster, signal);
     if (gone === undefined || !(node.isTransparent || this.#isQuiet())) return;
-    const missing = await this.departures.unexplained(gone, signal);
+    const missing = await this.departures.unexplained(gone, before, signal);
     this.present.checked++;
     if (missing.length === 0) return;
     this.present.lost.push(...missing);

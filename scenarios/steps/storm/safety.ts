@@ -56,8 +56,9 @@ function held(context: StormContext, departures: Departures): void {
         const { chunks: some = [] } = entries[next++ % entries.length] ?? {};
         chunks.push(...some.filter((chunk) => !departures.taken.has(chunk)));
       }
+      const before = departures.known();
       const missing = chunks.length === 0 ? undefined : await heldByNobody(chunks, cluster, signal);
-      lost = await departures.unexplained(missing ?? [], signal);
+      lost = await departures.unexplained(missing ?? [], before, signal);
       return (
         missing &&
         lost.map((chunk) => `${chunk} is on no node: ${ledger.originOf(chunk)?.node} had it acknowledged`)

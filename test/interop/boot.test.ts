@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
-import { describeOthers, errorsInLogs, eventually, mode } from './kit.ts';
+import { describeOthers, eventually, mode, ownErrors } from './kit.ts';
 
 describeOthers(mode('boot'), '$title', (side) => {
   let net: Cluster;
@@ -60,7 +60,6 @@ describeOthers(mode('boot'), '$title', (side) => {
 
   // A Bee logs that its boot node is away.
   test('our nodes have logged no error', async () => {
-    const own = net.nodes.filter(({ flavour }) => flavour === 'svc').map(({ name }) => name);
-    expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+    expect(await ownErrors(net)).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
-import { errorsInLogs, OTHERS, of, startMixed } from './kit.ts';
+import { OTHERS, of, ownErrors, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 
 const SEED = 95;
@@ -82,7 +82,6 @@ describe.each(OTHERS)('$title', (side) => {
   );
 
   test('our nodes have logged no error', async () => {
-    const own = of('svc', net).map(({ name }) => `${name}:`);
-    expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+    expect(await ownErrors(net)).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
-import { errorsInLogs, eventually, forget, OTHERS, of, startMixed } from './kit.ts';
+import { eventually, forget, OTHERS, of, ownErrors, startMixed } from './kit.ts';
 
 /** Nodes are stopped and started again. */
 const RESTARTS_MS = 400_000;
@@ -134,8 +134,7 @@ describe.each(OTHERS)('$title', (side) => {
   );
 
   test('our nodes have logged no error', async () => {
-    const own = of('svc', net).map(({ name }) => `${name}:`);
-    expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+    expect(await ownErrors(net)).toEqual([]);
   });
 });
 

@@ -168,11 +168,16 @@ const isOwnRace = (entry: LogEntry) =>
   JSON.stringify(entry.fields).includes('storage: not found');
 
 /** As `node-4: module message {…}`; there should be none. */
-export async function errorsInLogs({ nodes }: Cluster): Promise<string[]> {
+export async function errorsInLogs({ nodes }: Pick<Cluster, 'nodes'>): Promise<string[]> {
   const lines = nodes.map(async (node) =>
     (await node.loggedErrors())
       .filter((entry) => node.flavour !== 'bee' || !isOwnRace(entry))
       .map(({ module, message, fields }) => `${node.name}: ${module} ${message} ${JSON.stringify(fields)}`),
   );
   return (await Promise.all(lines)).flat();
+}
+
+/** Of ours alone, where others rightly log what the test does to them. */
+export function ownErrors(net: Cluster): Promise<string[]> {
+  return errorsInLogs({ nodes: of('svc', net) });
 }

@@ -7,7 +7,7 @@ import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
-import { errorsInLogs, eventually, OTHERS, of, startMixed } from './kit.ts';
+import { eventually, OTHERS, of, ownErrors, startMixed } from './kit.ts';
 
 /** Many files fit into what peers lend each other. */
 const SIZE = 30_000;
@@ -69,8 +69,7 @@ describe.each(OTHERS)('$title', (side) => {
   );
 
   test('our nodes have logged no error', async () => {
-    const own = of('svc', net).map(({ name }) => `${name}:`);
-    expect((await errorsInLogs(net)).filter((line) => own.some((name) => line.startsWith(name)))).toEqual([]);
+    expect(await ownErrors(net)).toEqual([]);
   });
 });
 

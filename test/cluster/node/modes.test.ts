@@ -6,7 +6,7 @@ import type { Peer } from '../../../node/p2p/host.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { RETRIEVAL } from '../../../node/protocols/retrieval/wire.ts';
 import { libp2pNode } from '../p2p/libp2p-nodes.ts';
-import { bytesOf, eventually, http, reserveSize, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventually, eventuallyIn, http, reserveSize, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 const publicLimits = { 'payment-threshold': 13_500_000, 'refresh-rate': 4_500_000 };
@@ -70,15 +70,10 @@ test('a light node finds a restarted node at once, though no node dials a light 
   const [full, , light] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   expect(await net.meshed()).toEqual({ links: 4, expected: 4 });
   const connected = (peers: number) =>
-    eventually(
-      `it has not ${peers} peers`,
-      async () => {
-        const { connected } = await light.client.topology();
-        return connected === peers ? undefined : `${connected} peers`;
-      },
-      undefined,
-      net.clock,
-    );
+    eventuallyIn(() => net)(`it has not ${peers} peers`, async () => {
+      const { connected } = await light.client.topology();
+      return connected === peers ? undefined : `${connected} peers`;
+    });
   await full.kill();
   await connected(1);
   const lostAt = net.clock.monotonic();
@@ -97,31 +92,22 @@ test('a boot node introduces peers and takes part in nothing else', async () => 
   });
   const [boot, one, two] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
   expect(await net.meshed()).toEqual({ links: 9, expected: 9 });
-  await eventually(
-    'the boot node does not know everybody',
-    async () => {
-      const { connected, lightNodes } = await boot.client.topology();
-      return connected === 3 && lightNodes.connected === 1
-        ? undefined
-        : `${connected} and ${lightNodes.connected}`;
-    },
-    undefined,
-    net.clock,
-  );
+  const soon = eventuallyIn(() => net);
+  await soon('the boot node is not connected to three full nodes and the light one', async () => {
+    const { connected, lightNodes } = await boot.client.topology();
+    return connected === 3 && lightNodes.connected === 1
+      ? undefined
+      : `${connected} and ${lightNodes.connected}`;
+  });
   const data = bytesOf('boot', 50 * 4096);
   const { reference } = await one.bytes.upload(data);
   expect(await net.synced(reference)).toMatchObject({ synced: 51 });
   expect(sameBytes(await two.bytes.download(reference), data)).toBe(true);
   // Until then the boot node may only be slower.
-  await eventually(
-    'a full node has not pulled all chunks',
-    async () => {
-      const sizes = await Promise.all(net.nodes.slice(1, 4).map(reserveSize));
-      return sizes.every((size) => size === 51) ? undefined : sizes.join(', ');
-    },
-    undefined,
-    net.clock,
-  );
+  await soon('a full node has not pulled all chunks', async () => {
+    const sizes = await Promise.all(net.nodes.slice(1, 4).map(reserveSize));
+    return sizes.every((size) => size === 51) ? undefined : sizes.join(', ');
+  });
   expect(await boot.client.status()).toMatchObject({ mode: 'full', reserveSize: 0 });
   expect(await boot.client.settlements()).toMatchObject({ settlements: [] });
   await expectNobodyBlocked(net.nodes);
